@@ -13,22 +13,22 @@ import click
 from torchmigrate.cli import options
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.versions import Version
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.joint import FixResult
-from torchmigrate.run.profiles import Profile, everywhere
+from torchmigrate.run.profiles import Profile, create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.settings.settings import Settings
-from torchmigrate.text.read import read
+from torchmigrate.text.read import read_source
 
 
 def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:
     """The settings and the minimum version that options of the command line amount to; no file is read."""
 
     @click.command()
-    @options.of_settings
+    @options.add_settings
     def command(**given: Any) -> Profile:
-        return options.load(given).of(".")
+        return options.load_profiles(given).get_profile(".")
 
     if not any(flag.startswith("--min-version") for flag in flags):
         flags = [*flags, "--min-version", "2.0"]
@@ -39,7 +39,9 @@ def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:
 def check_text(text: str, *flags: str, path: str = "case.py") -> list[Finding]:
     """The findings in one file."""
     settings, minimum = settings_of(flags)
-    (result,) = runner.check(Tree([Input(path, text.encode())], everywhere(settings, minimum)))
+    (result,) = runner.check_tree(
+        Tree([InputFile(path, text.encode())], create_uniform_profile(settings, minimum))
+    )
     assert not result.errors, result.errors
     return list(result.findings)
 
@@ -47,15 +49,20 @@ def check_text(text: str, *flags: str, path: str = "case.py") -> list[Finding]:
 def fix_text(text: str, *flags: str, path: str = "case.py") -> str:
     """The text of one file after fixing."""
     settings, minimum = settings_of(flags)
-    (result,) = runner.fix(Tree([Input(path, text.encode())], everywhere(settings, minimum)))
+    (result,) = runner.fix_tree(
+        Tree([InputFile(path, text.encode())], create_uniform_profile(settings, minimum))
+    )
     assert not result.result.errors, result.result.errors
     return (result.after or text.encode()).decode()
 
 
 def fixed(files: Mapping[str, bytes], settings: Settings, minimum: Version) -> dict[str, FixResult]:
     """What fixing makes of files that belong together, given by path and content."""
-    inputs = [Input(path, data) for path, data in files.items()]
-    return {result.path: result for result in runner.fix(Tree(inputs, everywhere(settings, minimum)))}
+    inputs = [InputFile(path, data) for path, data in files.items()]
+    return {
+        result.path: result
+        for result in runner.fix_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
+    }
 
 
 @dataclass
@@ -67,8 +74,8 @@ class Checked:
     @classmethod
     def of(cls, files: Sequence[Path], settings: Settings, minimum: Version) -> Checked:
         """Checks the files."""
-        inputs = [Input(str(file)) for file in files]
-        results = runner.check(Tree(inputs, everywhere(settings, minimum)))
+        inputs = [InputFile(str(file)) for file in files]
+        results = runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
         return cls({result.path: result for result in results})
 
     @property
@@ -83,11 +90,11 @@ class Checked:
 
     def lines(self, file: Path) -> Counter[tuple[int, str]]:
         """How often each code was found on each line of the file's text."""
-        source = read(str(file), file.read_bytes())
+        source = read_source(str(file), file.read_bytes())
         findings = self.results[str(file)].findings
         return Counter((source.line_of(f.span.start), f.code) for f in findings if f.span is not None)
 
     @staticmethod
     def text_of(file: Path) -> str:
         """The text that findings count lines in."""
-        return read(str(file), file.read_bytes()).text.decode()
+        return read_source(str(file), file.read_bytes()).text.decode()

@@ -15,10 +15,10 @@ import pytest
 
 from torchmigrate.adoption import baseline
 from torchmigrate.adoption.baseline import BaselineError
-from torchmigrate.adoption.ignoring import Ignore, ignoring, places_of
+from torchmigrate.adoption.ignoring import IgnoreComment, add_ignore_comments, find_comment_places
 from torchmigrate.cli import commands
 from torchmigrate.model.findings import FileResult, Finding, Span
-from torchmigrate.model.identity import identity
+from torchmigrate.model.identity import identify_finding
 from torchmigrate.model.versions import NEWEST
 from torchmigrate.model.vocabulary import Severity
 
@@ -200,15 +200,17 @@ class TestBaseline:
         path = str(tmp_path / "known.json")
         known = baseline.Baseline()
         place = str(tmp_path / "é\udcff\n.py")
-        known.add(place, [odd, odd])
-        Path(path).write_text(baseline.text(known, path))
-        assert baseline.read(path).entries == known.entries
-        assert baseline.read(path).new(place, FileResult("x", (odd, odd, odd))).findings == (odd,)
-        assert len(identity(odd).text) < 200
+        known.add_findings(place, [odd, odd])
+        Path(path).write_text(baseline.render_baseline(known, path))
+        assert baseline.read_baseline(path).entries == known.entries
+        assert baseline.read_baseline(path).keep_new_findings(
+            place, FileResult("x", (odd, odd, odd))
+        ).findings == (odd,)
+        assert len(identify_finding(odd).text) < 200
 
     def test_an_unreadable_one(self, tmp_path: Path) -> None:
         with pytest.raises(BaselineError, match="cannot be read"):
-            baseline.read(str(tmp_path))
+            baseline.read_baseline(str(tmp_path))
 
 
 def git(*arguments: str) -> None:
@@ -271,13 +273,13 @@ class TestDiffBase:
 def silenced(path: str, text: str, *marks: str, **ignore: object) -> str:
     """The text of a file in which everything that ``marks`` spell is ignored, as TS101, TS102, …"""
     data = text.encode()
-    source = places_of(path, data).source
+    source = find_comment_places(path, data).source
     findings = [
         Finding(f"TS10{number}", "", Severity.ERROR, path, Span(at, at + len(mark)))
         for number, mark in enumerate(marks, 1)
         if (at := source.text.index(mark.encode())) >= 0
     ]
-    done = ignoring(path, data, findings, Ignore(**ignore), NEWEST)  # type: ignore[arg-type]
+    done = add_ignore_comments(path, data, findings, IgnoreComment(**ignore), NEWEST)  # type: ignore[arg-type]
     assert len(done.silenced) + len(done.left) == len(findings)
     return done.data.decode()
 

@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.engine import registry
-from torchmigrate.engine.engine import Engine, Scan
+from torchmigrate.engine.engine import Engine, FileScan
 from torchmigrate.model.findings import FileResult
 from torchmigrate.model.versions import Version
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import cache, fingerprint, runner, selection, sharing, snapshot
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.wire import Results, pack
+from torchmigrate.run.wire import PackedResults, pack
 
 from .support import settings_of
 
@@ -55,9 +55,11 @@ def check(cache_dir: str) -> Check:
     ) -> list[FileResult]:
         settings = replace(settings_of(flags)[0], min_version=None)
         with Cache(folder) as kept:
-            inputs = [Input(str(file)) for file in files]
-            results = runner.check(Tree(inputs, everywhere(settings, found_minimum)), cache=kept)
-            return [result for result in results if result.says_anything]
+            inputs = [InputFile(str(file)) for file in files]
+            results = runner.check_tree(
+                Tree(inputs, create_uniform_profile(settings, found_minimum)), cache=kept
+            )
+            return [result for result in results if result.has_content]
 
     return run
 
@@ -66,9 +68,9 @@ def check(cache_dir: str) -> Check:
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that rules look at, in order."""
     names: list[str] = []
-    scan = Engine.scan
+    scan = Engine.scan_file
 
-    def counting(self: Engine, path: str, *rest: object) -> Scan:
+    def counting(self: Engine, path: str, *rest: object) -> FileScan:
         names.append(os.path.basename(path))
         return scan(self, path, *rest)  # type: ignore[arg-type]
 
@@ -85,7 +87,7 @@ def hit(tmp_path: Path) -> Path:
 
 
 def database(cache_dir: str) -> Path:
-    return Path(cache_dir, cache.NAME)
+    return Path(cache_dir, cache.FILE_NAME)
 
 
 def forge(cache_dir: str, key: bytes, data: bytes) -> None:
@@ -115,10 +117,10 @@ class TestResults:
     ) -> None:
         expected = check(hit)
 
-        def read(file: Input) -> bytes:
+        def read(file: InputFile) -> bytes:
             raise AssertionError(file.path)
 
-        monkeypatch.setattr(Input, "read", read)
+        monkeypatch.setattr(InputFile, "read", read)
         assert check(hit) == expected
 
     def test_of_the_other_files_are_kept_when_one_changes(
@@ -145,10 +147,10 @@ class TestResults:
         """Within the resolution of its time stamps, a file can change without their changing."""
         check(hit)
         with Cache(str(hit.parent)) as kept:
-            inputs = [Input(str(hit))]
+            inputs = [InputFile(str(hit))]
             shot = snapshot.Snapshot(kept, b"", inputs, snapshot.Stamps(inputs))
-            shot.store(Results([pack(FileResult(str(hit), suppressed=1))]))
-            assert shot.load() is None
+            shot.store_results(PackedResults([pack(FileResult(str(hit), suppressed=1))]))
+            assert shot.load_results() is None
 
     def test_follow_what_another_file_exports(self, check: Check, tmp_path: Path, later: None) -> None:
         compat, user = tmp_path / "compat.py", tmp_path / "user.py"
@@ -173,8 +175,10 @@ class TestResults:
         results = []
         for folder in (None, cache_dir, cache_dir):
             with Cache(folder) as kept:
-                inputs = [Input(str(hit))]
-                results.append(list(runner.fix(Tree(inputs, everywhere(settings, minimum)), cache=kept)))
+                inputs = [InputFile(str(hit))]
+                results.append(
+                    list(runner.fix_tree(Tree(inputs, create_uniform_profile(settings, minimum)), cache=kept))
+                )
         assert results[0][0].applied
         assert results[1] == results[2] == results[0]
 
@@ -228,11 +232,11 @@ class TestResults:
 def test_the_fingerprint_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rule.py").write_text("x = 1\n")
     monkeypatch.setattr(fingerprint, "_folders", lambda: iter([str(tmp_path)]))
-    made = fingerprint.fingerprint.__wrapped__
+    made = fingerprint.compute_fingerprint.__wrapped__
     before = made()
     assert made() == before
     (tmp_path / "rule.py").write_text("x = 23\n")
-    registry.source_files.cache_clear()
+    registry.list_source_files.cache_clear()
     assert made() != before
 
 
@@ -273,7 +277,7 @@ class TestDamage:
                 return (os.mkdir, (str(mark),))
 
         forge(cache_dir, b"k", pickle.dumps(Forged()))
-        assert Cache(cache_dir).get(b"k", Scan) is None
+        assert Cache(cache_dir).get(b"k", FileScan) is None
         assert not mark.exists()
         pickle.loads(pickle.dumps(Forged()))  # as it would have gone
         assert mark.exists()
@@ -282,10 +286,10 @@ class TestDamage:
         "forged", [b"", b"[]", b"[" * 10**6, b'[["a.py",[],[],0],[{},[],[],1]]', pack(FileResult("a.py"))]
     )
     def test_that_has_a_right_checksum_is_no_value(self, cache_dir: str, forged: bytes) -> None:
-        forge(cache_dir, b"k", pack(Scan(FileResult("a.py"))))
-        assert Cache(cache_dir).get(b"k", Scan) == Scan(FileResult("a.py"))
+        forge(cache_dir, b"k", pack(FileScan(FileResult("a.py"))))
+        assert Cache(cache_dir).get(b"k", FileScan) == FileScan(FileResult("a.py"))
         forge(cache_dir, b"k", forged)
-        assert Cache(cache_dir).get(b"k", Scan) is None
+        assert Cache(cache_dir).get(b"k", FileScan) is None
 
     @pytest.mark.parametrize("way", ["a file", "a folder in its place"])
     def test_to_the_folder(self, check: Check, hit: Path, tmp_path: Path, way: str) -> None:
@@ -293,7 +297,7 @@ class TestDamage:
         if way == "a file":
             folder.write_text("")
         else:
-            (folder / cache.NAME).mkdir(parents=True)
+            (folder / cache.FILE_NAME).mkdir(parents=True)
         assert check(hit, folder=str(folder)) == check(hit, folder=None)
 
 

@@ -7,12 +7,16 @@ import re
 import pytest
 
 from torchmigrate.engine import registry
-from torchmigrate.model.versions import NEWEST, render
+from torchmigrate.model.versions import NEWEST, render_version
 from torchmigrate.tables import api
-from torchmigrate.tables.changes import Change, Kind, changes
+from torchmigrate.tables.changes import ApiChange, ApiChangeKind, load_changes
 
-ALL = [change for kind in Kind for change in changes(kind)]
-NAMES = [change for kind in (Kind.REMOVED, Kind.DEPRECATED, Kind.DOCUMENTED) for change in changes(kind)]
+ALL = [change for kind in ApiChangeKind for change in load_changes(kind)]
+NAMES = [
+    change
+    for kind in (ApiChangeKind.REMOVED, ApiChangeKind.DEPRECATED, ApiChangeKind.DOCUMENTED)
+    for change in load_changes(kind)
+]
 
 
 OF_ARGUMENTS = ("PG301", "PG304", "PG305", "RM711")
@@ -21,7 +25,7 @@ OF_ARGUMENTS = ("PG301", "PG304", "PG305", "RM711")
 
 def test_no_name_belongs_to_two_families() -> None:
     families: dict[str, set[str]] = {}
-    for rule in registry.rules().values():
+    for rule in registry.load_rules().values():
         for symbol in rule.symbols if rule.family != "advice" and rule.code not in OF_ARGUMENTS else ():
             families.setdefault(symbol, set()).add(rule.family)
     assert {symbol: found for symbol, found in families.items() if len(found) > 1} == {}
@@ -33,12 +37,12 @@ def test_no_name_has_two_changes() -> None:
 
 
 @pytest.mark.parametrize("change", ALL, ids=lambda change: change.symbols[0])
-def test_a_change_says_what_it_has_to(change: Change) -> None:
+def test_a_change_says_what_it_has_to(change: ApiChange) -> None:
     assert change.source
     assert change.instead
     assert change.documented or change.warns or change.gone
-    assert change.kind is not Kind.REMOVED or change.gone
-    assert change.kind is not Kind.DEPRECATED or change.warns
+    assert change.kind is not ApiChangeKind.REMOVED or change.gone
+    assert change.kind is not ApiChangeKind.DEPRECATED or change.warns
     assert change.needs <= NEWEST
     assert change.until is None or (change.warns is not None and change.warns <= change.until)
 
@@ -49,17 +53,17 @@ def test_a_change_says_what_it_has_to(change: Change) -> None:
         (symbol, change)
         for change in NAMES
         for symbol in change.symbols
-        if not symbol.endswith("*") and api.find(symbol) is not None
+        if not symbol.endswith("*") and api.find_entry(symbol) is not None
     ],
 )
-def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: Change) -> None:
-    entry = api.find(symbol)
+def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: ApiChange) -> None:
+    entry = api.find_entry(symbol)
     assert entry is not None
-    usable = [release for release in entry.usable if change.gone is None or release >= change.gone]
+    usable = [release for release in entry.usable_releases if change.gone is None or release >= change.gone]
     if change.gone is not None:
-        assert not usable, f"the ledger has it in {', '.join(map(render, usable))}"
+        assert not usable, f"the ledger has it in {', '.join(map(render_version, usable))}"
     else:
-        assert NEWEST in entry.usable
+        assert NEWEST in entry.usable_releases
 
 
 @pytest.mark.parametrize(
@@ -76,5 +80,5 @@ def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: Change) -> 
     ),
 )
 def test_what_a_recipe_names_is_there(name: str) -> None:
-    entry = api.find_any(name)
+    entry = api.find_any_entry(name)
     assert entry is None or NEWEST in entry.present

@@ -21,14 +21,14 @@ import pytest
 import torchmigrate
 from torchmigrate.cli import commands, group, pages
 from torchmigrate.engine.registry import check_selectors
-from torchmigrate.gates.sorts import Sorts
+from torchmigrate.gates.sorts import FileSorts
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.write import Changed
+from torchmigrate.run.write import FileChanged
 from torchmigrate.settings.settings import Settings
 
 SCRIPT = Rule(
@@ -57,7 +57,7 @@ class FixResult:
     result: FileResult
 
 
-def read(file: Input) -> bytes:
+def read(file: InputFile) -> bytes:
     return file.data if file.data is not None else Path(file.path).read_bytes()
 
 
@@ -65,7 +65,9 @@ def findings(path: str, data: bytes, settings: Settings) -> Iterator[Finding]:
     for number, line in enumerate(data.split(b"\n"), 1):
         for found in re.finditer(rb"\b(old|risky|mark)\b", line):
             code, severity, safety = WORDS[found[0]]
-            if not settings.selects(code, RULES[code].family, True) or settings.ignored_in(path, code, ""):
+            if not settings.is_selected(code, RULES[code].family, True) or settings.is_ignored_in(
+                path, code, ""
+            ):
                 continue
             place = Location(number, found.start() + 1, number, found.end() + 1)
             edits = (Edit(found.start(), found.end(), "new"),)
@@ -86,10 +88,10 @@ class FakeSelection:
     def __init__(self, settings: Collection[Settings]) -> None:
         self.settings = settings
 
-    def sorts(self, cache: Cache) -> Sorts:
+    def sorts(self, cache: Cache) -> FileSorts:
         for one in self.settings:
             check_selectors(one, RULES.values())
-        return Sorts(modules=True, documents=False, foreign=False)
+        return FileSorts(modules=True, documents=False, foreign=False)
 
 
 def fake_check(
@@ -145,7 +147,7 @@ class NotWritten(Exception):
 def fake_write(files: list[tuple[str, bytes, bytes]], folder: str) -> list[list[str]]:
     ((path, data, expected),) = files
     if Path(path).read_bytes() != expected:
-        raise NotWritten(path, Changed("changed meanwhile"))
+        raise NotWritten(path, FileChanged("changed meanwhile"))
     if Path(path).name == "full_disk.py":
         raise NotWritten(path, OSError(28, "No space left on device"))
     Path(path).write_bytes(data)
@@ -604,7 +606,7 @@ class TestRules:
     def test_explain_is_rendered_and_wrapped_for_a_terminal(self) -> None:
         rule = Rule("TS101", doc="A `__name__` here.\n\nSource: torch/__init__.py " + "and more " * 20)
         rule.name, rule.family = "a-name", "torchscript"
-        page = pages.as_pages([rule], color=False, width=60)
+        page = pages.render_pages([rule], color=False, width=60)
         assert page.startswith("TS101 a-name\n")
         assert "A __name__ here.\n" in page
         assert "Source: torch/__init__.py and" in page

@@ -14,25 +14,25 @@ from torchmigrate.model import versions
 from torchmigrate.project.ignores import EXCLUDE
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
-from torchmigrate.settings.settings import Settings, default_as_toml, fields, key
+from torchmigrate.settings.settings import Settings, default_to_toml, setting_fields, toml_key
 
 SCHEMA = Path(config.__file__).parent / "settings.schema.json"
 
 
 def settings(**values: Any) -> Settings:
-    return config.merge([Layer(values, "/")])
+    return config.merge_layers([Layer(values, "/")])
 
 
 def selected(chosen: Settings, *codes: str, default_on: bool = True) -> list[str]:
-    return [code for code in codes if chosen.selects(code, "torchscript", default_on)]
+    return [code for code in codes if chosen.is_selected(code, "torchscript", default_on)]
 
 
 class TestSelection:
     """The most specific selector decides."""
 
     def test_without_selection_the_default_rules_run(self) -> None:
-        assert Settings().selects("TS101", "torchscript", True)
-        assert not Settings().selects("AD901", "advice", False)
+        assert Settings().is_selected("TS101", "torchscript", True)
+        assert not Settings().is_selected("AD901", "advice", False)
 
     def test_select_takes_the_place_of_the_default(self) -> None:
         assert selected(settings(select=("TS102",)), "TS101", "TS102", "SC201") == ["TS102"]
@@ -43,9 +43,9 @@ class TestSelection:
 
     def test_extend_select_adds_to_the_default(self) -> None:
         chosen = settings(extend_select=("AD901",))
-        assert chosen.selects("AD901", "advice", False)
-        assert not chosen.selects("AD902", "advice", False)
-        assert chosen.selects("TS101", "torchscript", True)
+        assert chosen.is_selected("AD901", "advice", False)
+        assert not chosen.is_selected("AD902", "advice", False)
+        assert chosen.is_selected("TS101", "torchscript", True)
 
     @pytest.mark.parametrize(
         ("select", "ignore", "expected"),
@@ -68,54 +68,54 @@ class TestSelection:
 
     def test_per_file_ignores_hold_where_their_pattern_matches(self) -> None:
         folder = str(Path.cwd())
-        chosen = config.merge(
+        chosen = config.merge_layers(
             [Layer({"per_file_ignores": (("tests/*.py", ("TS",)), ("conf.py", ("ALL",)))}, folder)]
         )
-        assert chosen.ignored_in("tests/a.py", "TS101", "torchscript")
-        assert not chosen.ignored_in("tests/a.py", "SC201", "stream-capture")
-        assert not chosen.ignored_in("src/tests/a.py", "TS101", "torchscript")
-        assert chosen.ignored_in("docs/conf.py", "SC201", "stream-capture")
+        assert chosen.is_ignored_in("tests/a.py", "TS101", "torchscript")
+        assert not chosen.is_ignored_in("tests/a.py", "SC201", "stream-capture")
+        assert not chosen.is_ignored_in("src/tests/a.py", "TS101", "torchscript")
+        assert chosen.is_ignored_in("docs/conf.py", "SC201", "stream-capture")
 
     def test_errors_and_warnings_are_listed_and_info_when_asked_for(self) -> None:
-        assert Settings().shows("TS101", "warning")
-        assert not Settings().shows("TS101", "info")
-        assert settings(show=("info",)).shows("TS101", "info")
-        assert settings(show=("info",)).shows("TS101", "error")
-        assert settings(show=("ts101",)).shows("TS101", "info")
-        assert settings(select=("TS101",)).shows("TS101", "info")
-        assert not settings(select=("TS",)).shows("TS101", "info")
-        assert settings(select=("AD",)).shows("AD901", "info")
-        assert settings(extend_select=("advice",)).shows("AD901", "info")
-        assert not settings(select=("ALL",)).shows("AD901", "info")
+        assert Settings().is_listed("TS101", "warning")
+        assert not Settings().is_listed("TS101", "info")
+        assert settings(show=("info",)).is_listed("TS101", "info")
+        assert settings(show=("info",)).is_listed("TS101", "error")
+        assert settings(show=("ts101",)).is_listed("TS101", "info")
+        assert settings(select=("TS101",)).is_listed("TS101", "info")
+        assert not settings(select=("TS",)).is_listed("TS101", "info")
+        assert settings(select=("AD",)).is_listed("AD901", "info")
+        assert settings(extend_select=("advice",)).is_listed("AD901", "info")
+        assert not settings(select=("ALL",)).is_listed("AD901", "info")
 
 
 class TestLayers:
     """The command line over the nearest file over the defaults."""
 
     def test_the_stronger_layer_wins(self) -> None:
-        merged = config.merge(
+        merged = config.merge_layers(
             [Layer({"fail_on": "info"}, "/"), Layer({"fail_on": "error", "show": ("info",)}, "/")]
         )
         assert (merged.fail_on, merged.show) == ("info", ("info",))
 
     def test_ignored_and_extending_codes_add_up(self) -> None:
-        merged = config.merge([Layer({"ignore": ("TS1",)}, "/"), Layer({"ignore": ("SC",)}, "/")])
+        merged = config.merge_layers([Layer({"ignore": ("TS1",)}, "/"), Layer({"ignore": ("SC",)}, "/")])
         assert merged.ignore == ("SC", "TS1")
 
     def test_selecting_starts_afresh(self) -> None:
         weaker = Layer({"select": ("SC",), "ignore": ("TS101",), "extend_select": ("AD",)}, "/")
-        merged = config.merge([Layer({"select": ("TS",)}, "/"), weaker])
+        merged = config.merge_layers([Layer({"select": ("TS",)}, "/"), weaker])
         assert (merged.select, merged.ignore, merged.extend_select) == (("TS",), (), ())
 
     def test_the_stronger_layer_takes_back_what_the_weaker_one_says(self) -> None:
-        merged = config.merge(
+        merged = config.merge_layers(
             [Layer({"extend_select": ("TS101",)}, "/"), Layer({"ignore": ("TS101", "SC")}, "/")]
         )
         assert merged.ignore == ("SC",)
         assert selected(merged, "TS101") == ["TS101"]
 
     def test_patterns_start_at_the_folder_that_states_them(self) -> None:
-        merged = config.merge(
+        merged = config.merge_layers(
             [Layer({"extend_exclude": ("a/b", "name")}, "/x"), Layer({"extend_exclude": ("c/*",)}, "/y")]
         )
         assert merged.extend_exclude == ("/y/c/*", "/x/a/b", "name")
@@ -166,7 +166,7 @@ class TestFiles:
             gpu-architectures = ["7.0", "12.0", "9.0a"]
             """
         )
-        assert config.merge(config.read_layers(str(path))) == Settings(
+        assert config.merge_layers(config.read_layers(str(path))) == Settings(
             select=("TS", "stream-capture"),
             ignore=("TS101",),
             extend_select=("AD901",),
@@ -193,14 +193,14 @@ class TestFiles:
         )
         own = tmp_path / "torchmigrate.toml"
         own.write_text('extend = "shared/pyproject.toml"\nmin-version = "auto"\n')
-        merged = config.merge(config.read_layers(str(own)))
+        merged = config.merge_layers(config.read_layers(str(own)))
         assert (merged.fail_on, merged.min_version) == ("info", None)
         assert merged.extend_exclude == (f"{tmp_path}/shared/a/b",)
 
     def test_a_byte_order_mark_does_not_matter(self, tmp_path: Path) -> None:
         path = tmp_path / "torchmigrate.toml"
         path.write_bytes(b"\xef\xbb\xbffail-on = 'info'\r\n")
-        assert config.merge(config.read_layers(str(path))).fail_on == "info"
+        assert config.merge_layers(config.read_layers(str(path))).fail_on == "info"
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -272,16 +272,16 @@ class TestSchema:
     """The JSON schema is made from the settings."""
 
     def test_the_shipped_schema_is_current(self) -> None:
-        assert SCHEMA.read_text() == config.schema_text(), (
+        assert SCHEMA.read_text() == config.render_schema(), (
             "python -m torchmigrate.settings.config prints the current one"
         )
 
     def test_it_is_a_schema_and_the_defaults_fit(self) -> None:
         schema = json.loads(SCHEMA.read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
-        defaults = {key(one.name): default_as_toml(one) for one in fields()}
+        defaults = {toml_key(one.name): default_to_toml(one) for one in setting_fields()}
         jsonschema.validate(defaults, schema)
-        assert config.merge([Layer(config.parse(defaults, "defaults"), "/")]) == Settings()
+        assert config.merge_layers([Layer(config.parse_table(defaults, "defaults"), "/")]) == Settings()
 
     @pytest.mark.parametrize(
         "wrong",
@@ -297,11 +297,11 @@ class TestSchema:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, json.loads(SCHEMA.read_text()))
         with pytest.raises(ConfigError):
-            config.parse(wrong, "test")
+            config.parse_table(wrong, "test")
 
 
 def test_the_latest_target_is_the_newest_version() -> None:
-    assert config.parse({"target-version": "latest"}, "test") == {"target_version": versions.NEWEST}
+    assert config.parse_table({"target-version": "latest"}, "test") == {"target_version": versions.NEWEST}
 
 
 def test_the_default_target_is_the_newest_version() -> None:
@@ -309,6 +309,6 @@ def test_the_default_target_is_the_newest_version() -> None:
 
 
 def test_the_documentation_has_a_row_for_every_setting() -> None:
-    rows = config.markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [key(one.name) for one in fields()]
+    rows = config.render_table().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [toml_key(one.name) for one in setting_fields()]
     assert all(row.count("|") == 5 for row in rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchmigrate.console.diff import unified
+from torchmigrate.console.diff import create_unified_diff
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"\n", b"a\r\n", b"e"]), max_size=12).map(
     b"".join
@@ -25,7 +25,7 @@ def patched(before: bytes, diff: bytes, folder: Path) -> bytes:
 @given(LINES, LINES)
 @settings(max_examples=60, deadline=None)
 def test_the_diff_makes_one_of_the_other(tmp_path_factory, before: bytes, after: bytes) -> None:  # type: ignore[no-untyped-def]
-    diff = unified("f", before, after)
+    diff = create_unified_diff("f", before, after)
     assert bool(diff) == (before != after)
     if diff and before and after:  # git takes an empty file for one that is deleted or made
         assert patched(before, diff, tmp_path_factory.mktemp("diff")) == after
@@ -33,7 +33,7 @@ def test_the_diff_makes_one_of_the_other(tmp_path_factory, before: bytes, after:
 
 def test_lines_that_move_are_few() -> None:
     before = b"".join(b"@same\ndef f%d():\n    return\n\n\n" % i for i in range(200))
-    diff = unified("f", before, before.replace(b"@same\n", b""))
+    diff = create_unified_diff("f", before, before.replace(b"@same\n", b""))
     assert sum(line.startswith(b"-") for line in diff.splitlines()) == 201
     assert sum(line.startswith(b"+") for line in diff.splitlines()) == 1
 
@@ -41,5 +41,5 @@ def test_lines_that_move_are_few() -> None:
 def test_many_lines_that_are_alike_take_no_time() -> None:
     before = b"".join(b"@same\ndef f%d():\n    return\n\n\n" % i for i in range(20_000))
     begin = time.process_time()
-    unified("f", before, before.replace(b"@same\n", b""))
+    create_unified_diff("f", before, before.replace(b"@same\n", b""))
     assert time.process_time() - begin < 10

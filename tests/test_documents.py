@@ -18,33 +18,33 @@ from hypothesis import given
 
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents.document import Document
-from torchmigrate.documents.references import Reference, Role
-from torchmigrate.documents.toml import strings
-from torchmigrate.documents.values import expand
-from torchmigrate.documents.verify import verify
+from torchmigrate.documents.document import ProjectDocument
+from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.documents.toml import find_strings
+from torchmigrate.documents.values import expand_variables
+from torchmigrate.documents.verify import verify_document
 from torchmigrate.gates import languages
-from torchmigrate.gates.kinds import concerns, kind_of
+from torchmigrate.gates.kinds import kind_of, may_concern_rules
 from torchmigrate.model import versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.profiles import everywhere
-from torchmigrate.run.selection import Selection
+from torchmigrate.run.profiles import create_uniform_profile
+from torchmigrate.run.selection import RuleSelection
 from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.tables import matrix, wheels
-from torchmigrate.text.edits import VerifyError, apply
+from torchmigrate.text.edits import VerifyError, apply_edits
 from torchmigrate.text.source import SourceError
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.text.toml import parse_toml
 
 CU128 = "--extra-index-url https://download.pytorch.org/whl/cu128\n"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "cuda_wheels"
 
 
 def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
-    found = Document.read(path, text.encode()).references
+    found = ProjectDocument.decode_source(path, text.encode()).references
     return [reference for reference in found if reference.sort in (sorts or Sort)]
 
 
@@ -82,10 +82,10 @@ def test_a_file_without_the_tokens_is_not_parsed(monkeypatch: pytest.MonkeyPatch
     def fail(*_: Any) -> None:
         raise AssertionError("parsed")
 
-    monkeypatch.setattr(Document, "read", fail)
+    monkeypatch.setattr(ProjectDocument, "read", fail)
     assert not check_text("numpy==2\n", path="requirements.txt")
-    assert not concerns("toml", b"[project]\nname = 'x'\n")
-    assert concerns("requirements", "--index-url x\r\ntorch".encode("utf-16"))
+    assert not may_concern_rules("toml", b"[project]\nname = 'x'\n")
+    assert may_concern_rules("requirements", "--index-url x\r\ntorch".encode("utf-16"))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_file_without_the_tokens_is_not_parsed(monkeypatch: pytest.MonkeyPatch
 )
 def test_variables_are_followed_to_the_values_in_the_file(text: str, value: str) -> None:
     view = f"CUDA=12.8.1 {text}"
-    found = expand(view, Span(12, len(view)), lambda name: [Span(5, 11)] if name == "CUDA" else [])
+    found = expand_variables(view, Span(12, len(view)), lambda name: [Span(5, 11)] if name == "CUDA" else [])
     assert isinstance(found, list)
     assert [one.text for one in found] == [value]
 
@@ -116,7 +116,7 @@ def test_variables_are_followed_to_the_values_in_the_file(text: str, value: str)
     "text", ["$NO", "${NO}", "${CUDA^^}", "$(nvcc --version)", "${{ matrix.no }}", "<version>"]
 )
 def test_what_is_not_in_the_file_stays_undecided(text: str) -> None:
-    found = expand(text, Span(0, len(text)), lambda name: [])
+    found = expand_variables(text, Span(0, len(text)), lambda name: [])
     assert isinstance(found, str)
 
 
@@ -152,8 +152,8 @@ def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
         )
         return {key: text for k, v in items for key, text in flat(v, (*path, str(k))).items()}
 
-    found = {path: TOML[span.start : span.end] for path, span in strings(TOML)}
-    assert found == flat(toml_loads(TOML))
+    found = {path: TOML[span.start : span.end] for path, span in find_strings(TOML)}
+    assert found == flat(parse_toml(TOML))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
 def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | bytes, message: str) -> None:
     data = text.encode() if isinstance(text, str) else text
     settings, minimum = settings_of(["--unsafe", "--target-version", "2.12", "--select", "CU"])
-    (result,) = runner.check(Tree([Input(path, data)], everywhere(settings, minimum)))
+    (result,) = runner.check_tree(Tree([InputFile(path, data)], create_uniform_profile(settings, minimum)))
     assert [message in error.message for error in result.errors] == [True]
     assert not result.findings
     assert not fixed({path: data}, settings, minimum)[path].applied
@@ -243,11 +243,11 @@ def test_what_is_installed_together_changes_together() -> None:
 
 
 def test_an_edit_that_takes_a_command_apart_is_refused() -> None:
-    before = Document.read("run.sh", b"pip install torch==2.10 \\\n  torchvision==0.25\n")
+    before = ProjectDocument.decode_source("run.sh", b"pip install torch==2.10 \\\n  torchvision==0.25\n")
     edit = Edit(24, 25, "")  # the continuation
-    after = Document.read("run.sh", apply(before.text, [edit]))
+    after = ProjectDocument.decode_source("run.sh", apply_edits(before.text, [edit]))
     with pytest.raises(VerifyError):
-        verify(before, after, [edit])
+        verify_document(before, after, [edit])
 
 
 def test_several_gpus_of_different_age_leave_one_build() -> None:
@@ -298,13 +298,13 @@ def test_select_cu_alone_parses_no_python(project: Path, monkeypatch: pytest.Mon
 
 def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path) -> None:
     settings, _ = settings_of(["--select", "TS"])
-    sorts = Selection([settings]).sorts(Cache(None))
-    assert sorts.wants("train.py")
-    assert not sorts.wants("requirements.txt")
+    sorts = RuleSelection([settings]).get_file_sorts(Cache(None))
+    assert sorts.includes_path("train.py")
+    assert not sorts.includes_path("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
-    sorts = Selection([settings]).sorts(Cache(None))
-    assert not sorts.wants("train.py")
-    assert sorts.wants("requirements.txt")
+    sorts = RuleSelection([settings]).get_file_sorts(Cache(None))
+    assert not sorts.includes_path("train.py")
+    assert sorts.includes_path("requirements.txt")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -335,17 +335,17 @@ def test_utf16_is_written_back_as_it_was() -> None:
 
 def test_a_document_that_cannot_be_decoded_says_so() -> None:
     with pytest.raises(SourceError, match="UTF-16"):
-        Document.read("requirements.txt", b"\xff\xfet\x00\xd8")
+        ProjectDocument.decode_source("requirements.txt", b"\xff\xfet\x00\xd8")
 
 
 def test_every_fact_about_images_and_packages_has_a_source() -> None:
-    images = matrix.table("images")
+    images = matrix.load_table("images")
     rows = [
         *images["ngc"],
         *images["pytorch"],
         *images["cuda"],
-        *matrix.table("ended"),
-        matrix.table("pytorch_index"),
+        *matrix.load_table("ended"),
+        matrix.load_table("pytorch_index"),
     ]
     for row in rows:
         assert row["source"]
@@ -353,7 +353,8 @@ def test_every_fact_about_images_and_packages_has_a_source() -> None:
     releases = [row["release"] for row in images["ngc"]]
     assert releases == sorted(releases)
     assert [row["torch"] for row in images["ngc"]] == sorted(
-        (row["torch"] for row in images["ngc"]), key=lambda version: versions.parse(version.partition("a")[0])
+        (row["torch"] for row in images["ngc"]),
+        key=lambda version: versions.parse_version(version.partition("a")[0]),
     )
 
 
@@ -383,7 +384,7 @@ def test_every_fact_about_images_and_packages_has_a_source() -> None:
 def test_a_build_is_called_missing_only_where_the_table_is_complete(
     target: tuple[int, int], variant: str, published: bool | None
 ) -> None:
-    assert wheels.published(target, variant) is published
+    assert wheels.is_published(target, variant) is published
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,7 @@ def test_a_build_is_called_missing_only_where_the_table_is_complete(
 def test_the_build_follows_the_gpus(
     target: tuple[int, int], architectures: tuple[str, ...], variant: str | None
 ) -> None:
-    chosen = wheels.choose(target, architectures)
+    chosen = wheels.choose_build(target, architectures)
     assert (chosen and chosen.variant) == variant
 
 
@@ -414,7 +415,7 @@ def test_the_time_to_read_a_line_grows_with_its_length_only(path: str, shape: st
     text = f"torch{shape * 20_000}\n".encode()
     begin = time.process_time()
     with contextlib.suppress(SourceError):
-        assert Document.read(path, text).references is not None
+        assert ProjectDocument.decode_source(path, text).references is not None
     assert time.process_time() - begin < 10
 
 
@@ -463,19 +464,22 @@ NAMES = st.sampled_from(
 def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: list[str], prefix: str) -> None:
     path = "/".join([*names[:-1], prefix + names[-1]])
     wanted = is_of_interest(path)
-    assert bool(re.search(languages.paths(), path)) is wanted
+    assert bool(re.search(languages.path_pattern(), path)) is wanted
 
 
 def test_the_hooks_say_so() -> None:
     hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{languages.paths()}'\n")
+    assert hooks.count("- id:") == hooks.count(f"  files: '{languages.path_pattern()}'\n")
 
 
 @pytest.mark.parametrize(
     ("place", "role"),
-    [("ci/repository/requirements.txt", Role.INSTALL), ("ci/repository/ci/requirements.txt", Role.TEST)],
+    [
+        ("ci/repository/requirements.txt", InstallRole.INSTALL),
+        ("ci/repository/ci/requirements.txt", InstallRole.TEST),
+    ],
 )
-def test_folders_above_a_repository_tell_nothing(tmp_path: Path, place: str, role: Role) -> None:
+def test_folders_above_a_repository_tell_nothing(tmp_path: Path, place: str, role: InstallRole) -> None:
     (tmp_path / "ci" / "repository" / ".git").mkdir(parents=True)
-    (reference,) = Document.read(tmp_path / place, b"torch==2.9\n").references
+    (reference,) = ProjectDocument.decode_source(tmp_path / place, b"torch==2.9\n").references
     assert reference.unit.role is role

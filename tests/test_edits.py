@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from torchmigrate.model.findings import Edit, Fix
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.proof.verify import verify
-from torchmigrate.text.edits import VerifyError, apply, select, union
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.proof.verify import verify_edits
+from torchmigrate.text.edits import VerifyError, apply_edits, merge_fix_edits, select_compatible
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceError, SourceText
 
 
 def fix(*edits: Edit) -> Fix:
@@ -20,15 +20,15 @@ def fix(*edits: Edit) -> Fix:
 
 class TestApply:
     def test_edits_may_come_in_any_order(self) -> None:
-        assert apply(b"abc", [Edit(2, 3, "Z"), Edit(0, 1, "X")]) == b"XbZ"
+        assert apply_edits(b"abc", [Edit(2, 3, "Z"), Edit(0, 1, "X")]) == b"XbZ"
 
     def test_insertions_at_one_place_keep_their_order_and_go_before_a_replacement(self) -> None:
-        assert apply(b"ab", [Edit(1, 2, "R"), Edit(1, 1, "1"), Edit(1, 1, "2")]) == b"a12R"
+        assert apply_edits(b"ab", [Edit(1, 2, "R"), Edit(1, 1, "1"), Edit(1, 1, "2")]) == b"a12R"
 
     @pytest.mark.parametrize("edits", [[Edit(0, 2, ""), Edit(1, 3, "")], [Edit(0, 9, "")], [Edit(2, 1, "")]])
     def test_what_cannot_be_applied_is_refused(self, edits: list[Edit]) -> None:
         with pytest.raises(ValueError, match=r"overlapping|outside"):
-            apply(b"abc", edits)
+            apply_edits(b"abc", edits)
 
 
 class TestSelect:
@@ -47,7 +47,7 @@ class TestSelect:
     )
     def test_these_go_together(self, one: list[Edit], other: list[Edit]) -> None:
         fixes = [fix(*one), fix(*other)]
-        assert select(fixes) == (fixes, [])
+        assert select_compatible(fixes) == (fixes, [])
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -62,19 +62,19 @@ class TestSelect:
         ],
     )
     def test_of_these_the_first_goes(self, one: list[Edit], other: list[Edit]) -> None:
-        assert select([fix(*one), fix(*other)]) == ([fix(*one)], [fix(*other)])
+        assert select_compatible([fix(*one), fix(*other)]) == ([fix(*one)], [fix(*other)])
 
     def test_a_fix_goes_with_all_its_edits_or_not_at_all(self) -> None:
         first, both, last = fix(Edit(0, 1, "")), fix(Edit(0, 1, "x"), Edit(5, 6, "")), fix(Edit(5, 6, "y"))
-        assert select([first, both, last]) == ([first, last], [both])
+        assert select_compatible([first, both, last]) == ([first, last], [both])
 
     def test_a_fix_at_odds_with_itself_never_goes(self) -> None:
         odd = fix(Edit(0, 2, ""), Edit(1, 3, ""))
-        assert select([odd, fix()]) == ([], [odd, fix()])
+        assert select_compatible([odd, fix()]) == ([], [odd, fix()])
 
     def test_shared_edits_are_made_once_and_in_order(self) -> None:
         one, other = fix(Edit(5, 6, "x"), self.IMPORT), fix(Edit(7, 8, "y"), self.IMPORT)
-        assert union([one, other]) == [self.IMPORT, Edit(5, 6, "x"), Edit(7, 8, "y")]
+        assert merge_fix_edits([one, other]) == [self.IMPORT, Edit(5, 6, "x"), Edit(7, 8, "y")]
 
     @given(
         st.lists(
@@ -91,14 +91,14 @@ class TestSelect:
         )
     )
     def test_what_is_chosen_can_be_applied(self, fixes: list[Fix]) -> None:
-        chosen, rejected = select(fixes)
+        chosen, rejected = select_compatible(fixes)
         assert len(chosen) + len(rejected) == len(fixes)
-        apply(b"x" * 12, union(chosen))
+        apply_edits(b"x" * 12, merge_fix_edits(chosen))
 
 
-def edited(old: str, *replacements: tuple[str, str]) -> tuple[Source, Source, list[Edit]]:
+def edited(old: str, *replacements: tuple[str, str]) -> tuple[SourceText, SourceText, list[Edit]]:
     """``old`` with the first place of each text replaced; ``^`` in front inserts before it, ``$`` after it."""
-    before = read("a.py", old.encode())
+    before = read_source("a.py", old.encode())
     edits = []
     for text, new in replacements:
         place = text.lstrip("^$") if len(text) > 1 else text
@@ -107,7 +107,7 @@ def edited(old: str, *replacements: tuple[str, str]) -> tuple[Source, Source, li
         if text != place:
             start = end = start if text[0] == "^" else end
         edits.append(Edit(start, end, new))
-    return before, read("a.py", before.replaced(edits)), edits
+    return before, read_source("a.py", before.apply_edits(edits)), edits
 
 
 class TestVerify:
@@ -171,7 +171,7 @@ class TestVerify:
         ],
     )
     def test_an_edit_may_change_what_it_covers(self, old: str, replacements: list[tuple[str, str]]) -> None:
-        verify(*edited(old, *replacements))
+        verify_edits(*edited(old, *replacements))
 
     @pytest.mark.parametrize(
         ("old", "replacements"),
@@ -225,35 +225,35 @@ class TestVerify:
         self, old: str, replacements: list[tuple[str, str]]
     ) -> None:
         with pytest.raises(VerifyError):
-            verify(*edited(old, *replacements))
+            verify_edits(*edited(old, *replacements))
 
     def test_neighbouring_statements_may_go_with_one_edit_each(self) -> None:
-        before = read("a.py", b"a\nb\nc\n")
+        before = read_source("a.py", b"a\nb\nc\n")
         edits = [Edit(0, 2, ""), Edit(2, 4, ""), Edit(4, 4, "d\n")]
-        verify(before, read("a.py", before.replaced(edits)), edits)
+        verify_edits(before, read_source("a.py", before.apply_edits(edits)), edits)
 
     def test_the_place_is_that_of_the_neighbour_before(self) -> None:
         with pytest.raises(VerifyError, match="meaning of the enclosing BinOp") as caught:
-            verify(*edited("a\nx = N + 1\n", ("N", "b if c else d")))
+            verify_edits(*edited("a\nx = N + 1\n", ("N", "b if c else d")))
         assert (caught.value.line, caught.value.column) == (2, 5)
 
     def test_the_result_must_be_what_the_edits_give(self) -> None:
-        source = read("a.py", b"x = 1\n")
+        source = read_source("a.py", b"x = 1\n")
         with pytest.raises(VerifyError, match="read back"):
-            verify(source, read("a.py", b"x  = 1\n"), [])
+            verify_edits(source, read_source("a.py", b"x  = 1\n"), [])
 
     def test_an_edit_must_not_change_the_encoding(self) -> None:
-        before = read("a.py", b"# coding: latin-1\nx\n")
+        before = read_source("a.py", b"# coding: latin-1\nx\n")
         edits = [Edit(0, 0, "import a\nimport b\n")]
         with pytest.raises(VerifyError, match="read back"):
-            verify(before, read("a.py", before.replaced(edits)), edits)
+            verify_edits(before, read_source("a.py", before.apply_edits(edits)), edits)
 
     def test_a_result_that_does_not_parse_is_refused(self) -> None:
         with pytest.raises(VerifyError, match="does not parse"):
-            verify(*edited("f(x)\n", ("x", "(")))
+            verify_edits(*edited("f(x)\n", ("x", "(")))
 
     def test_no_edit_changes_nothing(self) -> None:
-        verify(*edited("x = 1\n"))
+        verify_edits(*edited("x = 1\n"))
 
 
 EXPRESSIONS = st.recursive(
@@ -288,7 +288,7 @@ def test_a_replacement_passes_only_if_parentheses_around_it_change_nothing(progr
     except SyntaxError:
         return
     try:
-        verify(*edited(old, ("N", text)))
+        verify_edits(*edited(old, ("N", text)))
         verified = True
     except (VerifyError, SourceError):
         verified = False
@@ -313,17 +313,17 @@ class TestWindows:
         self, old: str, replacement: tuple[str, str]
     ) -> None:
         with pytest.raises(VerifyError):
-            verify(*edited(old, replacement))
+            verify_edits(*edited(old, replacement))
 
     def test_the_place_of_an_error_is_that_of_the_file(self) -> None:
         old = "import a\n\n\ndef f():\n    pass\n\n\nx = f(N)  # lost\n"
         with pytest.raises(VerifyError) as caught:
-            verify(*edited(old, ("N)  # lost", "1)")))
+            verify_edits(*edited(old, ("N)  # lost", "1)")))
         assert (caught.value.line, caught.value.column) == (8, 11)
 
     def test_edits_far_apart_are_verified_apart(self) -> None:
         old = "import N\n\n\n" + "def f():\n    return 1\n\n\n" * 50 + "x = M\n"
-        verify(*edited(old, ("N", "aa"), ("M", "bb")))
+        verify_edits(*edited(old, ("N", "aa"), ("M", "bb")))
 
 
 def test_findings_that_one_rewrite_mends_go_together() -> None:
@@ -331,13 +331,13 @@ def test_findings_that_one_rewrite_mends_go_together() -> None:
     wrap = (Edit(2, 2, "save("), Edit(4, 4, ")"))
     one, same = Fix(wrap, Safety.UNSAFE, "one"), Fix(wrap, Safety.UNSAFE, "the same")
     other = Fix((*wrap, Edit(9, 9, "x")), Safety.UNSAFE, "another")
-    chosen, rejected = select([one, same, other])
+    chosen, rejected = select_compatible([one, same, other])
     assert chosen == [one, same]
     assert rejected == [other]
-    assert union(chosen) == list(wrap)
+    assert merge_fix_edits(chosen) == list(wrap)
 
 
 def test_a_decorator_may_stand_below_its_sign() -> None:
     text = b"a = 1\n@ \\\nf(1)\ndef g():\n    pass\n"
     edit = Edit(4, 5, "2")
-    verify(read("a.py", text), read("a.py", text.replace(b"a = 1", b"a = 2")), [edit])
+    verify_edits(read_source("a.py", text), read_source("a.py", text.replace(b"a = 1", b"a = 2")), [edit])

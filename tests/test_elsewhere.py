@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 EXPORT = b"""import torch
@@ -34,8 +34,10 @@ def reasons(root: Path, files: dict[str, bytes], cache: Cache | None = None) -> 
     settings, minimum = settings_of(["--min-version", "2.10", "--unsafe"])
     for name, data in files.items():
         (root / name).write_bytes(data)
-    inputs = [Input(str(root / name)) for name in files]
-    results = runner.check(Tree(inputs, everywhere(settings, minimum), root=str(root)), cache=cache)
+    inputs = [InputFile(str(root / name)) for name in files]
+    results = runner.check_tree(
+        Tree(inputs, create_uniform_profile(settings, minimum), root=str(root)), cache=cache
+    )
     findings = [finding for one in results for finding in one.findings]
     assert findings
     return {

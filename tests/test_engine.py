@@ -14,19 +14,19 @@ from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
 from torchmigrate.engine.context import Context
 from torchmigrate.engine.engine import Engine
-from torchmigrate.engine.fixing import Fixed, Wanted
+from torchmigrate.engine.fixing import FixedFile, FixSelection
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.model.findings import Edit, Finding, Fix, NoFix
-from torchmigrate.model.options import Options
+from torchmigrate.model.options import RuleOptions
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity, Sort
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import Uses
+from torchmigrate.semantics.uses import SymbolUses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -37,24 +37,24 @@ fault = Rule(code="XX903", symbols=("torch.fault",), message="swallows what foll
 
 @removal.check
 def check_removal(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: Fix((ctx.removed(use.place),), Safety.SAFE, "Remove it"))
+    yield ctx.finding(use, fix=lambda: Fix((ctx.remove_statement(use.place),), Safety.SAFE, "Remove it"))
 
 
 @loss.check
 def check_loss(use: Use, ctx: Context) -> Iterator[Finding]:
-    edit = Edit(*ctx.source.span(use.place.statement), "pass")
+    edit = Edit(*ctx.source.span_of(use.place.statement), "pass")
     yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Remove it"))
 
 
 @fault.check
 def check_fault(use: Use, ctx: Context) -> Iterator[Finding]:
-    edit = Edit(*ctx.source.span(use.node), "torch.right #")
+    edit = Edit(*ctx.source.span_of(use.node), "torch.right #")
     yield ctx.finding(use, fix=lambda: Fix((edit,), Safety.SAFE, "Rename it"))
 
 
-def fix(text: str) -> Fixed:
-    engine = Engine(RuleSet([removal, loss, fault], Options(target=(2, 15), minimum=(2, 0))))
-    return engine.fix("a.py", text.encode(), Project(), None, Wanted())
+def fix(text: str) -> FixedFile:
+    engine = Engine(RuleSet([removal, loss, fault], RuleOptions(target=(2, 15), minimum=(2, 0))))
+    return engine.fix_file("a.py", text.encode(), Project(), None, FixSelection())
 
 
 def test_statements_that_make_up_a_block_leave_a_pass() -> None:
@@ -92,17 +92,17 @@ def test_what_a_rule_notes_in_one_file_is_known_in_all() -> None:
 
     @rule.check
     def check(use: Use, ctx: Context) -> Iterator[Finding]:
-        if ctx.project.uses("saves with many arguments"):
+        if ctx.project.find_uses("saves with many arguments"):
             yield ctx.finding(use, "saved elsewhere")
 
-    engine = Engine(RuleSet([rule], Options((2, 15), (2, 0)), selects=lambda code, path: path == "b.py"))
+    engine = Engine(RuleSet([rule], RuleOptions((2, 15), (2, 0)), selects=lambda code, path: path == "b.py"))
     project = Project()
     a = b"import torch\ntorch.jit.save(m, f, extra)\n"
     b = b"import torch\ntorch.jit.load(f)\n"
-    assert not engine.scan("b.py", b, project).result.findings
-    project.mention(engine.scan("a.py", a, project).facts.mentions)
-    assert [m.line for m in project.uses("saves with many arguments")] == [2]
-    (finding,) = engine.scan("b.py", b, project).result.findings
+    assert not engine.scan_file("b.py", b, project).result.findings
+    project.record_mentions(engine.scan_file("a.py", a, project).facts.mentions)
+    assert [m.line for m in project.find_uses("saves with many arguments")] == [2]
+    (finding,) = engine.scan_file("b.py", b, project).result.findings
     assert finding.message == "saved elsewhere"
 
 
@@ -112,35 +112,38 @@ def test_a_rule_that_asks_too_early_is_asked_again() -> None:
 
     def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use, "said before")
-        answers.append(bool(ctx.project.uses("torch.jit.load")))
+        answers.append(bool(ctx.project.find_uses("torch.jit.load")))
         yield ctx.finding(use, "said after")
 
     rule = Rule("XX902", ("torch.jit.load",))
     rule.check(check)
-    engine = Engine(RuleSet([rule], Options((2, 15), (2, 0))))
+    engine = Engine(RuleSet([rule], RuleOptions((2, 15), (2, 0))))
     project = Project()
     project.is_complete = False
-    early = engine.scan("a.py", b"import torch\ntorch.jit.load(f)\n", project)
+    early = engine.scan_file("a.py", b"import torch\ntorch.jit.load(f)\n", project)
     assert (early.result.findings, early.result.errors, early.facts.provisional) == ((), (), True)
-    project.mention(early.facts.mentions)
+    project.record_mentions(early.facts.mentions)
     project.is_complete = True
-    late = engine.scan("a.py", b"import torch\ntorch.jit.load(f)\n", project)
+    late = engine.scan_file("a.py", b"import torch\ntorch.jit.load(f)\n", project)
     assert [finding.message for finding in late.result.findings] == ["said before", "said after"]
     assert answers == [True]
 
 
 def test_nothing_of_a_file_outlives_its_scan() -> None:
     """What rules work out about a file refers to its tree: kept anywhere else, it would never be freed."""
-    files = [Input(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]
+    files = [InputFile(str(path)) for path in sorted(FIXTURES.rglob("case*.py"))]
     settings, minimum = settings_of(["--jobs", "1"])
     before = _alive()
-    assert any(result.findings for result in runner.check(Tree(files, everywhere(settings, minimum))))
+    assert any(
+        result.findings
+        for result in runner.check_tree(Tree(files, create_uniform_profile(settings, minimum)))
+    )
     assert _alive() == before
 
 
 def _alive() -> int:
     gc.collect()
-    return sum(isinstance(one, Uses) for one in gc.get_objects())
+    return sum(isinstance(one, SymbolUses) for one in gc.get_objects())
 
 
 def _refuses() -> Fix:
@@ -154,8 +157,8 @@ def test_the_reason_for_no_fix_is_what_the_finding_says() -> None:
     rule = Rule("XX900", ("torch.jit.script",), "old", since=(2, 0))
     rule.check(check)
     (finding,) = (
-        Engine(RuleSet([rule], Options((2, 15), (2, 0))))
-        .scan("a.py", b"import torch\ntorch.jit.script(f)\n", Project())
+        Engine(RuleSet([rule], RuleOptions((2, 15), (2, 0))))
+        .scan_file("a.py", b"import torch\ntorch.jit.script(f)\n", Project())
         .result.findings
     )
     assert (finding.fix, finding.withheld) == (None, "nobody knows")
@@ -168,8 +171,8 @@ def test_the_same_holds_for_project_files() -> None:
     rule = Rule("XX901", references=(Sort.REQUIREMENT,))
     rule.check_reference(check)
     (finding,) = (
-        Engine(RuleSet([rule], Options((2, 15), (2, 0))))
-        .scan("requirements.txt", b"torch==2.0\n", Project())
+        Engine(RuleSet([rule], RuleOptions((2, 15), (2, 0))))
+        .scan_file("requirements.txt", b"torch==2.0\n", Project())
         .result.findings
     )
     assert (finding.fix, finding.withheld) == (None, "nobody knows")
@@ -182,8 +185,8 @@ def test_the_same_holds_for_project_files() -> None:
 def test_what_only_a_newer_python_reads_is_an_error_with_its_line_and_costs_no_other_file(newer: str) -> None:
     settings, minimum = settings_of()
     hit = "import torch\nx = torch.jit.script(f)\n"
-    inputs = [Input("new.py", (hit + newer).encode()), Input("old.py", hit.encode())]
-    new, old = runner.check(Tree(inputs, everywhere(settings, minimum)))
+    inputs = [InputFile("new.py", (hit + newer).encode()), InputFile("old.py", hit.encode())]
+    new, old = runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
     ((error,), (finding,)) = new.errors, old.findings
     assert (error.line, finding.code) == (5, "TS101")
     assert not new.findings

@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 from torchmigrate.cli import commands
 from torchmigrate.cli.commands import cli
-from torchmigrate.settings.settings import fields
+from torchmigrate.settings.settings import setting_fields
 
 SCRIPT = "import torch\nf = torch.jit.script(g)\n"
 
@@ -33,7 +33,7 @@ def run(
 
 def test_every_setting_is_a_variable() -> None:
     options = {option.name: option for option in cli.commands["check"].params}
-    for one in fields():
+    for one in setting_fields():
         assert options[one.name].envvar == f"TORCHMIGRATE_{one.name.upper()}"
     # What writes or asks is said each time.
     for name in ("write_baseline", "add_ignore", "diff_base", "show_settings", "with_probe", "output_file"):

@@ -16,7 +16,7 @@ from tests.support import check_text, fix_text
 from tools import read_cuda, read_requirements, read_spack
 from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
-from torchmigrate.documents.document import Document
+from torchmigrate.documents.document import ProjectDocument
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import cuda_code, requirements
 
@@ -43,7 +43,7 @@ from torchmigrate.tables import cuda_code, requirements
     ],
 )
 def test_what_a_release_requires_of_torch(project: str, version: str, torch: str, refusal: str) -> None:
-    assert requirements.refuses(project, version, torch) == refusal
+    assert requirements.explain_refusal(project, version, torch) == refusal
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_wheels_of_numpy(version: str, python: str, has: bool) -> None:
 
 
 def test_what_torch_requires_itself() -> None:
-    assert "sympy>=1.13.3" in map(str, requirements.required_by("torch", "2.13.0"))
-    assert requirements.required_by("torch", "1.0") == []
+    assert "sympy>=1.13.3" in map(str, requirements.find_requirements("torch", "2.13.0"))
+    assert requirements.find_requirements("torch", "1.0") == []
 
 
 def test_every_row_says_where_it_is_from() -> None:
@@ -126,7 +126,7 @@ def test_what_requires_something_that_requires_torch_is_related() -> None:
     ],
 )
 def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> None:
-    assert pythons.of_image(image) == python
+    assert pythons.find_image_python(image) == python
 
 
 @pytest.mark.parametrize(
@@ -141,13 +141,17 @@ def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> 
 )
 def test_the_pythons_that_a_project_leaves(requires: str, left: set[int]) -> None:
     text = f'[project]\nname = "torch-x"\nrequires-python = "{requires}"\n'
-    references = Document.read("pyproject.toml", text.encode()).references
-    assert pythons.possible(references, ("3.11", "3.14"))[0] == left
+    references = ProjectDocument.decode_source("pyproject.toml", text.encode()).references
+    assert pythons.find_possible_minors(references, ("3.11", "3.14"))[0] == left
 
 
 def test_the_stages_of_an_image_are_environments_of_their_own() -> None:
     text = "FROM a AS x\nRUN pip install torch\nFROM b AS y\nRUN pip install torch\nFROM x\nRUN pip install torch\n"
-    found = [r for r in Document.read("Dockerfile", text.encode()).references if r.sort is Sort.REQUIREMENT]
+    found = [
+        r
+        for r in ProjectDocument.decode_source("Dockerfile", text.encode()).references
+        if r.sort is Sort.REQUIREMENT
+    ]
     first, second, third = (reference.unit.environment for reference in found)
     assert first is third
     assert first is not second
@@ -156,7 +160,7 @@ def test_the_stages_of_an_image_are_environments_of_their_own() -> None:
 def test_a_variable_of_a_job_wins_over_that_of_all() -> None:
     text = "variables:\n  V: '2.4.0'\none:\n  variables:\n    V: '2.5.0'\n  script:\n    - pip install torch==$V\n"
     text += "two:\n  script:\n    - pip install torch==$V\n"
-    found = Document.read(".gitlab-ci.yml", text.encode()).references
+    found = ProjectDocument.decode_source(".gitlab-ci.yml", text.encode()).references
     assert [r.text for r in found if r.sort is Sort.REQUIREMENT] == ["==2.5.0", "==2.4.0"]
 
 
@@ -213,7 +217,7 @@ def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
     ],
 )
 def test_what_is_made_for_one_cuda(project: str, version: str, cuda: str, refusal: str) -> None:
-    reason = cuda_code.refuses(project, version, cuda)
+    reason = cuda_code.explain_cuda_conflict(project, version, cuda)
     assert refusal in reason
     assert bool(refusal) is bool(reason)
 
@@ -234,7 +238,7 @@ def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -
     text = f"torch==2.4.0\ntorchvision==0.19.0\n{asked}\n"
     (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
     assert (finding.fix is None) is fails
-    assert cuda_code.fails("ultralytics", "8.2.63", "2.5.1") == ""
+    assert cuda_code.explain_failure("ultralytics", "8.2.63", "2.5.1") == ""
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from tests.support import settings_of
 from torchmigrate.engine.engine import Engine
 from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.project.expected import Expected
-from torchmigrate.project.files import Input
-from torchmigrate.project.mentions import Facts, Mention
-from torchmigrate.project.project import Incomplete, Project
-from torchmigrate.project.said import Said
+from torchmigrate.project.expected import ExpectedProject
+from torchmigrate.project.files import InputFile
+from torchmigrate.project.mentions import FileFacts, Mention
+from torchmigrate.project.project import IncompleteProject, Project
+from torchmigrate.project.said import RuleResults
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 MARKED = "import torch\n\n\n@torch.jit.unused\ndef f(x):\n    return x\n"
@@ -30,7 +30,7 @@ SCRIPTS = "import torch\n\nmodel = torch.jit.script(load())\n"
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that an engine looks into, in order."""
     seen: list[str] = []
-    scan = Engine._scanned
+    scan = Engine._scan_opened
 
     def counting(self: Engine, path: str, *arguments: object) -> object:
         seen.append(Path(path).name)
@@ -44,8 +44,8 @@ def checked(root: Path, files: dict[str, str]) -> dict[str, FileResult]:
     for name, text in files.items():
         (root / name).write_text(text)
     settings, minimum = settings_of(["--select", "TS1", "--no-keep-torchscript-support"])
-    inputs = [Input(str(root / name)) for name in files]
-    results = runner.check(Tree(inputs, everywhere(settings, minimum)))
+    inputs = [InputFile(str(root / name)) for name in files]
+    results = runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
     return {Path(result.path).name: result for result in results}
 
 
@@ -78,11 +78,11 @@ def test_what_a_name_of_another_file_leads_to_is_heard_of_late(tmp_path: Path, l
 
 def test_whatever_else_is_asked_has_to_wait() -> None:
     mention = Mention("torch.jit.script", Kind.CALL, "a.py", 1)
-    expected = Expected([Facts(mentions=(mention,))], is_whole=True)
-    expected.begin()
-    assert expected.uses("torch.jit.script") == [mention]
-    told = Facts()
-    expected.note(told)
+    expected = ExpectedProject([FileFacts(mentions=(mention,))], is_whole=True)
+    expected.begin_file()
+    assert expected.find_uses("torch.jit.script") == [mention]
+    told = FileFacts()
+    expected.note_assumptions(told)
     assert [one.symbols for one in told.assumed] == [("torch.jit.script",)]
     assert not told.provisional
 
@@ -90,34 +90,34 @@ def test_whatever_else_is_asked_has_to_wait() -> None:
     inherited = {"mention", "assumption", "holds", "asked", "judged", "export"}
     public = {name for name, _ in inspect.getmembers(Project, inspect.isfunction) if name[0] != "_"}
     for name in public - own - inherited:
-        with pytest.raises(Incomplete):
+        with pytest.raises(IncompleteProject):
             getattr(expected, name)("a.py")
-        expected.note(told)
+        expected.note_assumptions(told)
         assert told.provisional, name
-        expected.begin()
-    with pytest.raises(Incomplete):
+        expected.begin_file()
+    with pytest.raises(IncompleteProject):
         assert "a.py" in expected
 
 
 def test_a_file_that_has_to_wait_is_asked_for_no_more_findings() -> None:
-    said, asked = Said("a.py"), []
+    said, asked = RuleResults("a.py"), []
 
     def check(code: str) -> Iterator[Finding]:
         asked.append(code)
-        raise Incomplete
+        raise IncompleteProject
         yield
 
     for code in ("TS101", "TS102"):
-        said.ask(code, partial(check, code), lambda: Location(1, 1, 1, 1))
+        said.run_check(code, partial(check, code), lambda: Location(1, 1, 1, 1))
     assert asked == ["TS101"]
-    assert said.noted("TS103", lambda: ["a note"], lambda: Location(1, 1, 1, 1)) == ["a note"]
+    assert said.run_part("TS103", lambda: ["a note"], lambda: Location(1, 1, 1, 1)) == ["a note"]
 
 
 def test_an_assumption_holds_as_long_as_the_answer_is_the_same() -> None:
     project = Project()
     kinds = frozenset({Kind.CALL})
-    nothing = project.assumption(("torch.jit.script",), kinds)
-    project.mention([Mention("torch.jit.script", Kind.IMPORT, "a.py", 1)])
-    assert project.holds([nothing])
-    project.mention([Mention("torch.jit.script", Kind.CALL, "a.py", 2)])
-    assert not project.holds([nothing])
+    nothing = project.create_assumption(("torch.jit.script",), kinds)
+    project.record_mentions([Mention("torch.jit.script", Kind.IMPORT, "a.py", 1)])
+    assert project.is_unchanged([nothing])
+    project.record_mentions([Mention("torch.jit.script", Kind.CALL, "a.py", 2)])
+    assert not project.is_unchanged([nothing])

@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from torchmigrate.gates.watch import Watch
-from torchmigrate.project.exports import Linker
-from torchmigrate.project.mentions import Facts
+from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.project.exports import ExportLinker
+from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project import Project
-from torchmigrate.semantics.uses import Uses
-from torchmigrate.text.read import read
+from torchmigrate.semantics.uses import SymbolUses
+from torchmigrate.text.read import read_source
 
-WATCH = Watch(["torch.jit.script", "torch.jit.save"])
+WATCH = WatchedSymbols(["torch.jit.script", "torch.jit.save"])
 
 
 class Linked:
@@ -24,21 +24,21 @@ class Linked:
         self.missing = f"/p/{missing}"
         self.looks: Counter[str] = Counter()
         self.project = Project(self.texts, self._read)
-        hot = [path for path, text in self.texts.items() if WATCH.gate.passes(text.encode())]
+        hot = [path for path, text in self.texts.items() if WATCH.gate.passes_text(text.encode())]
         self.facts = {path: self._look(path, self.texts[path].encode()) for path in hot}
         self.looks.clear()
-        Linker(list(self.texts), self._read, self._look, self.facts, self.project, WATCH).link()
+        ExportLinker(list(self.texts), self._read, self._look, self.facts, self.project, WATCH).link_exports()
 
     def _read(self, path: str) -> bytes:
         if path == self.missing:
             raise FileNotFoundError(path)
         return self.texts[path].encode()
 
-    def _look(self, path: str, data: bytes) -> Facts:
+    def _look(self, path: str, data: bytes) -> FileFacts:
         self.looks[path.removeprefix("/p/")] += 1
-        uses = Uses(read(path, data), WATCH, self.project.links(path))
-        _ = uses.found
-        return Facts(uses.exports, frozenset(uses.unlinked))
+        uses = SymbolUses(read_source(path, data), WATCH, self.project.create_links(path))
+        _ = uses.all_uses
+        return FileFacts(uses.exported_symbols, frozenset(uses.unlinked_names))
 
     @property
     def exports(self) -> dict[str, dict[str, str]]:

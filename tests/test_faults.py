@@ -15,13 +15,13 @@ from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Sort
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.run import runner, selection
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import Uses
+from torchmigrate.semantics.uses import SymbolUses
 
 CALM = Rule(code="ZZ901", symbols=("torch.use",), message="calm", name="calm", family="test")
 WILD = Rule(code="ZZ902", symbols=("torch.use",), message="wild", name="wild", family="test")
@@ -53,24 +53,26 @@ def in_fix(use: Use, ctx: Context) -> Iterator[Finding]:
     def fix() -> Fix:
         if breaks(use):
             raise KeyError("fix")
-        return Fix((ctx.renamed(use, "torch.other"),), Safety.SAFE, "Rename it")
+        return Fix((ctx.rename_use(use, "torch.other"),), Safety.SAFE, "Rename it")
 
     yield ctx.finding(use, fix=fix)
 
 
 def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
-    name: Any = 1 if breaks(use) else ctx.symbol("torch.other", use)
+    name: Any = 1 if breaks(use) else ctx.write_symbol("torch.other", use)
     assert isinstance(use.node, ast.expr)
     change = Replace(use.node, name)
     if not breaks(use):
-        change = ctx.renamed(use, "torch.other")
+        change = ctx.rename_use(use, "torch.other")
     yield ctx.finding(use, fix=lambda: Fix((change,), Safety.SAFE, "Rename it"))
 
 
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
-    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(rule) for rule in (CALM, WILD)])
+    monkeypatch.setattr(
+        registry, "collect_triggers", lambda: [Trigger.from_rule(rule) for rule in (CALM, WILD)]
+    )
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
     yield
@@ -80,8 +82,11 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def checked(files: Mapping[str, bytes], *flags: str) -> dict[str, FileResult]:
     settings, minimum = settings_of(flags)
-    inputs = [Input(path, data) for path, data in files.items()]
-    return {result.path: result for result in runner.check(Tree(inputs, everywhere(settings, minimum)))}
+    inputs = [InputFile(path, data) for path, data in files.items()]
+    return {
+        result.path: result
+        for result in runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
+    }
 
 
 def codes(result: FileResult) -> list[tuple[int, str]]:
@@ -110,8 +115,10 @@ def test_a_rule_that_raises_says_nothing_of_that_file_and_all_else_is_said(wild:
 def test_fixing_passes_over_what_a_rule_fails_at(wild: Callable[..., Any]) -> None:
     WILD.check_function = wild
     settings, minimum = settings_of(["--show", "info"])
-    inputs = [Input(path, data) for path, data in FILES.items()]
-    fixed = {one.path: one for one in runner.fix(Tree(inputs, everywhere(settings, minimum)))}
+    inputs = [InputFile(path, data) for path, data in FILES.items()]
+    fixed = {
+        one.path: one for one in runner.fix_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
+    }
     assert [error.line for error in fixed["b.py"].result.errors] == [3]
     assert not fixed["a.py"].result.errors
     if wild is not in_check:
@@ -135,7 +142,7 @@ def test_a_note_that_raises_is_said() -> None:
 
 
 def test_a_rule_for_project_files_that_raises_costs_that_rule_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = dict(registry.rules())
+    known = dict(registry.load_rules())
     broken = next(rule for rule in known.values() if Sort.INDEX in rule.references)
     whole = checked({"requirements.txt": REQUIREMENTS})
 
@@ -154,7 +161,7 @@ REQUIREMENTS = b"--extra-index-url https://download.pytorch.org/whl/cu126\ntorch
 
 
 def test_a_fault_outside_of_every_rule_costs_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Uses
+    original = SymbolUses
 
     def uses(source: Any, *arguments: Any) -> Any:
         if source.path == "b.py":

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.project import files
-from torchmigrate.project.files import Found, Input
-from torchmigrate.project.ignores import EXCLUDE, Excludes, anchor
+from torchmigrate.project.files import FoundFiles, InputFile
+from torchmigrate.project.ignores import EXCLUDE, Excludes, anchor_pattern
 
 
 @pytest.fixture
@@ -33,16 +33,16 @@ def ignore(path: str, *lines: str) -> None:
     Path(path).write_text("\n".join(lines) + "\n")
 
 
-def paths(found: Found) -> list[str]:
+def paths(found: FoundFiles) -> list[str]:
     return [one.path for one in found.inputs]
 
 
-def messages(found: Found) -> dict[str, str]:
+def messages(found: FoundFiles) -> dict[str, str]:
     return {error.path: error.message for error in found.errors}
 
 
 def walk(*arguments: str, exclude: Sequence[str] = EXCLUDE, force: bool = False) -> list[str]:
-    found = files.find(arguments, excludes=lambda folder: Excludes.of(exclude, forced=force))
+    found = files.find_files(arguments, excludes=lambda folder: Excludes.from_patterns(exclude, forced=force))
     assert not found.errors
     return paths(found)
 
@@ -80,7 +80,7 @@ class TestLinks:
         os.makedirs("ex")
         os.symlink("../lib/pkg", "ex/pkg")
         os.symlink("../lib/pkg/a.py", "ex/a.py")
-        found = files.find(["."])
+        found = files.find_files(["."])
         assert paths(found) == ["lib/pkg/a.py", "lib/pkg/b.py"]
         assert found.unfollowed == ()
 
@@ -97,24 +97,24 @@ class TestLinks:
         os.symlink("../there", "here/folder")
         os.symlink("../there/b.py", "here/b.py")
         os.symlink("../there/c.txt", "here/c.txt")
-        found = files.find(["here"])
+        found = files.find_files(["here"])
         assert paths(found) == ["here/a.py"]
         assert found.unfollowed == ("here/b.py", "here/folder")
-        both = files.find(["here", "there"])
+        both = files.find_files(["here", "there"])
         assert paths(both) == ["here/a.py", "there/b.py"]
         assert both.unfollowed == ()
 
     def test_to_what_is_excluded_are_told(self, tree: Path) -> None:
         make("build/a.py")
         os.symlink("build", "current")
-        assert files.find(["."]).unfollowed == ("current",)
+        assert files.find_files(["."]).unfollowed == ("current",)
 
     def test_upward_and_to_each_other_end(self, tree: Path) -> None:
         make("p/a.py", "q/b.py")
         os.symlink("..", "p/up")
         os.symlink("../q", "p/q")
         os.symlink("../p", "q/p")
-        found = files.find(["."])
+        found = files.find_files(["."])
         assert paths(found) == ["p/a.py", "q/b.py"]
         assert found.errors == ()
         assert found.unfollowed == ()
@@ -124,9 +124,9 @@ def test_each_folder_has_the_excludes_of_its_own_project(tree: Path) -> None:
     make("a/gen/x.py", "a/keep.py", "b/gen/y.py", "b/torchmigrate.toml", "b/other/z.py")
 
     def excludes(folder: str) -> Excludes:
-        return Excludes.of(["other"] if folder.startswith(str(tree / "b")) else ["gen"])
+        return Excludes.from_patterns(["other"] if folder.startswith(str(tree / "b")) else ["gen"])
 
-    assert paths(files.find(["."], excludes=excludes)) == ["a/keep.py", "b/gen/y.py"]
+    assert paths(files.find_files(["."], excludes=excludes)) == ["a/keep.py", "b/gen/y.py"]
 
 
 def test_usual_folders_without_code_of_the_project_are_left_out(tree: Path) -> None:
@@ -168,12 +168,12 @@ def test_forced_excludes_do_not_look_above_the_working_directory(
 )
 def test_excludes_are_patterns_of_gitignore(tree: Path, pattern: str, left: list[str]) -> None:
     make("src/new/a.py", "src/old/a.py", "src/older/a.py")
-    assert walk(".", exclude=[anchor(pattern, str(tree))]) == left
+    assert walk(".", exclude=[anchor_pattern(pattern, str(tree))]) == left
 
 
 def test_a_folder_whose_name_is_a_pattern_anchors_literally(tree: Path) -> None:
     make("[ab]/x/m.py", "a/x/m.py")
-    assert walk(".", exclude=[anchor("x/m.py", str(tree / "[ab]"))]) == ["a/x/m.py"]
+    assert walk(".", exclude=[anchor_pattern("x/m.py", str(tree / "[ab]"))]) == ["a/x/m.py"]
 
 
 def test_an_excluded_name_can_be_taken_back(tree: Path) -> None:
@@ -273,7 +273,7 @@ class TestWhatCannotBeTaken:
 
     def test_a_path_that_does_not_exist(self, tree: Path) -> None:
         make("a.py")
-        found = files.find(["nowhere", "a.py"])
+        found = files.find_files(["nowhere", "a.py"])
         assert messages(found) == {"nowhere": "cannot be read: no such file or directory"}
         assert paths(found) == ["a.py"]
 
@@ -282,11 +282,11 @@ class TestWhatCannotBeTaken:
         os.symlink("nothing", "broken.py")
         os.symlink("nothing", "irrelevant")
         os.symlink("circle.py", "circle.py")
-        found = files.find(["."])
+        found = files.find_files(["."])
         assert paths(found) == ["a.py"]
         assert messages(found).keys() == {"broken.py", "circle.py"}
         assert messages(found)["broken.py"] == "is a broken link"
-        assert messages(files.find(["broken.py"])) == {"broken.py": "is a broken link"}
+        assert messages(files.find_files(["broken.py"])) == {"broken.py": "is a broken link"}
 
     def test_what_is_no_file_but_has_the_name_of_one(self, tree: Path) -> None:
         make("folder.py/a.py")
@@ -294,7 +294,7 @@ class TestWhatCannotBeTaken:
         os.mkfifo("pipe")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind("socket.py")
-            found = files.find([".", "pipe"])
+            found = files.find_files([".", "pipe"])
         assert paths(found) == ["folder.py/a.py"]
         assert messages(found) == {
             "folder.py": "is a folder with the name of a file",
@@ -313,7 +313,7 @@ class TestWhatCannotBeTaken:
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", fails)
-        found = files.find(["."])
+        found = files.find_files(["."])
         assert messages(found) == {"p": "cannot be read: permission denied"}
         assert paths(found) == ["b.py"]
 
@@ -324,17 +324,19 @@ class TestWhatCannotBeTaken:
 
 def test_standard_input_has_the_name_that_is_given(tree: Path) -> None:
     make("a.py")
-    found = files.find(["-", "a.py"], read_stdin=lambda: b"x", stdin_filename="p/s.py")
-    assert found.inputs == (Input("p/s.py", b"x"), Input("a.py"))
-    excluded = files.find(
+    found = files.find_files(["-", "a.py"], read_stdin=lambda: b"x", stdin_filename="p/s.py")
+    assert found.inputs == (InputFile("p/s.py", b"x"), InputFile("a.py"))
+    excluded = files.find_files(
         ["-"],
         read_stdin=lambda: b"x",
         stdin_filename="build/s.py",
-        excludes=lambda folder: Excludes.of(EXCLUDE, forced=True),
+        excludes=lambda folder: Excludes.from_patterns(EXCLUDE, forced=True),
     )
     assert excluded.inputs == ()
 
 
 def test_the_caller_says_which_names_are_wanted(tree: Path) -> None:
     make("a.py", "requirements.txt", "b.txt")
-    assert paths(files.find(["."], wanted=lambda name: name == "requirements.txt")) == ["requirements.txt"]
+    assert paths(files.find_files(["."], wanted=lambda name: name == "requirements.txt")) == [
+        "requirements.txt"
+    ]

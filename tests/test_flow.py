@@ -7,17 +7,17 @@ import textwrap
 
 import pytest
 
-from torchmigrate.semantics.dataflow import Escape, Flow, is_returned
-from torchmigrate.semantics.statements import Scopes
+from torchmigrate.semantics.dataflow import DataFlow, ValueEscapes, returns_value
+from torchmigrate.semantics.statements import ModuleScopes
 
 
 def lines_of(text: str, name: str = "v") -> list[int]:
     """The lines that read the value of the first call of ``make`` in the function ``f``."""
-    scopes = Scopes(ast.parse(textwrap.dedent(text)))
-    flow = Flow(scopes)
+    scopes = ModuleScopes(ast.parse(textwrap.dedent(text)))
+    flow = DataFlow(scopes)
     scope = next(s for s in scopes.all if getattr(s.node, "name", "") == "f")
     call = next(n for n in ast.walk(scope.node) if isinstance(n, ast.Call) and ast.unparse(n.func) == "make")
-    return sorted(place.lineno for place in flow.places(call, scope))
+    return sorted(place.lineno for place in flow.find_value_places(call, scope))
 
 
 def test_reads_up_to_the_next_assignment() -> None:
@@ -76,7 +76,7 @@ def test_a_comprehension_has_a_variable_of_its_own() -> None:
     ],
 )
 def test_what_may_be_another_value_escapes(body: str) -> None:
-    with pytest.raises(Escape):
+    with pytest.raises(ValueEscapes):
         lines_of(f"def f():\n {body}\n")
 
 
@@ -92,17 +92,17 @@ def test_what_may_be_another_value_escapes(body: str) -> None:
     ],
 )
 def test_an_escape_says_what_becomes_of_the_value(body: str, reason: str) -> None:
-    with pytest.raises(Escape, match=reason):
+    with pytest.raises(ValueEscapes, match=reason):
         lines_of(f"def f():\n {body}\n")
 
 
 @pytest.mark.parametrize("text", ["return v, 1", "return v if x else None", "yield [1, *(v or w)]"])
 def test_a_part_of_what_is_returned_is_returned(text: str) -> None:
-    flow = Flow(Scopes(tree := ast.parse(f"def f():\n {text}\n g(v)\n return 1 if v else w(v)\n")))
+    flow = DataFlow(ModuleScopes(tree := ast.parse(f"def f():\n {text}\n g(v)\n return 1 if v else w(v)\n")))
     reads = sorted(
         (n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "v"), key=lambda n: n.lineno
     )
-    assert [is_returned(read, flow.parents) for read in reads] == [True, False, False, False]
+    assert [returns_value(read, flow.parents) for read in reads] == [True, False, False, False]
 
 
 def test_what_is_kept_elsewhere_is_where_it_goes() -> None:
@@ -111,17 +111,17 @@ def test_what_is_kept_elsewhere_is_where_it_goes() -> None:
 
 def test_definition() -> None:
     tree = ast.parse("x = 1\ny = x\nx = 2\nz = x\n")
-    flow = Flow(scopes := Scopes(tree))
+    flow = DataFlow(scopes := ModuleScopes(tree))
     reads = [
         n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "x" and isinstance(n.ctx, ast.Load)
     ]
-    values = [flow.definition(read, scopes.module) for read in sorted(reads, key=lambda n: n.lineno)]
+    values = [flow.find_definition(read, scopes.module) for read in sorted(reads, key=lambda n: n.lineno)]
     assert [ast.unparse(value) for value in values if value is not None] == ["1", "2"]
 
 
 def test_repeated() -> None:
     tree = ast.parse("v = make()\nfor _ in x:\n v()\nv(1)\n")
-    flow = Flow(Scopes(tree))
+    flow = DataFlow(ModuleScopes(tree))
     make, often, once = sorted((n for n in ast.walk(tree) if isinstance(n, ast.Call)), key=lambda n: n.lineno)
     assert flow.is_repeated(often, make)
     assert not flow.is_repeated(once, make)

@@ -11,19 +11,19 @@ from click.testing import CliRunner
 
 from tests.support import settings_of
 from torchmigrate.cli.commands import cli
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.foreign import grammars
 from torchmigrate.foreign.source import ForeignSource
 from torchmigrate.foreign.use import UNREAD
 from torchmigrate.gates.languages import MODULES
 from torchmigrate.model.findings import FileResult
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import fingerprint, runner
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import CODE
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.text.toml import parse_toml
 
 GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
 
@@ -38,10 +38,10 @@ def checked(
     settings, minimum = settings_of(flags)
     for name, data in files.items():
         (root / name).write_bytes(data)
-    inputs = [Input(str(root / name)) for name in files if name not in others]
-    beside = [Input(str(root / name)) for name in others]
-    tree = Tree(inputs, everywhere(settings, minimum), beside, str(root))
-    return list(runner.check(tree, cache=cache))
+    inputs = [InputFile(str(root / name)) for name in files if name not in others]
+    beside = [InputFile(str(root / name)) for name in others]
+    tree = Tree(inputs, create_uniform_profile(settings, minimum), beside, str(root))
+    return list(runner.check_tree(tree, cache=cache))
 
 
 def said(results: list[FileResult]) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ def test_one_file_that_cannot_be_read_is_said_of_itself(tmp_path: Path) -> None:
 def test_a_run_warns_of_files_whose_grammar_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    parser = grammars._parser
+    parser = grammars._load_parser
     monkeypatch.setattr(grammars, "_parser", lambda one: None if one in ("kotlin", "go") else parser(one))
     for name, data in {
         "a.kt": KOTLIN,
@@ -107,7 +107,7 @@ def test_a_run_warns_of_files_whose_grammar_is_missing(
 
 
 def test_no_grammar_is_missing_in_a_default_installation() -> None:
-    project = toml_loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = parse_toml((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert any(one.startswith("tree-sitter-cpp") for one in project["dependencies"])
     extra = project["optional-dependencies"]["embedded"]
     listed = {re.split(r"[>=]", one)[0].replace("-", "_") for one in (*project["dependencies"], *extra)}
@@ -115,13 +115,13 @@ def test_no_grammar_is_missing_in_a_default_installation() -> None:
 
 
 def test_the_code_of_what_cannot_be_read_is_that_of_its_rule() -> None:
-    assert rules()[CODE].foreign == (UNREAD,)
+    assert load_rules()[CODE].foreign == (UNREAD,)
 
 
 def test_results_depend_on_the_grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint.fingerprint.__wrapped__()
+    before = fingerprint.compute_fingerprint.__wrapped__()
     monkeypatch.setattr(grammars, "state", lambda: iter(["another grammar"]))
-    assert fingerprint.fingerprint.__wrapped__() != before
+    assert fingerprint.compute_fingerprint.__wrapped__() != before
 
 
 @GRAMMARS
@@ -176,8 +176,12 @@ def test_a_comment_that_goes_is_proved(tmp_path: Path) -> None:
     text = b"int x;  // torchmigrate: ignore ER601\n" + LOAD
     (tmp_path / "a.cpp").write_bytes(text)
     settings, minimum = settings_of([])
-    [fixed] = runner.fix(
-        Tree([Input(str(tmp_path / "a.cpp"))], everywhere(settings, minimum), root=str(tmp_path))
+    [fixed] = runner.fix_tree(
+        Tree(
+            [InputFile(str(tmp_path / "a.cpp"))],
+            create_uniform_profile(settings, minimum),
+            root=str(tmp_path),
+        )
     )
     assert fixed.after == b"int x;\n" + LOAD
 
@@ -185,7 +189,7 @@ def test_a_comment_that_goes_is_proved(tmp_path: Path) -> None:
 @GRAMMARS
 def test_offsets_are_those_of_the_text() -> None:
     text = '/* größer */ auto m = torch::jit::load("ü.pt");\n'.encode()
-    [use] = ForeignSource.read("a.cpp", text).reading.uses
+    [use] = ForeignSource.decode_source("a.cpp", text).contents.uses
     assert text[use.span.start : use.span.end] == b"torch::jit::load"
 
 

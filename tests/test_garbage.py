@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from torchmigrate.run.garbage import Paused
+from torchmigrate.run.garbage import PausedCollector
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +32,7 @@ def test_the_garbage_of_many_runs_does_not_pile_up() -> None:
 
 def test_the_collector_is_as_it_was_afterwards() -> None:
     assert gc.isenabled()
-    with Paused():
+    with PausedCollector():
         assert not gc.isenabled()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.adoption.git import Git, GitError
-from torchmigrate.adoption.history import Revision
+from torchmigrate.adoption.history import GitRevision
 from torchmigrate.cli.commands import cli
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\ny = torch.load('y.pt')\n"
@@ -261,7 +261,7 @@ def test_a_filter_whose_name_cannot_be_switched_off_is_refused() -> None:
     clean_filter()
     git("config", "filter.a=b.clean", marks("cat"))
     with pytest.raises(GitError, match="a name with `=`"):
-        Git(".").run("status")
+        Git(".").run_command("status")
 
 
 @pytest.mark.parametrize("protocol", ["file", "ext"])
@@ -283,22 +283,22 @@ def test_missing_objects_are_fetched_by_no_program(protocol: str) -> None:
     subprocess.run(["git", "cat-file", "-p", blob], check=False, capture_output=True)
     assert marked()
     with pytest.raises(GitError):
-        Git(".").run("cat-file", "-p", blob)
+        Git(".").run_command("cat-file", "-p", blob)
     with pytest.raises(GitError, match=f"the object {blob} is missing"):
-        Revision.where_parted(".", "HEAD").contents([blob])
+        GitRevision.from_merge_base(".", "HEAD").read_blobs([blob])
     assert not marked()
 
 
 @pytest.mark.parametrize("ref", ["--output=marker", "-h", "--all", "main\n", "", "refs/heads/-x", ":nothing"])
 def test_a_name_is_no_option(ref: str) -> None:
     with pytest.raises(GitError, match="git knows no revision"):
-        Revision.where_parted(".", ref)
+        GitRevision.from_merge_base(".", ref)
     assert not marked()
 
 
 def test_a_branch_whose_name_begins_with_a_dash() -> None:
     git("update-ref", "refs/heads/-x", "HEAD")
-    assert Revision.where_parted(".", "refs/heads/-x").commit == git("rev-parse", "HEAD").strip()
+    assert GitRevision.from_merge_base(".", "refs/heads/-x").commit == git("rev-parse", "HEAD").strip()
     git("symbolic-ref", "HEAD", "refs/heads/-x")
     assert fix_and_commit().exception is None
     assert git("rev-list", "--count", "refs/heads/-x").strip() == "2"
@@ -335,11 +335,11 @@ def test_line_ends_are_those_that_git_keeps() -> None:
 def test_a_program_of_the_project_is_not_taken_for_git(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("git").symlink_to(marks())
     monkeypatch.setenv("PATH", os.pathsep.join([".", os.environ["PATH"]]))
-    assert Git(".").run("rev-parse", "HEAD")
+    assert Git(".").run_command("rev-parse", "HEAD")
     assert not marked()
     monkeypatch.setenv("PATH", ".")
     with pytest.raises(GitError, match="git is not installed"):
-        Git(".").run("rev-parse", "HEAD")
+        Git(".").run_command("rev-parse", "HEAD")
 
 
 def test_a_call_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_a_call_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo("pipe")
     git("config", "include.path", "../pipe")
     with pytest.raises(GitError, match="took more than"):
-        Git(".").run("status")
+        Git(".").run_command("status")
 
 
 def test_git_is_started_from_one_module() -> None:

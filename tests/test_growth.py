@@ -10,9 +10,9 @@ from types import FrameType
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.jit import Final\n\n"
@@ -87,7 +87,9 @@ def test_checking_grows_with_the_file(name: str) -> None:
     settings, minimum = settings_of(["--unsafe"])
 
     def check(program: bytes) -> None:
-        for result in runner.check(Tree([Input("a.py", program)], everywhere(settings, minimum))):
+        for result in runner.check_tree(
+            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
+        ):
             assert not result.errors
 
     assert 1.5 < growth(PROGRAMS[name], check, 100) < MOST
@@ -98,7 +100,9 @@ def test_fixing_grows_with_the_file(name: str) -> None:
     settings, minimum = settings_of(["--unsafe"])
 
     def fix(program: bytes) -> None:
-        for fixed in runner.fix(Tree([Input("a.py", program)], everywhere(settings, minimum))):
+        for fixed in runner.fix_tree(
+            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
+        ):
             assert not fixed.result.errors
 
     assert growth(PROGRAMS[name], fix, 40) < MOST
@@ -113,7 +117,7 @@ def test_nested_loops_do_not_double_the_work_with_each_level() -> None:
     settings, minimum = settings_of([])
 
     def check(program: bytes) -> None:
-        list(runner.check(Tree([Input("a.py", program)], everywhere(settings, minimum))))
+        list(runner.check_tree(Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))))
 
     assert growth(nested, check, 9) < 4
 
@@ -126,7 +130,9 @@ def test_classes_that_change_together_are_looked_at_once() -> None:
     settings, minimum = settings_of(["--unsafe"])
 
     def fix(program: bytes) -> None:
-        for fixed in runner.fix(Tree([Input("a.py", program)], everywhere(settings, minimum))):
+        for fixed in runner.fix_tree(
+            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
+        ):
             assert not fixed.result.errors
 
     assert growth(classes, fix, 8) < MOST
@@ -150,8 +156,8 @@ def test_moves_grow_with_the_files_and_with_the_commands(project: Callable[[int]
     settings, minimum = settings_of(["--target-version", "2.15", "--select", "CU", "--unsafe", "--jobs", "1"])
 
     def check(number: int) -> None:
-        inputs = [Input(path, text.encode()) for path, text in project(number).items()]
-        for result in runner.check(Tree(inputs, everywhere(settings, minimum))):
+        inputs = [InputFile(path, text.encode()) for path, text in project(number).items()]
+        for result in runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum))):
             assert not result.errors
 
     least, once, twice = (calls(partial(check, number)) for number in (1, 60, 120))

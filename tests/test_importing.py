@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.project.importing import Importing
+from torchmigrate.project.importing import ImportPrefilter
 
 EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/pkg/compat.h": ["jit"]}
 
@@ -34,7 +34,7 @@ EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/
     ],
 )
 def test_what_a_module_takes(text: str, takes: bool) -> None:
-    assert Importing(EXPORTED).concerns("/p/user.py", text.encode()) is takes
+    assert ImportPrefilter(EXPORTED).may_import("/p/user.py", text.encode()) is takes
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_what_a_module_takes(text: str, takes: bool) -> None:
     [('#include "pkg/compat.h"', True), ("#include <compat.h>", True), ("#include <other.h>", False)],
 )
 def test_what_a_source_includes(text: str, takes: bool) -> None:
-    assert Importing(EXPORTED).concerns("/p/user.cpp", text.encode()) is takes
+    assert ImportPrefilter(EXPORTED).may_import("/p/user.cpp", text.encode()) is takes

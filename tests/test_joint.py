@@ -12,16 +12,16 @@ from tests.support import settings_of
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
 from torchmigrate.gates.triggers import Trigger
-from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, Joint, NoFix
+from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, MultiFileFix, NoFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner, selection
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.joint import FixResult, units
-from torchmigrate.run.journals import journals_in
-from torchmigrate.run.profiles import everywhere
-from torchmigrate.run.together import NotWritten, unfinished, write_together
+from torchmigrate.run.joint import FixResult, group_for_writing
+from torchmigrate.run.journals import find_journals
+from torchmigrate.run.profiles import create_uniform_profile
+from torchmigrate.run.together import NotWritten, read_journal, write_together
 from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.use import Use
 
@@ -34,15 +34,15 @@ A, B, C = (f"import torch\ntorch.old({n})\n".encode() for n in (1, 2, 3))
 @RULE.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     assert use.call is not None
-    text = ctx.text(use.call)
+    text = ctx.get_text(use.call)
 
     def fix() -> Fix:
-        paths = tuple(sorted({mention.path for mention in ctx.project.uses("torch.old")}))
+        paths = tuple(sorted({mention.path for mention in ctx.project.find_uses("torch.old")}))
         if "none" in text:
             raise NoFix("it says none")
-        change = ctx.renamed(use, "torch.new")
-        changes = (Edit(*ctx.source.span(use.node), "torch.new #"),) if "unproved" in text else (change,)
-        return Fix(changes, Safety.SAFE, "Rename it", joint=Joint("old", paths))
+        change = ctx.rename_use(use, "torch.new")
+        changes = (Edit(*ctx.source.span_of(use.node), "torch.new #"),) if "unproved" in text else (change,)
+        return Fix(changes, Safety.SAFE, "Rename it", joint=MultiFileFix("old", paths))
 
     yield ctx.finding(use, fix=fix)
 
@@ -50,17 +50,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
-    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(RULE)])
+    monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
 
 def tree(files: Mapping[str, bytes], named: str = "") -> Tree:
     settings, minimum = settings_of(["--jobs", "1"])
-    inputs = [Input(path, data) for path, data in files.items()]
+    inputs = [InputFile(path, data) for path, data in files.items()]
     chosen = [one for one in inputs if named in one.path]
     others = [one for one in inputs if one not in chosen]
-    return Tree(chosen, everywhere(settings, minimum), others)
+    return Tree(chosen, create_uniform_profile(settings, minimum), others)
 
 
 def reasons(results: Iterator[FileResult]) -> dict[str, str | None]:
@@ -68,14 +68,14 @@ def reasons(results: Iterator[FileResult]) -> dict[str, str | None]:
 
 
 def fixed(files: Mapping[str, bytes], **how: object) -> dict[str, FixResult]:
-    return {one.path: one for one in runner.fix(tree(files), **how)}  # type: ignore[arg-type]
+    return {one.path: one for one in runner.fix_tree(tree(files), **how)}  # type: ignore[arg-type]
 
 
 def test_all_parts_are_made() -> None:
     files = {"a.py": A, "b.py": B}
-    results = list(runner.check(tree(files)))
+    results = list(runner.check_tree(tree(files)))
     assert [f.fix.joint for one in results for f in one.findings if f.fix] == [
-        Joint("old", ("a.py", "b.py"))
+        MultiFileFix("old", ("a.py", "b.py"))
     ] * 2
     assert all(b"torch.new" in one.after for one in fixed(files).values())
 
@@ -92,20 +92,20 @@ def test_all_parts_are_made() -> None:
 )
 def test_a_part_that_is_missing_withholds_the_others(other: bytes, reason: str) -> None:
     files = {"a.py": A, "b.py": other}
-    assert (reasons(runner.check(tree(files)))["a.py"] or "").startswith(reason)
+    assert (reasons(runner.check_tree(tree(files)))["a.py"] or "").startswith(reason)
     results = fixed(files)
     assert not any(one.applied for one in results.values())
     assert (reasons(one.result for one in results.values())["a.py"] or "").startswith(reason)
 
 
 def test_a_file_that_was_not_named_withholds_them() -> None:
-    said = reasons(runner.check(tree({"a.py": A, "b.py": B}, named="a")))
+    said = reasons(runner.check_tree(tree({"a.py": A, "b.py": B}, named="a")))
     assert said == {"a.py": "b.py has to change with it, and is not among the files to fix"}
 
 
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
-    said = reasons(runner.check(tree(files)))
+    said = reasons(runner.check_tree(tree(files)))
     assert said["a.py"] == "a comment suppresses another part of this fix"
     assert said["b.py"] == "a.py has to change with it, and has no fix for its part"
 
@@ -136,11 +136,13 @@ def test_results_are_the_same_from_the_cache_and_from_workers(tmp_path: Path) ->
     for name, data in (("a.py", A), ("b.py", B.replace(b"2", b"'none'"))):
         (tmp_path / name).write_bytes(data)
     settings, minimum = settings_of([])
-    inputs = [Input(str(tmp_path / name)) for name in ("a.py", "b.py")]
+    inputs = [InputFile(str(tmp_path / name)) for name in ("a.py", "b.py")]
     seen = []
     for _ in range(2):
         cache = Cache(str(tmp_path / "kept"))
-        seen.append(list(runner.check(Tree(inputs, everywhere(settings, minimum)), cache=cache)))
+        seen.append(
+            list(runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)), cache=cache))
+        )
         cache.close()
     assert seen[0] == seen[1]
     assert (reasons(iter(seen[0]))[inputs[0].path] or "").endswith("has no fix for its part")
@@ -148,11 +150,11 @@ def test_results_are_the_same_from_the_cache_and_from_workers(tmp_path: Path) ->
 
 def test_what_goes_together_is_written_together() -> None:
     def one(path: str, *names: str) -> FixResult:
-        fixes = [Fix((), Safety.SAFE, "", joint=Joint(name, ())) for name in names]
+        fixes = [Fix((), Safety.SAFE, "", joint=MultiFileFix(name, ())) for name in names]
         found = [Finding("ZZ901", "", Severity.INFO, path, fix=fix) for fix in fixes]
         return FixResult(path, b"", b"", tuple(found), FileResult(path))
 
-    groups = units([one("a", "x"), one("b"), one("c", "y"), one("d", "x", "y"), one("e", "z")])
+    groups = group_for_writing([one("a", "x"), one("b"), one("c", "y"), one("d", "x", "y"), one("e", "z")])
     assert [[member.path for member in group] for group in groups] == [["b"], ["a", "c", "d"], ["e"]]
 
 
@@ -210,8 +212,8 @@ def test_what_cannot_be_taken_back_is_said_and_can_be_completed(
         write_together([(str(tmp_path / name), b"new", b"old") for name in ("a.py", "b.py")], tmp_path)
     assert raised.value.stays == [str(tmp_path / "a.py")]
     monkeypatch.undo()
-    (journal,) = journals_in(tmp_path)
-    left = unfinished(journal, {str(tmp_path / name) for name in ("a.py", "b.py")})
+    (journal,) = find_journals(tmp_path)
+    left = read_journal(journal, {str(tmp_path / name) for name in ("a.py", "b.py")})
     assert left is not None
-    left.settle()
+    left.complete()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.py": b"new", "b.py": b"new"}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import torchmigrate
-from torchmigrate.settings.settings import default_as_toml, fields
+from torchmigrate.settings.settings import default_to_toml, setting_fields
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "api.md"
@@ -71,7 +71,7 @@ class TestCheck:
         assert [error.path for error in checked.errors] == ["nowhere.py"]
 
     def test_every_setting_is_an_argument(self) -> None:
-        stated: dict[str, Any] = {one.name: default_as_toml(one) for one in fields()}
+        stated: dict[str, Any] = {one.name: default_to_toml(one) for one in setting_fields()}
         assert torchmigrate.check("ranker/buffers.py", isolated=True, **stated).findings
         assert torchmigrate.check(per_file_ignores={"*": ["ALL"]}).findings == ()
         assert torchmigrate.check("requirements.txt", target_version="2.12").findings == ()

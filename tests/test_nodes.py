@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from torchmigrate.semantics import nodes
-from torchmigrate.semantics.parents import Parents
+from torchmigrate.semantics.parents import ParentMap
 
 
 def seen(found: list[ast.AST]) -> list[ast.AST]:
@@ -16,10 +16,12 @@ def seen(found: list[ast.AST]) -> list[ast.AST]:
 def test_everything_but_contexts_is_walked_in_the_order_of_ast() -> None:
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
     expected = {child: node for node in ast.walk(tree) for child in seen(list(ast.iter_child_nodes(node)))}
-    assert list(nodes.walk(tree)) == seen(list(ast.walk(tree)))
-    assert list(nodes.parents(tree).items()) == list(expected.items())
-    assert list(Parents(tree).items()) == list(expected.items())
-    assert all(nodes.children(node) == seen(list(ast.iter_child_nodes(node))) for node in ast.walk(tree))
+    assert list(nodes.walk_nodes(tree)) == seen(list(ast.walk(tree)))
+    assert list(nodes.map_parents(tree).items()) == list(expected.items())
+    assert list(ParentMap(tree).items()) == list(expected.items())
+    assert all(
+        nodes.iterate_children(node) == seen(list(ast.iter_child_nodes(node))) for node in ast.walk(tree)
+    )
 
 
 PIECES = b"""\
@@ -40,11 +42,11 @@ text = \"\"\"
 
 def test_the_parent_of_each_node_is_known_whichever_is_asked_for_first() -> None:
     tree = ast.parse(PIECES)
-    expected = nodes.parents(tree)
+    expected = nodes.map_parents(tree)
     for node, parent in expected.items():
-        assert Parents(tree)[node] is Parents(tree).get(node) is parent
-    assert tree not in Parents(tree)
-    assert Parents(tree).get(ast.Name("x")) is None
+        assert ParentMap(tree)[node] is ParentMap(tree).get(node) is parent
+    assert tree not in ParentMap(tree)
+    assert ParentMap(tree).get(ast.Name("x")) is None
 
 
 def test_what_stands_around_a_node_is_worked_out_for_its_part_of_the_file_only() -> None:
@@ -52,7 +54,7 @@ def test_what_stands_around_a_node_is_worked_out_for_its_part_of_the_file_only()
     (definition,) = tree.body
     assert isinstance(definition, ast.ClassDef)
     called, other = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    parents = Parents(tree)
+    parents = ParentMap(tree)
     node: ast.AST | None = called
     while node is not None:
         node = parents.get(node)

@@ -14,7 +14,7 @@ from tests.support import check_text, fix_text
 from torchmigrate.model.findings import Edit, Location
 from torchmigrate.text import read as files
 from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.source import SourceError, SourceText
 
 
 def cell(source: str | list[str], kind: str = "code", **members: object) -> dict[str, Any]:
@@ -31,12 +31,12 @@ def notebook(*sources: str) -> Notebook:
 
 
 def read(data: bytes) -> Notebook:
-    source = files.read("a.ipynb", data)
+    source = files.read_source("a.ipynb", data)
     assert isinstance(source, Notebook)
     return source
 
 
-def at(source: Source, old: str, new: str) -> Edit:
+def at(source: SourceText, old: str, new: str) -> Edit:
     start = source.text.index(old.encode())
     return Edit(start, start + len(old.encode()), new)
 
@@ -48,9 +48,9 @@ def test_code_cells_become_one_text() -> None:
 
 def test_places_count_all_cells_and_the_lines_of_their_own() -> None:
     source = read(dumped(cell("# title", "markdown"), cell("x = 1"), cell(["y = 2\n", "é, z\n", "\n"])))
-    name = source.tree.body[2].value.elts[1]  # type: ignore[attr-defined]
-    assert source.location(source.span(name)) == Location(2, 4, 2, 5, cell=3)
-    assert source.lines(source.span(name)) == ("é, z",)
+    name = source.syntax_tree.body[2].value.elts[1]  # type: ignore[attr-defined]
+    assert source.locate_span(source.span_of(name)) == Location(2, 4, 2, 5, cell=3)
+    assert source.get_lines(source.span_of(name)) == ("é, z",)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_places_count_all_cells_and_the_lines_of_their_own() -> None:
 def test_a_notebook_in_another_language_has_no_text(metadata: Any) -> None:
     source = read(dumped(cell("x <- !y"), metadata=metadata))
     assert source.text == b""
-    assert source.tree.body == []
+    assert source.syntax_tree.body == []
 
 
 def test_a_cell_in_another_language_is_left_out() -> None:
@@ -101,13 +101,13 @@ def test_a_cell_in_another_language_is_left_out() -> None:
 def test_ipython_syntax_is_masked_in_place(code: str, python: str) -> None:
     source = notebook(code)
     assert source.text.decode() == python + "\n"
-    assert isinstance(source.tree, ast.Module)
+    assert isinstance(source.syntax_tree, ast.Module)
     assert source.original.decode() == code + "\n"
 
 
 def test_the_reader_sees_the_magic_and_not_its_mask() -> None:
     source = notebook("%time x = f()")
-    assert source.lines(source.span(source.tree.body[1])) == ("%time x = f()",)
+    assert source.get_lines(source.span_of(source.syntax_tree.body[1])) == ("%time x = f()",)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_reader_sees_the_magic_and_not_its_mask() -> None:
 )
 def test_a_syntax_error_names_its_cell(broken: str, line: int) -> None:
     with pytest.raises(SourceError) as caught:
-        notebook("x = 1", broken, '"""\n)').tree  # noqa: B018
+        notebook("x = 1", broken, '"""\n)').syntax_tree  # noqa: B018
     assert (caught.value.cell, caught.value.line) == (2, line)
 
 
@@ -167,10 +167,10 @@ def test_an_edit_gives_the_bytes_that_the_same_writer_would_write(style: dict[st
     old = ["import torch\n", 's = "é😀\\n"\n', "y = f(s)\n", "g()"]
     source = read(document(*old))
     start_of_y = source.text.index(b"y =")
-    assert source.replaced([]) == source.raw
+    assert source.apply_edits([]) == source.raw
 
     def fixed(*edits: Edit) -> bytes:
-        return source.replaced(edits)
+        return source.apply_edits(edits)
 
     assert fixed(at(source, "f(s)", 'h("é", s)')) == document(*old[:2], 'y = h("é", s)\n', old[3])
     assert fixed(at(source, "f(", 'f("""\n\n')) == document(*old[:2], 'y = f("""\n', "\n", "s)\n", old[3])
@@ -190,7 +190,7 @@ def test_an_edit_gives_the_bytes_that_the_same_writer_would_write(style: dict[st
 
 def test_a_source_that_is_one_string_stays_one_string_and_keeps_its_escapes() -> None:
     source = read(b'{"cells":[{"source":"#\\u00e9\\/\\n\\"b\\"","cell_type":"code"}]}')
-    assert source.replaced([at(source, '"b"', 'c\n"é"')]) == (
+    assert source.apply_edits([at(source, '"b"', 'c\n"é"')]) == (
         b'{"cells":[{"source":"#\\u00e9\\/\\nc\\n\\"\\u00e9\\"","cell_type":"code"}]}'
     )
 
@@ -202,12 +202,12 @@ def test_a_line_of_a_source_that_is_one_string_is_not_taken_for_a_longer_word() 
 
 def test_the_only_line_of_a_cell_splits_in_the_style_of_its_list() -> None:
     source = read(dumped(cell(["x"])))
-    assert source.replaced([at(source, "x", "x\ny")]) == dumped(cell(["x\n", "y"]))
+    assert source.apply_edits([at(source, "x", "x\ny")]) == dumped(cell(["x\n", "y"]))
 
 
 def test_a_byte_order_mark_stays() -> None:
     data = b"\xef\xbb\xbf" + dumped(cell("x"))
-    assert read(data).replaced([Edit(0, 1, "y")]) == data.replace(b'"x"', b'"y"')
+    assert read(data).apply_edits([Edit(0, 1, "y")]) == data.replace(b'"x"', b'"y"')
 
 
 @pytest.mark.parametrize(
@@ -225,21 +225,21 @@ def test_edits_that_cannot_be_right_are_refused(edit: Edit, message: str) -> Non
     source = notebook("x = 1", "%cd ..\ny = 2", "%%bash\nls")
     assert source.text == b"x = 1\n0     \ny = 2\n      \n  \n"
     with pytest.raises(SourceError, match=message) as caught:
-        source.replaced([edit])
+        source.apply_edits([edit])
     assert caught.value.cell is not None
     assert caught.value.line is not None
 
 
 def test_lines_may_be_put_before_and_after_a_line_magic() -> None:
     source = notebook("%cd ..\ny = 2")
-    result = source.replaced([Edit(0, 0, "import a\n"), Edit(7, 7, "import b\n")])
+    result = source.apply_edits([Edit(0, 0, "import a\n"), Edit(7, 7, "import b\n")])
     assert read(result).original == b"import a\n%cd ..\nimport b\ny = 2\n"
 
 
 @pytest.mark.parametrize("data", [dumped(), dumped(cell([]))])
 def test_an_edit_where_there_is_no_code_is_refused(data: bytes) -> None:
     with pytest.raises(SourceError, match="no code"):
-        read(data).replaced([Edit(0, 0, "x")])
+        read(data).apply_edits([Edit(0, 0, "x")])
 
 
 CODE = st.text(alphabet=st.sampled_from('ab=1 \n"\\é😀\u2028\t/%!'), max_size=12)
@@ -254,13 +254,13 @@ def test_an_edit_changes_its_place_in_the_text_and_nothing_else(
     cells: list[list[str]], style: dict[str, Any], data: st.DataObject
 ) -> None:
     source = read(dumped(*map(cell, cells), **style))
-    assert source.replaced([]) == source.raw
+    assert source.apply_edits([]) == source.raw
     text = source.original.decode()
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     edit = Edit(len(text[:start].encode()), len(text[:end].encode()), data.draw(CODE))
     try:
-        result = source.replaced([edit])
+        result = source.apply_edits([edit])
     except SourceError:
         return
     assert read(result).original.decode() == text[:start] + edit.text + text[end:]

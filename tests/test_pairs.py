@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.triggers import listed
+from torchmigrate.gates.gate import TextPrefilter
+from torchmigrate.gates.triggers import list_symbols
 from torchmigrate.model.rule import Calls
 
 SYMBOLS: dict[str, tuple[str, ...]] = {
@@ -17,7 +17,7 @@ SYMBOLS: dict[str, tuple[str, ...]] = {
     "torch.nn.MSELoss": ("size_average",),
     ".storage": (".data_ptr",),
 }
-PAIRS = Gate((), [(listed(SYMBOLS), {})])
+PAIRS = TextPrefilter((), [(list_symbols(SYMBOLS), {})])
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ PAIRS = Gate((), [(listed(SYMBOLS), {})])
     ],
 )
 def test_what_spells_a_pair_passes(text: str) -> None:
-    assert PAIRS.passes(text.encode())
-    assert list(PAIRS.positions(text.encode()))
+    assert PAIRS.passes_text(text.encode())
+    assert list(PAIRS.find_offsets(text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_what_spells_a_pair_passes(text: str) -> None:
     ],
 )
 def test_what_does_not_is_turned_away(text: str) -> None:
-    assert not PAIRS.passes(text.encode())
+    assert not PAIRS.passes_text(text.encode())
 
 
-CALLS = Gate(
+CALLS = TextPrefilter(
     (),
     [
         (
-            listed(
+            list_symbols(
                 {"torch.load": (), "torch.add": (), "torch.cross": (), "torch.flatten": ("dims", "out_dim")}
             ),
             {
@@ -124,7 +124,7 @@ CALLS = Gate(
     ],
 )
 def test_calls_that_matter_pass(text: str) -> None:
-    assert CALLS.passes(text.encode())
+    assert CALLS.passes_text(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_calls_that_matter_pass(text: str) -> None:
     ],
 )
 def test_calls_that_are_settled_do_not(text: str) -> None:
-    assert not CALLS.passes(text.encode())
+    assert not CALLS.passes_text(text.encode())
 
 
 def test_a_call_matters_that_matters_to_one_rule() -> None:
     one, other = Calls(frozenset("a"), frozenset("b")), Calls(frozenset("c"), frozenset("bd"))
-    assert one.joined(other) == Calls(frozenset("ac"), frozenset("b"))
-    assert one.joined(Calls()) == Calls()
+    assert one.union_with(other) == Calls(frozenset("ac"), frozenset("b"))
+    assert one.union_with(Calls()) == Calls()

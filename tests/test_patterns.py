@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.project import files
-from torchmigrate.project.patterns import Patterns
+from torchmigrate.project.patterns import IgnorePatterns
 
 TREE = ("a", "b.py", "ab/a", "ab/b.py", "a-b/]/a", "lib/ab/a/b", "lib/b.py", "z", "lib/é.py", "ab/[", "A")
 PIECES = ["a", "b", "ab", "*", "**", "/", "/", ".py", "?", "[ab]", "[!a]", "[^b-z]", "[a-", "[z-a]", "[]a]"]
@@ -59,11 +59,11 @@ def test_random_patterns_mean_what_git_says(tmp_path: Path) -> None:
         check=False,
     ).stdout
     ignored = set(os.fsdecode(judged).split("\0"))
-    compiled = [Patterns(case) for case in cases]
+    compiled = [IgnorePatterns(case) for case in cases]
     wrong = []
     for entry in asked:
         folder, _, name = entry.partition("/")
-        said = bool(compiled[int(folder)].verdict(name, (tmp_path / entry).is_dir()))
+        said = bool(compiled[int(folder)].judge_path(name, (tmp_path / entry).is_dir()))
         if said != (entry in ignored):
             wrong.append((cases[int(folder)], name, said))
     assert wrong == []
@@ -98,9 +98,9 @@ def entries(folder: Path) -> list[str]:
 )
 def test_no_pattern_takes_long(pattern: str) -> None:
     paths = ["a" * 3000 + ".py", "/".join(["a" * 20] * 100)]
-    patterns = Patterns([pattern])
+    patterns = IgnorePatterns([pattern])
     begin = time.process_time()
-    assert [patterns.verdict(path, False) for path in paths] == [None, None]
+    assert [patterns.judge_path(path, False) for path in paths] == [None, None]
     assert time.process_time() - begin < 2
 
 
@@ -111,9 +111,9 @@ MALFORMED = ["[", "a[", "[a", "[!", "[^", "[]", "[a-", "[[:alpha:]", "[[:nope:]]
 def test_a_pattern_that_means_nothing_raises_nothing_and_warns_of_nothing(pattern: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        patterns = Patterns(["*.pyc", pattern, "old/"])
-        assert patterns.verdict("old/a.py", False)
-        assert patterns.verdict("new/a.py", False) is None
+        patterns = IgnorePatterns(["*.pyc", pattern, "old/"])
+        assert patterns.judge_path("old/a.py", False)
+        assert patterns.judge_path("new/a.py", False) is None
     assert [number for number, *_ in patterns.malformed] == ([2] if pattern in MALFORMED else [])
 
 
@@ -126,7 +126,7 @@ def test_a_malformed_pattern_is_said_once_with_its_place(
     for name in ("a/new.py", "b/old.py"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
-    found = files.find(["a", "b", "."])
+    found = files.find_files(["a", "b", "."])
     assert [one.path for one in found.inputs] == ["a/new.py"]
     assert [(error.path, error.line) for error in found.errors] == [(".gitignore", 2)]
     assert "`[[:alpha:]` matches nothing: its bracket is not closed" in found.errors[0].message

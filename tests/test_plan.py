@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from tests.support import settings_of
 from torchmigrate import plan as room
 from torchmigrate.cli.commands import cli
-from torchmigrate.console.markdown import code, said
+from torchmigrate.console.markdown import render_code, render_message
 from torchmigrate.documents.minimum import Minimum
 from torchmigrate.engine import registry
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
@@ -27,13 +27,13 @@ from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan import html, make, markdown, text
 from torchmigrate.plan import json as as_json
 from torchmigrate.plan.model import Effort, Plan, Stage
-from torchmigrate.project.files import Input
-from torchmigrate.project.owners import Owners
+from torchmigrate.project.files import InputFile
+from torchmigrate.project.owners import CodeOwners
 from torchmigrate.run import runner
-from torchmigrate.run.outlook import Chance, Outlook, Prospect, outlooks, releases
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.outlook import EvaluatedFinding, Evaluation, PossibleFix, evaluate_tree, list_releases
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
-from torchmigrate.text.hunks import Hunk, hunks
+from torchmigrate.text.hunks import EditHunk, create_hunks
 
 SCHEMA = json.loads((Path(room.__file__).parent / "plan.schema.json").read_text())
 
@@ -48,16 +48,16 @@ FILES = {
 
 def tree(minimum: Version, target: str = "2.15") -> Tree:
     settings, _ = settings_of(["--target-version", target])
-    inputs = [Input(path, content.encode()) for path, content in FILES.items()]
-    return Tree(inputs, everywhere(settings, minimum))
+    inputs = [InputFile(path, content.encode()) for path, content in FILES.items()]
+    return Tree(inputs, create_uniform_profile(settings, minimum))
 
 
-def planned(found: Sequence[Outlook], minimum: Version = (2, 4)) -> Plan:
-    asked = make.Asked(
+def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
+    asked = make.PlanRequest(
         Minimum(minimum, "pyproject.toml:3"),
         False,
         (2, 15),
-        registry.rules(),
+        registry.load_rules(),
         lambda code: "https://example.org/why",
         lambda path: ("@me",) if path.startswith("pkg/") else (),
         ("pkg",),
@@ -65,17 +65,17 @@ def planned(found: Sequence[Outlook], minimum: Version = (2, 4)) -> Plan:
         True,
         len(FILES),
     )
-    return make.plan(found, asked)
+    return make.build_plan(found, asked)
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Outlook]:
-    return list(outlooks(tree((2, 4)), edits=True))
+def found() -> list[Evaluation]:
+    return list(evaluate_tree(tree((2, 4)), edits=True))
 
 
-def test_each_release_says_what_a_check_for_it_says(found: list[Outlook]) -> None:
+def test_each_release_says_what_a_check_for_it_says(found: list[Evaluation]) -> None:
     for release in [(2, 4), (2, 10), (2, 15)]:
-        checked = runner.check(tree((2, 4), f"2.{release[1]}"))
+        checked = runner.check_tree(tree((2, 4), f"2.{release[1]}"))
         expected = Counter((f.path, f.code, f.severity) for result in checked for f in result.findings)
         counted: Counter[tuple[str, str, Severity]] = Counter()
         for one in found:
@@ -85,7 +85,7 @@ def test_each_release_says_what_a_check_for_it_says(found: list[Outlook]) -> Non
         assert counted == expected, release
 
 
-def test_a_chance_names_the_lowest_bound_under_which_a_check_has_a_fix(found: list[Outlook]) -> None:
+def test_a_chance_names_the_lowest_bound_under_which_a_check_has_a_fix(found: list[Evaluation]) -> None:
     by_code = {p.finding.code: p for one in found for p in one.prospects}
     capturing = by_code["SC201"]
     assert capturing.finding.fix is None
@@ -95,7 +95,7 @@ def test_a_chance_names_the_lowest_bound_under_which_a_check_has_a_fix(found: li
         "if torch.cuda.is_available() and torch.cuda.current_stream().is_capturing():"
     )
     below, at = (
-        next(f for result in runner.check(tree(bound)) for f in result.findings if f.code == "SC201")
+        next(f for result in runner.check_tree(tree(bound)) for f in result.findings if f.code == "SC201")
         for bound in [(2, 11), (2, 12)]
     )
     assert below.fix is None
@@ -121,11 +121,11 @@ def test_each_project_counts_from_its_own_bound_on(tmp_path: Path, monkeypatch: 
 
 
 def test_releases_begin_with_torch_2() -> None:
-    assert releases((1, 13), (2, 2)) == [(2, 0), (2, 1), (2, 2)]
-    assert releases((2, 2), (2, 2)) == [(2, 2)]
+    assert list_releases((1, 13), (2, 2)) == [(2, 0), (2, 1), (2, 2)]
+    assert list_releases((2, 2), (2, 2)) == [(2, 2)]
 
 
-def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
+def test_each_finding_stands_in_one_step_in_order(found: list[Evaluation]) -> None:
     plan = planned(found)
     stages = [step.stage for step in plan.steps]
     # What only something better waits for comes last.
@@ -145,17 +145,19 @@ def test_each_finding_stands_in_one_step_in_order(found: list[Outlook]) -> None:
         "torchmigrate fix --unsafe --apply --select RM721 --min-version 2.4 --isolated pkg",
     )
     assert plan.releases[0].version == (2, 4)
-    assert ("TS101", Severity.WARNING) in plan.releases[6].fresh
+    assert ("TS101", Severity.WARNING) in plan.releases[6].new_rules
 
 
 def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
     fix = Fix((), Safety.SAFE, "Use `torch.new`")
     prospects = [
-        Prospect(one := Finding("RM701", "x", severity, "a.py"), chance=Chance(bound, replace(one, fix=fix)))
+        EvaluatedFinding(
+            one := Finding("RM701", "x", severity, "a.py"), chance=PossibleFix(bound, replace(one, fix=fix))
+        )
         for severity, bound in [(Severity.INFO, (2, 9)), (Severity.ERROR, (2, 8)), (Severity.INFO, (2, 8))]
     ]
     result = FileResult("a.py", tuple(prospect.finding for prospect in prospects))
-    steps = planned([Outlook(result, tuple(prospects))]).steps
+    steps = planned([Evaluation(result, tuple(prospects))]).steps
     assert [(step.stage, step.items[0].minimum) for step in steps] == [
         (Stage.BOUND, (2, 8)),
         (Stage.BOUND, (2, 9)),
@@ -165,7 +167,7 @@ def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
 
 def test_what_waits_takes_what_its_fix_will_take() -> None:
     waiting = Finding("TS151", "x", Severity.INFO, "a.py", withheld="waits for `torch.jit.script` at b.py:3")
-    (item,) = planned([Outlook(FileResult("a.py", (waiting,)), (Prospect(waiting),))]).items
+    (item,) = planned([Evaluation(FileResult("a.py", (waiting,)), (EvaluatedFinding(waiting),))]).items
     assert item.effort is Effort.MECHANICAL
 
 
@@ -173,7 +175,7 @@ EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"doc
 
 
 @pytest.fixture(scope="module")
-def hostile(found: list[Outlook]) -> Plan:
+def hostile(found: list[Evaluation]) -> Plan:
     made = []
     for one in found:
         prospects = tuple(
@@ -186,7 +188,7 @@ def hostile(found: list[Outlook]) -> Plan:
                     hint=EVIL,
                     source_lines=(EVIL,),
                 ),
-                hunks=(Hunk(1, (EVIL, "\x1b[2J"), ("'><script>document.title='owned'</script>",)),),
+                hunks=(EditHunk(1, (EVIL, "\x1b[2J"), ("'><script>document.title='owned'</script>",)),),
             )
             for prospect in one.prospects
         )
@@ -198,22 +200,22 @@ def hostile(found: list[Outlook]) -> Plan:
 
 def test_nothing_in_a_project_controls_what_shows_its_plan(hostile: Plan) -> None:
     for made in (
-        text.rendered(hostile, width=80),
-        markdown.rendered(hostile),
-        html.rendered(hostile),
-        as_json.rendered(hostile),
+        text.render_text(hostile, width=80),
+        markdown.render_markdown(hostile),
+        html.render_html(hostile),
+        as_json.render_json(hostile),
     ):
         assert "##[" not in made
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", made)
         assert not any(line.lstrip().startswith("::") for line in made.split("\n"))
-    page = html.rendered(hostile)
+    page = html.render_html(hostile)
     assert page.count("<script>") == page.count("</script>") == 1
     assert "<img" not in page
-    assert "<img" not in re.sub(r"(`+).*?\1|\\<", "", markdown.rendered(hostile))
+    assert "<img" not in re.sub(r"(`+).*?\1|\\<", "", markdown.render_markdown(hostile))
 
 
 def test_hyperlinks_lead_to_the_source_of_a_rule_and_to_files(hostile: Plan) -> None:
-    plan = text.rendered(hostile, width=80, links=True)
+    plan = text.render_text(hostile, width=80, links=True)
     assert "\x1b]8;;https://example.org/why\x1b\\TS101\x1b]8;;\x1b\\" in plan
     urls = re.findall(r"\x1b\]8;;(.*?)\x1b\\", plan)
     assert all(re.fullmatch(r"[!-~]*", url) for url in urls)
@@ -221,14 +223,14 @@ def test_hyperlinks_lead_to_the_source_of_a_rule_and_to_files(hostile: Plan) -> 
     assert "\x1b" not in rest
 
 
-def test_text_keeps_to_its_width(found: list[Outlook]) -> None:
-    for line in text.rendered(planned(found), width=60).splitlines():
+def test_text_keeps_to_its_width(found: list[Evaluation]) -> None:
+    for line in text.render_text(planned(found), width=60).splitlines():
         assert len(line) <= 60 or line.lstrip().startswith("$"), line
 
 
-def test_json_fits_its_schema(found: list[Outlook]) -> None:
+def test_json_fits_its_schema(found: list[Evaluation]) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    document = json.loads(as_json.rendered(planned(found)))
+    document = json.loads(as_json.render_json(planned(found)))
     jsonschema.validate(document, SCHEMA)
     document["steps"][0]["stage"] = "some day"
     with pytest.raises(jsonschema.ValidationError):
@@ -236,21 +238,24 @@ def test_json_fits_its_schema(found: list[Outlook]) -> None:
 
 
 def test_markdown_shows_what_the_project_spells() -> None:
-    assert said("`a|b` is *new* <b> @someone #3") == "`a\\|b` is \\*new\\* \\<b\\> @<!-- -->someone \\#3"
-    assert code("a`b") == "``a`b``"
+    assert (
+        render_message("`a|b` is *new* <b> @someone #3")
+        == "`a\\|b` is \\*new\\* \\<b\\> @<!-- -->someone \\#3"
+    )
+    assert render_code("a`b") == "``a`b``"
 
 
 def test_hunks_are_lines_around_edits() -> None:
     lines = "".join(f"line {number}\n" for number in range(1, 21)).encode()
     at = lines.index(b"line 5")
     far = lines.index(b"line 15")
-    (one, other) = hunks(lines, [Edit(far, far + 4, "LINE"), Edit(at, at, "new\n")])
-    assert one == Hunk(
+    (one, other) = create_hunks(lines, [Edit(far, far + 4, "LINE"), Edit(at, at, "new\n")])
+    assert one == EditHunk(
         3, ("line 3", "line 4", "line 5", "line 6", "line 7"), ("line 3", "line 4", "new", *one.before[2:])
     )
     assert other.after[2] == "LINE 15"
-    assert hunks(b"x", [Edit(0, 1, "y")]) == (Hunk(1, ("x",), ("y",)),)
-    assert len(hunks(lines, [Edit(0, 1, "L"), Edit(at, at, "x")])) == 1
+    assert create_hunks(b"x", [Edit(0, 1, "y")]) == (EditHunk(1, ("x",), ("y",)),)
+    assert len(create_hunks(lines, [Edit(0, 1, "L"), Edit(at, at, "x")])) == 1
 
 
 def test_the_last_pattern_that_fits_names_the_owners(tmp_path: Path) -> None:
@@ -258,7 +263,7 @@ def test_the_last_pattern_that_fits_names_the_owners(tmp_path: Path) -> None:
     (tmp_path / ".github" / "CODEOWNERS").write_text(
         "* @all\n/pkg/ @pkg @more # why\n*.txt @docs\npkg/a\\ b.py @space\n/pkg/nobody.py\n[Section] @team\nlast/\n"
     )
-    owners = Owners(str(tmp_path))
+    owners = CodeOwners(str(tmp_path))
     expected = {
         "x.py": ("@all",),
         "pkg/deep/x.py": ("@pkg", "@more"),
@@ -267,8 +272,8 @@ def test_the_last_pattern_that_fits_names_the_owners(tmp_path: Path) -> None:
         "pkg/nobody.py": (),
         "last/x.py": ("@team",),
     }
-    assert {path: owners.of(str(tmp_path / path)) for path in expected} == expected
-    assert Owners("").of("x.py") == ()
+    assert {path: owners.find_owners(str(tmp_path / path)) for path in expected} == expected
+    assert CodeOwners("").find_owners("x.py") == ()
 
 
 def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +314,7 @@ def dumped(page: str, folder: Path) -> str:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_runs_our_script_and_no_other(hostile: Plan, tmp_path: Path) -> None:
-    page = html.rendered(hostile)
+    page = html.render_html(hostile)
     escaped_nothing = page.replace("</main>", "<script>document.title='owned'</script></main>")
     dom = dumped(escaped_nothing, tmp_path)
     number = len(hostile.items)
@@ -333,9 +338,9 @@ document.title = said.join(" ");
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_the_page_sorts_filters_and_takes_keys(found: list[Outlook], tmp_path: Path) -> None:
+def test_the_page_sorts_filters_and_takes_keys(found: list[Evaluation], tmp_path: Path) -> None:
     plan = planned(found)
-    page = re.sub(r"<meta http-equiv=[^>]*>", "", html.rendered(plan)).replace("</body>", DRIVER)
+    page = re.sub(r"<meta http-equiv=[^>]*>", "", html.render_html(plan)).replace("</body>", DRIVER)
     match = re.search(r"<title>(.*?)</title>", dumped(page, tmp_path))
     assert match
     up, down, errors, shown, focused = match[1].split(" ")
@@ -350,6 +355,6 @@ def test_the_page_sorts_filters_and_takes_keys(found: list[Outlook], tmp_path: P
 
 def test_a_finding_without_a_place_has_one_in_the_plan() -> None:
     nowhere = Finding("RM701", "`x` is gone", Severity.ERROR, "a.py", Span(0, 1), Location(1, 1, 1, 2))
-    plan = planned([Outlook(FileResult("a.py", (nowhere,)), (Prospect(nowhere),))])
+    plan = planned([Evaluation(FileResult("a.py", (nowhere,)), (EvaluatedFinding(nowhere),))])
     assert plan.steps[0].stage is Stage.BREAKS
-    assert "a.py:1" in text.rendered(plan, width=80)
+    assert "a.py:1" in text.render_text(plan, width=80)

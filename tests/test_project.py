@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from tests.support import fix_text, settings_of
 from torchmigrate.cli.commands import cli
 from torchmigrate.project import search
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 
@@ -25,8 +25,8 @@ def found(root: Path, files: dict[str, str]) -> dict[str, list[int]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     settings, minimum = settings_of(["--select", "TS101"])
-    inputs = [Input(str(root / name)) for name in files]
-    results = runner.check(Tree(inputs, everywhere(settings, minimum)))
+    inputs = [InputFile(str(root / name)) for name in files]
+    results = runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
     return {
         str(Path(result.path).relative_to(root)): [f.location.line for f in result.findings if f.location]
         for result in results
@@ -102,12 +102,14 @@ def test_an_import_that_another_file_relies_on_stays(tmp_path: Path) -> None:
     )
     settings, minimum = settings_of([])
     (tmp_path / "a.py").write_text(code)
-    alone = runner.fix(Tree([Input(str(tmp_path / "a.py"))], everywhere(settings, minimum)))
+    alone = runner.fix_tree(
+        Tree([InputFile(str(tmp_path / "a.py"))], create_uniform_profile(settings, minimum))
+    )
     assert b"import annotate" not in next(iter(alone)).after
 
     (tmp_path / "b.py").write_text("from .a import (\n    annotate,\n)\n")
-    inputs = [Input(str(tmp_path / name)) for name in ("a.py", "b.py")]
-    together = runner.fix(Tree(inputs, everywhere(settings, minimum)))
+    inputs = [InputFile(str(tmp_path / name)) for name in ("a.py", "b.py")]
+    together = runner.fix_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
     assert b"import annotate" in next(iter(together)).after
 
 
@@ -128,7 +130,7 @@ def test_other_files_are_searched_for_what_they_spell() -> None:
         (("mine::reduce",), (r"mine::reduce(?!\w)",)),
         (("reduce", "mine"), (r"reduce(?!\w)", r"ops\.mine")),
     )
-    found = Project(files, files.__getitem__).spelling(*sought, beside="/p/here.py")
+    found = Project(files, files.__getitem__).find_spellings(*sought, beside="/p/here.py")
     assert found == [("/p/call.py", 2), ("/p/string.py", 3)]
 
 
@@ -144,11 +146,11 @@ def test_of_a_word_several_things_are_asked_of_the_files_that_have_it(
         return files[path]
 
     project = Project(files, text)
-    assert project.spelling((("Model",), (r"Model\(",)), beside="") == [("/p/a.py", 1)]
+    assert project.find_spellings((("Model",), (r"Model\(",)), beside="") == [("/p/a.py", 1)]
     read.clear()
-    assert project.spelling((("Model", "class"), (r"class \w+\(Model",)), beside="") == [("/p/c.py", 1)]
+    assert project.find_spellings((("Model", "class"), (r"class \w+\(Model",)), beside="") == [("/p/c.py", 1)]
     assert read == ["/p/a.py", "/p/c.py"]
-    assert project.spelling(((), (r"pass|Big",)), beside="/p/c.py") == [("/p/b.py", 1)]
+    assert project.find_spellings(((), (r"pass|Big",)), beside="/p/c.py") == [("/p/b.py", 1)]
 
 
 def test_another_file_is_named_from_the_working_directory(

@@ -13,16 +13,21 @@ import jsonschema
 import pytest
 
 from torchmigrate import reporters
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import escape_controls
 from torchmigrate.documents.minimum import Minimum
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.reporters.report import Report, load
-from torchmigrate.settings.settings import Settings, fields
+from torchmigrate.reporters.report import Report, load_reporter
+from torchmigrate.settings.settings import Settings, setting_fields
 
 FORMATS = [
-    *(name for name in next(one for one in fields() if one.name == "output_format").metadata["kind"].choices),
+    *(
+        name
+        for name in next(one for one in setting_fields() if one.name == "output_format")
+        .metadata["kind"]
+        .choices
+    ),
     "statistics",
 ]
 FORMATS.remove("diff")
@@ -81,14 +86,14 @@ def report(results: list[FileResult], *, color: bool = False, quiet: bool = Fals
     )
     made.files, made.seconds = 7, 1.234
     for result in results:
-        made.add(result)
+        made.add_result(result)
     return made
 
 
 def written(name: str, *results: FileResult, **options: Any) -> str:
     chosen = list(results or RESULTS)
     out = io.StringIO()
-    load(name).write(chosen, report(chosen, **options), out)
+    load_reporter(name).write_report(chosen, report(chosen, **options), out)
     return out.getvalue()
 
 
@@ -149,7 +154,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
         made = report(RESULTS, color=True)
         made.width, made.links = 50, True
         out = io.StringIO()
-        load("full").write(RESULTS, made, out)
+        load_reporter("full").write_report(RESULTS, made, out)
         text = re.sub(r"\x1b\[\d*m", "", out.getvalue())
         assert text.count("\x1b]8;;https://example.org/\x1b\\TS101\x1b]8;;\x1b\\ script") == 1
         assert f"\x1b]8;;file://{Path('pkg/a.py').resolve()}\x1b\\pkg/a.py:2:5\x1b]8;;\x1b\\\n" in text
@@ -163,7 +168,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
         made = report([FileResult("a.py", (safe,))], target_version=(2, 12))
         made.invocation = " --select TS src"
         out = io.StringIO()
-        load("full").write([FileResult("a.py", (safe,))], made, out)
+        load_reporter("full").write_report([FileResult("a.py", (safe,))], made, out)
         assert "next           torchmigrate fix --target-version 2.12 --select TS src  # " in out.getvalue()
 
     def test_info_is_listed_when_asked_for(self) -> None:
@@ -242,7 +247,10 @@ def test_nothing_in_a_file_controls_the_terminal(name: str) -> None:
 
 
 def test_escaped_text_shows_what_was_there() -> None:
-    assert escape("a\x1b\n\r\t\x80\u202e\udcff\U0001f600é") == "a\\x1b\\n\\r\t\\x80\\u202e\\xff\U0001f600é"
+    assert (
+        escape_controls("a\x1b\n\r\t\x80\u202e\udcff\U0001f600é")
+        == "a\\x1b\\n\\r\t\\x80\\u202e\\xff\U0001f600é"
+    )
 
 
 class TestConcise:
@@ -311,7 +319,7 @@ def test_nothing_in_any_format_is_a_command_to_a_terminal_or_to_a_runner(name: s
     made = report(results, show=("info",))
     made.fixing, made.applied = True, [finding]
     out = io.StringIO()
-    load(name).write(results, made, out)
+    load_reporter(name).write_report(results, made, out)
     for line in out.getvalue().split("\n"):
         assert not re.search(r"##(vso)?\[", line, re.IGNORECASE)
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", line)
@@ -504,5 +512,5 @@ class TestSarif:
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_takes_an_empty_run(name: str) -> None:
     out = io.StringIO()
-    load(name).write([], report([]), out)
+    load_reporter(name).write_report([], report([]), out)
     assert "Traceback" not in out.getvalue()

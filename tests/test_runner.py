@@ -9,9 +9,9 @@ import pytest
 
 from tests.support import check_text, fixed, settings_of
 from torchmigrate.model.findings import Finding
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 MODEL = b"""import torch
@@ -85,8 +85,8 @@ def test_every_place_is_asked_about_once_however_many_look_alike(seed: int) -> N
         accepted += answer
         return answer
 
-    (fixed,) = runner.fix(
-        Tree([Input("a.py", REPEATED.encode())], everywhere(settings, minimum)), choose=choose
+    (fixed,) = runner.fix_tree(
+        Tree([InputFile("a.py", REPEATED.encode())], create_uniform_profile(settings, minimum)), choose=choose
     )
     assert len(asked) == len(places)
     assert len(fixed.applied) == accepted

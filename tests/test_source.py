@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from torchmigrate.model.findings import Edit, Location, Span
 from torchmigrate.text import read as files
-from torchmigrate.text.edits import apply
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.edits import apply_edits
+from torchmigrate.text.source import SourceError, SourceText
 
 BOM = b"\xef\xbb\xbf"
 
 
-def read(data: bytes) -> Source:
-    return files.read("a.py", data)
+def read(data: bytes) -> SourceText:
+    return files.read_source("a.py", data)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def read(data: bytes) -> Source:
 def test_text_is_decoded_as_python_decodes_it(data: bytes, text: str) -> None:
     source = read(data)
     assert source.text.decode() == text
-    assert source.replaced([]) == data
+    assert source.apply_edits([]) == data
 
 
 def test_utf8_is_not_copied() -> None:
@@ -88,60 +88,60 @@ def test_what_cannot_be_decoded_is_refused_with_its_place(
 )
 def test_what_cannot_be_parsed_is_refused_with_its_place(data: bytes, line: int | None) -> None:
     with pytest.raises(SourceError) as caught:
-        read(data).tree  # noqa: B018
+        read(data).syntax_tree  # noqa: B018
     assert caught.value.line == line
 
 
 def test_parsing_is_silent_about_invalid_escapes() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(b"'\\d'; 1is 2").tree.body
+        assert read(b"'\\d'; 1is 2").syntax_tree.body
 
 
 def test_a_place_counts_characters_and_the_end_is_exclusive() -> None:
     source = read("x = 1\n\ts = 'é', y\rz".encode())
     start = source.text.index(b"y")
-    assert source.location(Span(start, start + 1)) == Location(2, 11, 2, 12)
-    assert source.location(Span(start, len(source.text))) == Location(2, 11, 3, 2)
+    assert source.locate_span(Span(start, start + 1)) == Location(2, 11, 2, 12)
+    assert source.locate_span(Span(start, len(source.text))) == Location(2, 11, 3, 2)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_those_that_the_span_touches(end: str) -> None:
     source = read(end.join(["aé", "b\f\x0b\x85\u2028b", "", "c"]).encode())
     everything = Span(0, len(source.text))
-    assert source.lines(everything) == ("aé", "b\f\x0b\x85\u2028b", "", "c")
+    assert source.get_lines(everything) == ("aé", "b\f\x0b\x85\u2028b", "", "c")
     second = source.line_starts[1]
-    assert source.lines(Span(0, second)) == ("aé",)
-    assert source.lines(Span(second, second)) == ("b\f\x0b\x85\u2028b",)
-    assert source.lines(Span(everything.end, everything.end)) == ("c",)
+    assert source.get_lines(Span(0, second)) == ("aé",)
+    assert source.get_lines(Span(second, second)) == ("b\f\x0b\x85\u2028b",)
+    assert source.get_lines(Span(everything.end, everything.end)) == ("c",)
 
 
 def test_a_span_beyond_the_last_line_end_is_an_empty_line() -> None:
     source = read(b"a\n")
-    assert source.lines(Span(2, 2)) == ("",)
-    assert source.location(Span(2, 2)) == Location(2, 1, 2, 1)
-    assert read(b"").location(Span(0, 0)) == Location(1, 1, 1, 1)
+    assert source.get_lines(Span(2, 2)) == ("",)
+    assert source.locate_span(Span(2, 2)) == Location(2, 1, 2, 1)
+    assert read(b"").locate_span(Span(0, 0)) == Location(1, 1, 1, 1)
 
 
 def test_nodes_without_a_place_have_no_span() -> None:
     source = read(b"f(x)")
     with pytest.raises(ValueError, match="Module has no position"):
-        source.span(source.tree)
+        source.span_of(source.syntax_tree)
 
 
 def test_other_encodings_and_byte_order_marks_come_back() -> None:
     latin = read(b"# coding: latin-1\nx = '\xe9'\n")
     place = latin.text.index(b"x")
-    assert latin.replaced([Edit(place, place + 1, "ü")]) == b"# coding: latin-1\n\xfc = '\xe9'\n"
+    assert latin.apply_edits([Edit(place, place + 1, "ü")]) == b"# coding: latin-1\n\xfc = '\xe9'\n"
     with pytest.raises(SourceError, match="cannot be written back"):
-        latin.replaced([Edit(place, place + 1, "あ")])
-    assert read(BOM + b"x").replaced([Edit(0, 1, "y")]) == BOM + b"y"
+        latin.apply_edits([Edit(place, place + 1, "あ")])
+    assert read(BOM + b"x").apply_edits([Edit(0, 1, "y")]) == BOM + b"y"
 
 
 def test_an_encoding_with_more_than_one_form_is_not_rewritten() -> None:
     redundant = read(b"# coding: iso2022_jp\n'\x1b(B\x1b(B'\n")
     with pytest.raises(SourceError, match="more than one form"):
-        redundant.replaced([Edit(0, 0, "#\n")])
+        redundant.apply_edits([Edit(0, 0, "#\n")])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_an_encoding_with_more_than_one_form_is_not_rewritten() -> None:
 )
 def test_inserted_lines_end_as_those_around_them(old: bytes, offset: int, new: bytes) -> None:
     for text in ("1\n2", "1\r\n2", "1\r2"):
-        assert read(old).replaced([Edit(offset, offset, text)]) == new
+        assert read(old).apply_edits([Edit(offset, offset, text)]) == new
 
 
 PIECES = st.sampled_from(
@@ -191,10 +191,10 @@ def programs(draw: st.DrawFn) -> bytes:
     return (text if end else text.rstrip("\r\n")).encode()
 
 
-def check_segments(source: Source) -> int:
+def check_segments(source: SourceText) -> int:
     """Every expression's segment must parse to that expression; says how many there were."""
     count = 0
-    for node in ast.walk(source.tree):
+    for node in ast.walk(source.syntax_tree):
         # The parts of an f-string have no text of their own before Python 3.12.
         if not isinstance(node, ast.expr) or isinstance(
             node, (ast.Constant, ast.FormattedValue, ast.JoinedStr)
@@ -202,7 +202,7 @@ def check_segments(source: Source) -> int:
             continue
         if isinstance(node, (ast.Slice, ast.Starred, ast.Tuple)):
             continue
-        alone = ast.parse(f"({source.segment(node)}\n)", mode="eval").body
+        alone = ast.parse(f"({source.get_segment(node)}\n)", mode="eval").body
         assert ast.unparse(alone) == ast.unparse(node)
         count += 1
     return count
@@ -215,9 +215,11 @@ def test_the_segment_of_a_node_is_the_node(data: bytes) -> None:
         expected = ast.parse(data)
     except SyntaxError:
         with pytest.raises(SourceError):
-            source.tree  # noqa: B018
+            source.syntax_tree  # noqa: B018
         return
-    assert ast.dump(source.tree, include_attributes=True) == ast.dump(expected, include_attributes=True)
+    assert ast.dump(source.syntax_tree, include_attributes=True) == ast.dump(
+        expected, include_attributes=True
+    )
     check_segments(source)
 
 
@@ -250,7 +252,7 @@ def test_segments_in_the_standard_library(name: str) -> None:
 def test_bytes_outside_an_edit_stay(data: bytes, draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, len(data)))
     end = draw.draw(st.integers(start, len(data)))
-    result = apply(data, [Edit(start, end, "é\n")])
+    result = apply_edits(data, [Edit(start, end, "é\n")])
     assert result.startswith(data[:start])
     assert result.endswith(data[end:])
     assert result[start : len(result) - len(data) + end].decode().rstrip("\r\n") == "é"
@@ -295,6 +297,6 @@ def test_no_encoding_that_python_knows_raises_anything_else_or_warns(encoding: s
     for body in BODIES:
         with warnings.catch_warnings(), contextlib.suppress(SourceError):
             warnings.simplefilter("error")
-            source = Source.read("a.py", b"# coding: " + encoding.encode() + b"\n" + body)
-            source.replaced([Edit(0, 0, "# \u20ac\n")])
-            assert source.tree
+            source = SourceText.decode_source("a.py", b"# coding: " + encoding.encode() + b"\n" + body)
+            source.apply_edits([Edit(0, 0, "# \u20ac\n")])
+            assert source.syntax_tree

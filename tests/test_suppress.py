@@ -6,21 +6,21 @@ import re
 
 import pytest
 
-from torchmigrate.engine.suppress import suppressions
+from torchmigrate.engine.suppress import parse_suppressions
 from torchmigrate.model.findings import Finding, Span
 from torchmigrate.model.versions import NEWEST, Version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.proof.verify import verify
-from torchmigrate.text.directives import without_directives
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source
+from torchmigrate.proof.verify import verify_edits
+from torchmigrate.text.directives import strip_directives
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceText
 
 
 def everything(code: str) -> bool:
     return True
 
 
-def found(source: Source) -> list[Finding]:
+def found(source: SourceText) -> list[Finding]:
     """A finding TS101 at every `hit`, and SC201 at every `other`."""
     codes = {"hit": "TS101", "other": "SC201"}
     return [
@@ -29,9 +29,9 @@ def found(source: Source) -> list[Finding]:
     ]
 
 
-def run(text: str) -> tuple[Source, list[Finding], int]:
-    source = read("a.py", text.encode())
-    return source, *suppressions(source).apply(found(source), everything, NEWEST)
+def run(text: str) -> tuple[SourceText, list[Finding], int]:
+    source = read_source("a.py", text.encode())
+    return source, *parse_suppressions(source).filter_findings(found(source), everything, NEWEST)
 
 
 def left(text: str) -> list[tuple[str, int]]:
@@ -118,9 +118,9 @@ def test_a_comment_that_silences_nothing_is_reported_and_removed(text: str, fixe
     fix = findings[0].fix
     assert fix is not None
     assert fix.safety is Safety.SAFE
-    after = read("a.py", source.replaced(fix.edits))
+    after = read_source("a.py", source.apply_edits(fix.edits))
     assert after.text.decode() == fixed
-    verify(source, after, fix.edits)
+    verify_edits(source, after, fix.edits)
     assert all(finding.code != "XX001" for finding in run(fixed)[1])
 
 
@@ -128,19 +128,21 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
     data = b'{"cells": [{"cell_type": "code", "source": ["x\\n", "# torchmigrate: ignore"]},' + (
         b' {"cell_type": "code", "source": ["y"]}]}'
     )
-    source = read("a.ipynb", data)
-    findings, _ = suppressions(source).apply([], everything, NEWEST)
+    source = read_source("a.ipynb", data)
+    findings, _ = parse_suppressions(source).filter_findings([], everything, NEWEST)
     assert findings[0].fix is not None
-    assert source.replaced(findings[0].fix.edits) == data.replace(b', "# torchmigrate: ignore"', b"")
+    assert source.apply_edits(findings[0].fix.edits) == data.replace(b', "# torchmigrate: ignore"', b"")
     assert findings[0].location is not None
     assert findings[0].location.cell == 1
 
 
 def test_nobody_calls_unused_what_was_not_looked_for() -> None:
-    source = read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
-    findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"), NEWEST)
+    source = read_source("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
+    findings, _ = parse_suppressions(source).filter_findings(
+        [], lambda code: code in ("SC201", "XX001"), NEWEST
+    )
     assert [finding.message for finding in findings] == ["no finding to suppress here for `SC201`"]
-    assert suppressions(source).apply([], lambda code: code != "XX001", NEWEST) == ([], 0)
+    assert parse_suppressions(source).filter_findings([], lambda code: code != "XX001", NEWEST) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_comment_that_is_not_understood_is_reported_and_silences_nothing(comme
     assert [finding.code for finding in findings] == ["TS101", "XX002"]
     assert suppressed == 0
     assert findings[1].span is not None
-    assert source.segment(findings[1].span) == comment
+    assert source.get_segment(findings[1].span) == comment
     assert findings[1].fix is None
 
 
@@ -188,12 +190,12 @@ def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_without_directives(comment: str, rest: str) -> None:
-    assert without_directives(comment) == rest
+    assert strip_directives(comment) == rest
 
 
 def due(text: str, target: Version) -> list[str]:
-    source = read("a.py", text.encode())
-    findings, _ = suppressions(source).apply(found(source), everything, target)
+    source = read_source("a.py", text.encode())
+    findings, _ = parse_suppressions(source).filter_findings(found(source), everything, target)
     return [finding.code for finding in findings]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Span
-from torchmigrate.text.read import read
-from torchmigrate.text.tokens import Tokens, tokens
+from torchmigrate.text.read import read_source
+from torchmigrate.text.tokens import LazyTokens, tokenize_source
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from torchmigrate.text.tokens import Tokens, tokens
     ],
 )
 def test_parts_are_parts_of_the_whole(text: str) -> None:
-    source = read("a.py", text.encode())
-    whole, made = [token for token in tokens(source) if token.text], Tokens(source)
-    assert made.inside(Span(0, len(source.text))) == whole
+    source = read_source("a.py", text.encode())
+    whole, made = [token for token in tokenize_source(source) if token.text], LazyTokens(source)
+    assert made.tokens_inside(Span(0, len(source.text))) == whole
     for token in whole:
-        assert token in made.around(token.span.start)
-        assert made.inside(token.span) == [token]
+        assert token in made.tokens_around(token.span.start)
+        assert made.tokens_inside(token.span) == [token]

@@ -403,7 +403,7 @@ class TestKnown:
         put(pyproject=METADATA, a=PATCHED, b=PATCHING, c=SCRIPTING)
         run("check", "a.py")
         read: list[str] = []
-        reading = files.read
+        reading = files.read_file
 
         def noted(path: str) -> bytes:
             read.append(os.path.basename(path))

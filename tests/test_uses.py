@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from torchmigrate.gates.watch import Watch
+from torchmigrate.gates.watch import WatchedSymbols
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import Uses
-from torchmigrate.text.read import read
+from torchmigrate.semantics.uses import SymbolUses
+from torchmigrate.text.read import read_source
 
-WATCH = Watch(
+WATCH = WatchedSymbols(
     [
         "torch.jit.script",
         "torch.jit.script().save",
@@ -27,7 +27,7 @@ WATCH = Watch(
 
 
 def uses(code: str) -> list[Use]:
-    return Uses(read("case.py", textwrap.dedent(code).encode()), WATCH).found
+    return SymbolUses(read_source("case.py", textwrap.dedent(code).encode()), WATCH).all_uses
 
 
 def found(code: str) -> list[tuple[str, str]]:
@@ -199,9 +199,9 @@ def test_results_are_followed_through_variables() -> None:
 
 
 def test_positions_in_string_annotations_are_exact() -> None:
-    source = read("case.py", "import torch\nx: 'ä | torch.jit.ScriptModule' = 1\n".encode())
-    (use,) = Uses(source, WATCH).found
-    assert source.segment(use.node) == "torch.jit.ScriptModule"
+    source = read_source("case.py", "import torch\nx: 'ä | torch.jit.ScriptModule' = 1\n".encode())
+    (use,) = SymbolUses(source, WATCH).all_uses
+    assert source.get_segment(use.node) == "torch.jit.ScriptModule"
 
 
 def test_uses_come_in_order_of_position() -> None:
@@ -237,7 +237,7 @@ def test_uses_come_in_order_of_position() -> None:
     ],
 )
 def test_the_gate(text: bytes, passes: bool) -> None:
-    assert WATCH.gate.passes(text) is passes
+    assert WATCH.gate.passes_text(text) is passes
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,13 @@ def test_the_gate(text: bytes, passes: bool) -> None:
     ],
 )
 def test_a_token_that_stands_elsewhere_too_is_no_word_of_any_library(text: bytes, passes: bool) -> None:
-    assert Watch(["torch.jit.script", "torch.utils.jit.*"]).gate.passes(text) is passes
+    assert WatchedSymbols(["torch.jit.script", "torch.utils.jit.*"]).gate.passes_text(text) is passes
 
 
 def test_the_beginning_of_a_name_is_enough_beside_a_token() -> None:
-    gate = Watch(["torch.onnx.symbolic_opset*"]).gate
-    assert gate.passes(b"import torch\ntorch.onnx.symbolic_opset9")
-    assert not gate.passes(b"import torch\ntorch.onnx.a_symbolic_opset9")
+    gate = WatchedSymbols(["torch.onnx.symbolic_opset*"]).gate
+    assert gate.passes_text(b"import torch\ntorch.onnx.symbolic_opset9")
+    assert not gate.passes_text(b"import torch\ntorch.onnx.a_symbolic_opset9")
 
 
 def test_an_environment_variable_is_a_string_that_is_its_name() -> None:
@@ -267,7 +267,7 @@ def test_an_environment_variable_is_a_string_that_is_its_name() -> None:
         os.environ.get("TORCH_SWITCHES")
         print("set TORCH_SWITCH to 1")
         """
-    source = read("case.py", textwrap.dedent(code).encode())
-    (use,) = Uses(source, Watch(["$TORCH_SWITCH"])).found
+    source = read_source("case.py", textwrap.dedent(code).encode())
+    (use,) = SymbolUses(source, WatchedSymbols(["$TORCH_SWITCH"])).all_uses
     assert (use.symbol, use.name, use.kind) == ("$TORCH_SWITCH", "TORCH_SWITCH", Kind.STRING)
     assert use.node.lineno == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.documents.minimum import Minimum, Minimums
+from torchmigrate.documents.minimum import Minimum, MinimumFinder
 from torchmigrate.gates import kinds
 from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
@@ -17,13 +17,13 @@ from torchmigrate.model.vocabulary import Severity
     "text", ["2.12", "2.12.1", " 2.12 ", "2.12.0+cu130", "2.12.0a0+git1234", "v2.12", "2.12rc1"]
 )
 def test_a_version_is_its_minor_version(text: str) -> None:
-    assert versions.parse(text) == (2, 12)
+    assert versions.parse_version(text) == (2, 12)
 
 
 @pytest.mark.parametrize("text", ["", "2", "two", "2.", ".1", "2.1 2.2", "2.12345678", "2.1\n;", ">=2.1"])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a version such as 2\.12"):
-        versions.parse(text)
+        versions.parse_version(text)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 def test_severity_follows_from_what_the_target_does(
     deprecated: Version | None, breaks: Version | None, expected: Severity
 ) -> None:
-    assert versions.severity((2, 12), deprecated, breaks) is expected
+    assert versions.severity_at((2, 12), deprecated, breaks) is expected
 
 
 def project(root: Path, **files: str) -> Minimum:
@@ -50,7 +50,7 @@ def project(root: Path, **files: str) -> Minimum:
     (root / ".git").mkdir(exist_ok=True)
     for name, text in files.items():
         (root / name.replace("__", ".")).write_text(text)
-    return Minimums().of(str(root))
+    return MinimumFinder().find_minimum(str(root))
 
 
 def pyproject(*dependencies: str) -> str:
@@ -296,25 +296,25 @@ def test_a_range_further_up_comes_before_a_lock_beside_the_file(tmp_path: Path) 
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "uv.lock").write_text(LOCKED)
-    assert Minimums().of(str(inner)).version == (2, 4)
+    assert MinimumFinder().find_minimum(str(inner)).version == (2, 4)
 
 
 def test_the_nearest_file_that_names_torch_decides(tmp_path: Path) -> None:
     project(tmp_path, pyproject__toml=pyproject("torch>=2.2"))
     inner = tmp_path / "packages" / "one"
     inner.mkdir(parents=True)
-    assert Minimums().of(str(inner)).version == (2, 2)
+    assert MinimumFinder().find_minimum(str(inner)).version == (2, 2)
     (inner / "pyproject.toml").write_text(pyproject("numpy"))
-    assert Minimums().of(str(inner)).version == (2, 2)
+    assert MinimumFinder().find_minimum(str(inner)).version == (2, 2)
     (inner / "requirements.txt").write_text("torch>=2.7")
-    assert Minimums().of(str(inner)).version == (2, 7)
+    assert MinimumFinder().find_minimum(str(inner)).version == (2, 7)
 
 
 def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch>=2.2")
     inner = tmp_path / "repository"
     (inner / ".git").mkdir(parents=True)
-    assert Minimums().of(str(inner)) == Minimum(versions.OLDEST)
+    assert MinimumFinder().find_minimum(str(inner)) == Minimum(versions.OLDEST)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
 def test_metadata_that_cannot_be_used_is_passed_over(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_bytes(content)
-    assert Minimums().of(str(tmp_path)) == Minimum(versions.OLDEST)
+    assert MinimumFinder().find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
 
 
 def test_places_are_shown_relative_to_the_working_directory(
@@ -344,4 +344,4 @@ def test_places_are_shown_relative_to_the_working_directory(
 ) -> None:
     project(tmp_path, requirements__txt="torch>=2.4\n")
     monkeypatch.chdir(tmp_path)
-    assert Minimums().of(".").source == "requirements.txt:1"
+    assert MinimumFinder().find_minimum(".").source == "requirements.txt:1"

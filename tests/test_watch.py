@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.gates.watch import Watch
+from torchmigrate.gates.watch import WatchedSymbols
 
-WATCH = Watch(
+WATCH = WatchedSymbols(
     ["torch.jit._script.*", "torch.jit._script.Attribute", "torch._C._jit_*", "torch._C._jit_pass_*"]
 )
 
@@ -23,9 +23,9 @@ WATCH = Watch(
     ],
 )
 def test_the_nearest_symbol_counts(name: str, symbol: str | None) -> None:
-    assert WATCH.match(name) == symbol
+    assert WATCH.match_symbol(name) == symbol
 
 
 def test_a_star_does_not_reach_into_results_or_into_symbols() -> None:
-    assert WATCH.match("torch._C._jit_compile().graph") is None
-    assert WATCH.match("torch.jit._script.Attribute.value") is None
+    assert WATCH.match_symbol("torch._C._jit_compile().graph") is None
+    assert WATCH.match_symbol("torch.jit._script.Attribute.value") is None

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.engine.engine import Scan
+from torchmigrate.engine.engine import FileScan
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.vocabulary import Kind, Safety, Severity
-from torchmigrate.project.files import Input
-from torchmigrate.project.mentions import Facts, Mention
+from torchmigrate.project.files import InputFile
+from torchmigrate.project.mentions import FileFacts, Mention
 from torchmigrate.project.project import Project
 from torchmigrate.run import sharing
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.looker import Looker
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.looker import FileChecker
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.wire import Unreadable, pack, unpack
 
 from .support import settings_of
@@ -68,14 +68,14 @@ def findings() -> Iterator[Finding]:
         yield Finding("RT001", "", severity, "")
 
 
-def scan() -> Scan:
+def scan() -> FileScan:
     """One in which every field of every type has a value, and every enum each of its members."""
     errors = (FileError("a.py", "message"), FileError("a.py", "message", 1, 2, 3))
     constants = tuple((str(number), value) for number, value in enumerate(LITERALS))
     mentions = [Mention("torch.jit.load", kind, text, 7) for kind in Kind for text in TEXTS]
     mentions.append(Mention("torch.jit.load", Kind.CALL, "a.py", 1, constants))
-    facts = Facts({text: text for text in TEXTS}, frozenset(TEXTS), tuple(mentions), True)
-    return Scan(FileResult(TEXTS[3], tuple(findings()), errors, 3), facts)
+    facts = FileFacts({text: text for text in TEXTS}, frozenset(TEXTS), tuple(mentions), True)
+    return FileScan(FileResult(TEXTS[3], tuple(findings()), errors, 3), facts)
 
 
 def typed(value: Any) -> Any:
@@ -137,7 +137,7 @@ class TestRefused:
     @pytest.mark.parametrize("data", [b"", b"null", b"\xff", b"[" * 10**6, b"1" * 10**5, pickle.dumps(1)])
     def test_is_what_is_no_record(self, data: bytes) -> None:
         with pytest.raises(Unreadable):
-            unpack(Scan, data)
+            unpack(FileScan, data)
 
     @pytest.mark.parametrize("other", [None, 1, True, "x", [], {}, [1], 1.5])
     def test_is_a_field_of_another_type(self, other: object) -> None:
@@ -147,11 +147,11 @@ class TestRefused:
         for place, key in list(_places(whole)):
             before, place[key] = place[key], other
             try:
-                read = unpack(Scan, json.dumps(whole).encode())
+                read = unpack(FileScan, json.dumps(whole).encode())
             except Unreadable:
                 refused += 1
             else:
-                assert unpack(Scan, pack(read)) == read
+                assert unpack(FileScan, pack(read)) == read
             place[key] = before
         assert refused > 100
 
@@ -177,10 +177,10 @@ class TestRefused:
             for _ in range(chance.choice([1, 3])):
                 data[chance.randrange(len(data))] = chance.choice(b'[]{},:"0a\\-\xed\xff')
             try:
-                read = unpack(Scan, bytes(data))
+                read = unpack(FileScan, bytes(data))
             except Unreadable:
                 continue
-            assert unpack(Scan, pack(read)) == read
+            assert unpack(FileScan, pack(read)) == read
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -205,16 +205,16 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n\n\ntorch.jit.load(b'x', ...)\n"
     )
     settings, minimum = settings_of(["--select", "ALL"])
-    profiles = {str(tmp_path): everywhere(settings, minimum)(str(tmp_path))}
+    profiles = {str(tmp_path): create_uniform_profile(settings, minimum)(str(tmp_path))}
     project = Project([str(path)])
-    look = sharing.work(profiles, project, None)
+    look = sharing.create_worker(profiles, project, None)
     for item in ((str(path), str(path), None), (str(path), "-", path.read_bytes())):
         sent = look(item)
-        received = sharing.received(*sent)
+        received = sharing.unpack_check(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
-        looker = Looker(Engines(profiles), project, Cache(None))
-        assert received == looker.look(item[0], Input(*item[1:]))
+        looker = FileChecker(Engines(profiles), project, Cache(None))
+        assert received == looker.check_file(item[0], InputFile(*item[1:]))
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]
             assert not {"GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "INST", "OBJ", "BUILD"} & set(names)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.project.project import Project
 from torchmigrate.run import runner, sharing, workers
-from torchmigrate.run.looker import Looker
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.looker import FileChecker
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 
@@ -59,10 +59,10 @@ def _divider() -> Callable[[int], float]:
 @pytest.mark.parametrize("folder", [None, "cache"])
 def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str | None) -> None:
     settings, minimum = settings_of([])
-    profiles = {str(tmp_path): everywhere(settings, minimum)(str(tmp_path))}
+    profiles = {str(tmp_path): create_uniform_profile(settings, minimum)(str(tmp_path))}
     project = Project(["a.py"])
     project.is_complete = False
-    look = sharing.work(profiles, project, str(tmp_path / folder) if folder else None)
+    look = sharing.create_worker(profiles, project, str(tmp_path / folder) if folder else None)
     assert look((str(tmp_path / "a.py"), "a.py", b"import torch\n")) == (None, None, False, False)
 
 
@@ -78,11 +78,11 @@ def test_many_processes_say_what_one_says(
             + ("x = torch.jit.annotate(int, 1)\n" if number % 3 else "x: torch.jit.Final = 1\n")
             + ("script(f)\n" if number % 5 == 0 else "")
         )
-    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
+    inputs = [InputFile(str(path)) for path in sorted(tmp_path.iterdir())]
     one, two = (
         [
             (result.path, result.findings, result.errors)
-            for result in runner.check(Tree(inputs, everywhere(settings, minimum)))
+            for result in runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
         ]
         for settings, minimum in (settings_of(["--jobs", "1"]), settings_of(["--jobs", "2"]))
     )
@@ -112,9 +112,9 @@ def test_processes_start_where_it_is_worthwhile(
     monkeypatch.setattr(workers, "map_all", recorded)
     for index in range(number):
         (tmp_path / f"m{index:03}.py").write_text(text)
-    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
+    inputs = [InputFile(str(path)) for path in sorted(tmp_path.iterdir())]
     settings, minimum = settings_of(["--jobs", "2"])
-    results = list(runner.check(Tree(inputs, everywhere(settings, minimum))))
+    results = list(runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum))))
     assert [result.path for result in results] == [file.path for file in inputs]
     assert bool(started) is starts
 
@@ -123,19 +123,19 @@ def test_processes_start_where_it_is_worthwhile(
 def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(sharing.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
-    look = Looker.look
+    look = FileChecker.check_file
 
-    def deadly(self: Looker, path: str, file: Input) -> object:
+    def deadly(self: FileChecker, path: str, file: InputFile) -> object:
         if path.endswith("m123.py"):
             os.kill(os.getpid(), signal.SIGKILL)
         return look(self, path, file)
 
-    monkeypatch.setattr(Looker, "look", deadly)
+    monkeypatch.setattr(FileChecker, "look", deadly)
     monkeypatch.setattr(
         workers, "start_method", lambda: "fork"
     )  # a child that starts anew has no such `look`
     settings, minimum = settings_of(["--jobs", "2"])
-    inputs = [Input(str(path)) for path in sorted(tmp_path.iterdir())]
-    results = list(runner.check(Tree(inputs, everywhere(settings, minimum))))
+    inputs = [InputFile(str(path)) for path in sorted(tmp_path.iterdir())]
+    results = list(runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum))))
     assert [os.path.basename(r.path) for r in results if r.errors] == ["m123.py"]
     assert sum(len(r.findings) for r in results) == sharing.WORTHWHILE - 1

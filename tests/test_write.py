@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from torchmigrate.run.attributes import ACL
-from torchmigrate.run.write import Changed, write_atomic
+from torchmigrate.run.write import FileChanged, write_atomic
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_of_a_hard_link_one_name_changes(file: Path, tmp_path: Path) -> None:
 
 
 def test_what_somebody_else_wrote_stays(file: Path) -> None:
-    with pytest.raises(Changed, match="has changed"):
+    with pytest.raises(FileChanged, match="has changed"):
         write_atomic(file, b"new", b"older")
     assert file.read_bytes() == b"old"
 

@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("wheels", nargs="*", type=Path, help="wheels, or folders that some were unpacked to")
     parser.add_argument("--offline", action="store_true", help="read these only, and none on the index")
-    parser.add_argument("--newest", type=versions.parse, help="the last minor release to read on the index")
+    parser.add_argument(
+        "--newest", type=versions.parse_version, help="the last minor release to read on the index"
+    )
     parser.add_argument("--data", type=Path, default=DATA, help="where the table is written")
     parser.add_argument("--keep", type=Path, default=KEPT, help="where what was read is kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many are read at once")
@@ -46,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     sources = [found[minor] for minor in sorted(found)]
     oldest = versions.OLDEST
     if [one.minor for one in sources] != [(oldest[0], oldest[1] + n) for n in range(len(sources))]:
-        parser.error(f"the table needs every minor release from {versions.render(oldest)} on")
+        parser.error(f"the table needs every minor release from {versions.render_version(oldest)} on")
     releases = reading.read_all(sources, options.keep, options.jobs)
     table.write(table.rows(releases), [str(one.version) for one in sources], options.data)
     if options.data != DATA:

@@ -19,7 +19,7 @@ _OBJECTS = 200_000
 def main() -> None:
     """Run the command line and exit with its status; Ctrl-C prints nothing, from the first import on."""
     gc.set_threshold(_OBJECTS)
-    sys.unraisablehook = _say_what_is_lost
+    sys.unraisablehook = _hide_interrupts
     try:
         from torchmigrate.cli import commands
 
@@ -27,17 +27,17 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except SystemExit as end:
-        _leave(end.code)
+        _exit_at_once(end.code)
         raise
 
 
-def _say_what_is_lost(lost: sys.UnraisableHookArgs) -> None:
+def _hide_interrupts(lost: sys.UnraisableHookArgs) -> None:
     # An interrupt may fall into a callback of the import system, which Python would show with a traceback.
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
 
 
-def _leave(status: object) -> None:
+def _exit_at_once(status: object) -> None:
     """End the process at once if no other thread runs: freeing its objects one by one takes a tenth of a run."""
     import atexit
     import threading

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from torchmigrate.cli.asked import ask
-from torchmigrate.cli.known import Known
+from torchmigrate.cli.asked import find_files
+from torchmigrate.cli.known import KnownFindings
 from torchmigrate.cli.options import Failure
 from torchmigrate.model.findings import FileError, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -19,10 +19,10 @@ from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.joint import FixResult
 from torchmigrate.run.profiles import Profiles
-from torchmigrate.run.selection import Selection
-from torchmigrate.settings.config import ConfigError, parse
-from torchmigrate.settings.settings import key
-from torchmigrate.text.read import read
+from torchmigrate.run.selection import RuleSelection
+from torchmigrate.settings.config import ConfigError, parse_table
+from torchmigrate.settings.settings import toml_key
+from torchmigrate.text.read import read_source
 from torchmigrate.text.source import SourceError
 
 __all__ = ["Checked", "ConfigError", "FileError", "Finding", "Fixed", "Safety", "Severity", "check", "fix"]
@@ -70,17 +70,18 @@ def check(
     ``config`` is a configuration file that replaces the projects' own; ``isolated`` reads none. ``settings`` are those of the
     documentation, with underscores, and override files: ``target_version="2.15"``, ``select=["TS", "CU501"]``. One process
     does all the work unless ``jobs`` is given. A missing path is among the errors. Raises ConfigError.
-
     """
     named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    asked = _Asked([os.fspath(path) for path in named], None, b"", _profiles(config, isolated, settings))
-    known = asked.known()
-    trees = asked.files.trees(asked.sorts)
-    results = [known.new(result) for tree in trees for result in runner.check(tree)]
+    asked = _Request(
+        [os.fspath(path) for path in named], None, b"", _create_profiles(config, isolated, settings)
+    )
+    known = asked.load_known()
+    trees = asked.files.build_trees(asked.sorts)
+    results = [known.remove_known(result) for tree in trees for result in runner.check_tree(tree)]
     return Checked(
         tuple(finding for result in results for finding in result.findings),
-        (*asked.files.errors(asked.sorts), *(error for result in results for error in result.errors)),
-        len(asked.files.inputs(asked.sorts)),
+        (*asked.files.select_errors(asked.sorts), *(error for result in results for error in result.errors)),
+        len(asked.files.select_inputs(asked.sorts)),
     )
 
 
@@ -98,51 +99,56 @@ def fix(
     can observe it. Without a path the source is a Python module outside of any project, and fixes that depend on the project
     are unsafe. Everything else in the source is unchanged, including line ends. Other parameters are as in `check`.
     Raises ConfigError.
-
     """
     name = None if path is None else os.fspath(path)
-    encoding = "utf-8" if isinstance(source, bytes) else _encoding(name or "-", source)
+    encoding = "utf-8" if isinstance(source, bytes) else _find_encoding(name or "-", source)
     data = source if isinstance(source, bytes) else source.encode(encoding, "surrogatepass")
-    after, fixed, errors = _fixed(name, data, _profiles(config, isolated, settings))
+    after, fixed, errors = _fix_source(name, data, _create_profiles(config, isolated, settings))
     made = after if isinstance(source, bytes) else after.decode(encoding)
     return Fixed(made if fixed.applied else source, fixed.applied, fixed.result.findings, errors)
 
 
-def _fixed(
+def _fix_source(
     name: str | None, data: bytes, profiles: Profiles
 ) -> tuple[bytes, FixResult, tuple[FileError, ...]]:
-    asked = _Asked(["-"], name, data, profiles)
-    (fixed,) = (one for tree in asked.files.trees(asked.sorts) for one in runner.fix(tree))
-    fixed = replace(fixed, result=asked.known().new(fixed.result))
-    return fixed.after, fixed, (*asked.files.errors(asked.sorts), *fixed.result.errors)
+    asked = _Request(["-"], name, data, profiles)
+    (fixed,) = (one for tree in asked.files.build_trees(asked.sorts) for one in runner.fix_tree(tree))
+    fixed = replace(fixed, result=asked.load_known().remove_known(fixed.result))
+    return fixed.after, fixed, (*asked.files.select_errors(asked.sorts), *fixed.result.errors)
 
 
-class _Asked:
+class _Request:
     """The files and settings of a call. Raises ConfigError."""
 
     def __init__(self, paths: list[str], name: str | None, data: bytes, profiles: Profiles) -> None:
         try:
-            self.files = ask(paths, name, profiles, lambda: data)
+            self.files = find_files(paths, name, profiles, lambda: data)
         except Failure as failure:
             raise ConfigError(failure.message) from None
-        self.sorts = Selection([profile.settings for profile in self.files.profiles]).sorts(Cache(None))
+        self.sorts = RuleSelection([profile.settings for profile in self.files.profiles]).get_file_sorts(
+            Cache(None)
+        )
 
-    def known(self) -> Known:
+    def load_known(self) -> KnownFindings:
         """Return the findings that a baseline leaves out."""
         try:
-            return Known(self.files.inputs(self.sorts), self.files.settings_of, None, writes=False)
+            return KnownFindings(
+                self.files.select_inputs(self.sorts), self.files.get_settings, None, writes=False
+            )
         except Failure as failure:
             raise ConfigError(failure.message) from None
 
 
-def _profiles(config: Path | None, isolated: bool, settings: Mapping[str, Setting]) -> Profiles:
-    stated = parse({key(name): value for name, value in {"jobs": 1, **settings}.items()}, "argument")
+def _create_profiles(config: Path | None, isolated: bool, settings: Mapping[str, Setting]) -> Profiles:
+    stated = parse_table(
+        {toml_key(name): value for name, value in {"jobs": 1, **settings}.items()}, "argument"
+    )
     return Profiles(stated, None if config is None else os.fspath(config), isolated=isolated)
 
 
-def _encoding(path: str, source: str) -> str:
+def _find_encoding(path: str, source: str) -> str:
     """Return the encoding that a source declares."""
     try:
-        return read(path, source.encode("utf-8", "surrogatepass")).encoding
+        return read_source(path, source.encode("utf-8", "surrogatepass")).encoding
     except SourceError:
         return "utf-8"

@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._seen.advice import advise
-from ._seen.devices import has_triton, is_bound, needs_library
+from ._seen.advice import create_advice
+from ._seen.devices import has_cuda_kernels, has_triton_kernels, needs_library
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -69,5 +69,5 @@ _ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_for_one = _ITS_OWN.search(ctx.source.text) or _ITS_FOLDER.search(ctx.source.path) or needs_library(ctx)
-    if not is_for_one and not is_bound(ctx) and not has_triton(ctx):
-        yield from advise(use, ctx)
+    if not is_for_one and not has_cuda_kernels(ctx) and not has_triton_kernels(ctx):
+        yield from create_advice(use, ctx)

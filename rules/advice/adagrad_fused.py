@@ -33,10 +33,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from ._seen.advice import advise
-from ._seen.nodes import body_around, find_partial, own
+from ._seen.advice import create_advice
+from ._seen.nodes import enclosing_body, find_partial, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,24 +55,28 @@ _DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
 _SPARSE = re.compile(rb"(?i)sparse")
 
 
-def _names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
+def _keyword_names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
     """Return the name of a keyword, or the keys of the mapping that ``**`` unpacks, if the file spells it out."""
     unpacked = keyword.value
     if keyword.arg is not None:
         return [keyword.arg]
-    if isinstance(unpacked, ast.Name) and not _is_changed(unpacked, use, ctx):
-        unpacked = ctx.uses.flow.definition(unpacked, use.place.scope) or unpacked
+    if isinstance(unpacked, ast.Name) and not _is_otherwise_used(unpacked, use, ctx):
+        unpacked = ctx.uses.data_flow.find_definition(unpacked, use.place.scope) or unpacked
     if isinstance(unpacked, ast.Dict):
-        return [string(key) if key is not None else None for key in unpacked.keys]
-    if isinstance(unpacked, ast.Call) and leaf(unpacked.func) == "dict" and not unpacked.args:
+        return [string_value(key) if key is not None else None for key in unpacked.keys]
+    if isinstance(unpacked, ast.Call) and last_name(unpacked.func) == "dict" and not unpacked.args:
         return [one.arg for one in unpacked.keywords]
     return [None]
 
 
-def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
+def _is_otherwise_used(mapping: ast.Name, use: Use, ctx: Context) -> bool:
     """Return whether the enclosing function does anything with a mapping but unpack it."""
-    read = [one for one in own(body_around(use, ctx)) if isinstance(one, ast.Name) and one.id == mapping.id]
-    parents = ctx.uses.flow.parents
+    read = [
+        one
+        for one in walk_body(enclosing_body(use, ctx))
+        if isinstance(one, ast.Name) and one.id == mapping.id
+    ]
+    parents = ctx.uses.data_flow.parents
     return any(not isinstance(parents.get(one), (ast.keyword, ast.Assign)) for one in read)
 
 
@@ -80,9 +84,9 @@ def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call or find_partial(use)
     if call is None or any(
-        name in _DECIDED for keyword in call.keywords for name in _names(keyword, use, ctx)
+        name in _DECIDED for keyword in call.keywords for name in _keyword_names(keyword, use, ctx)
     ):
         return
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if not starred and not _SPARSE.search(ctx.source.text):
-        yield from advise(use, ctx)
+        yield from create_advice(use, ctx)

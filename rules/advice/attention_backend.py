@@ -33,11 +33,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name
 
-from ._seen.advice import advise
-from ._seen.nodes import Function, body_around, entered, names_around, own
+from ._seen.advice import create_advice
+from ._seen.nodes import FunctionNode, enclosing_body, enclosing_names, find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,43 +58,45 @@ _MODEL = re.compile(r"(?i)model|network|encoder|decoder|transformer|forward|gene
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    given = argument(use.call, 0, "backends") if use.call is not None else None
+    given = find_argument(use.call, 0, "backends") if use.call is not None else None
     if isinstance(given, ast.Name):
-        given = ctx.uses.flow.definition(given, use.place.scope)
+        given = ctx.uses.data_flow.find_definition(given, use.place.scope)
     if given is None or b"CUDNN_ATTENTION" in ctx.source.text:
         return
-    if any("flash" in name.lower() for name in names_around(use)):
+    if any("flash" in name.lower() for name in enclosing_names(use)):
         return
     allowed = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
-    flash = any(isinstance(one, ast.Attribute) and leaf(one) == "FLASH_ATTENTION" for one in allowed)
-    if flash and not _is_compared(use, ctx) and _is_for_attention(_block(use, ctx), use, ctx):
-        yield from advise(use, ctx)
+    flash = any(isinstance(one, ast.Attribute) and last_name(one) == "FLASH_ATTENTION" for one in allowed)
+    if flash and not _is_compared(use, ctx) and _is_for_attention(_allowed_block(use, ctx), use, ctx):
+        yield from create_advice(use, ctx)
 
 
 def _is_compared(use: Use, ctx: Context) -> bool:
     """Return whether the enclosing function elsewhere allows only the math backend, to compare flash attention with it."""
-    if not any(isinstance(outer, Function) for outer in use.place.ancestors()):
+    if not any(isinstance(outer, FunctionNode) for outer in use.place.enclosing_statements()):
         return False
-    calls = (part for part in own(body_around(use, ctx)) if isinstance(part, ast.Call))
-    given = (argument(call, 0, "backends") for call in calls if leaf(call.func) == "sdpa_kernel")
-    return any(leaf(one) == "MATH" for one in given if one is not None)
+    calls = (part for part in walk_body(enclosing_body(use, ctx)) if isinstance(part, ast.Call))
+    given = (find_argument(call, 0, "backends") for call in calls if last_name(call.func) == "sdpa_kernel")
+    return any(last_name(one) == "MATH" for one in given if one is not None)
 
 
-def _block(use: Use, ctx: Context) -> list[ast.stmt]:
+def _allowed_block(use: Use, ctx: Context) -> list[ast.stmt]:
     """Return the statements that run with the allowed backends, in a ``with`` or a decorated function."""
     if use.decorated is not None:
         return use.decorated.body
-    held = entered(use, ctx)
+    held = find_with(use, ctx)
     return held[0].body if held is not None else []
 
 
 def _is_for_attention(block: list[ast.stmt], use: Use, ctx: Context) -> bool:
     """Return whether a block calls `scaled_dot_product_attention`, or a model that may do so, and no other attention."""
-    calls = [part.func for part in own(block) if isinstance(part, ast.Call)]
-    if any(leaf(function) == "scaled_dot_product_attention" for function in calls):
+    calls = [part.func for part in walk_body(block) if isinstance(part, ast.Call)]
+    if any(last_name(function) == "scaled_dot_product_attention" for function in calls):
         return True
-    if any(_OTHER.search(leaf(function) or "") for function in calls):
+    if any(_OTHER.search(last_name(function) or "") for function in calls):
         return False
     return any(
-        _MODEL.search(leaf(function) or "") for function in calls if ctx.resolve(function, use) is None
+        _MODEL.search(last_name(function) or "")
+        for function in calls
+        if ctx.resolve_node(function, use) is None
     )

@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,26 +49,26 @@ _GPU = re.compile(r"(?i)cuda|gpu")
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    mode = argument(use.call, None, "mode") if use.call is not None else None
+    mode = find_argument(use.call, None, "mode") if use.call is not None else None
     if isinstance(mode, ast.Name):
-        mode = ctx.uses.flow.definition(mode, use.place.scope)
+        mode = ctx.uses.data_flow.find_definition(mode, use.place.scope)
     if isinstance(mode, ast.IfExp):
         kept = _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx)
         match mode.test:
             case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(value="cpu"), *_]):
                 kept = kept or _is_autotune(mode.orelse)
         if kept:
-            yield from advise(use, ctx, at=mode)
+            yield from create_advice(use, ctx, at=mode)
         return
     outer = use.place.parent.statement if use.place.parent is not None else None
     if _is_autotune(mode) and isinstance(outer, ast.If) and use.place.statement in outer.body:
-        below = (part for one in _else_of(outer, use) for part in ast.walk(one))
-        otherwise = [leaf(part.func) for part in below if isinstance(part, ast.Call)]
+        below = (part for one in _find_alternative(outer, use) for part in ast.walk(one))
+        otherwise = [last_name(part.func) for part in below if isinstance(part, ast.Call)]
         if "compile" in otherwise and _asks_for_gpu(outer.test, ctx):
-            yield from advise(use, ctx)
+            yield from create_advice(use, ctx)
 
 
-def _else_of(test: ast.If, use: Use) -> list[ast.stmt]:
+def _find_alternative(test: ast.If, use: Use) -> list[ast.stmt]:
     """Return the statements that run only if a test fails: its ``else``, or the rest of the block if its body returns."""
     leaves = isinstance(test.body[-1], ast.Return) and not test.orelse
     place = use.place.parent
@@ -76,9 +76,9 @@ def _else_of(test: ast.If, use: Use) -> list[ast.stmt]:
 
 
 def _is_autotune(mode: ast.expr | None) -> bool:
-    return mode is not None and (string(mode) or "").startswith("max-autotune")
+    return mode is not None and (string_value(mode) or "").startswith("max-autotune")
 
 
 def _asks_for_gpu(test: ast.expr, ctx: Context) -> bool:
-    negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.text(test)
-    return bool(_GPU.search(ctx.text(test))) and not negated
+    negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.get_text(test)
+    return bool(_GPU.search(ctx.get_text(test))) and not negated

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -54,6 +54,6 @@ _LOADS = re.compile(rb"\bdef _?autoload\b|TORCH_DEVICE_BACKEND_AUTOLOAD")
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if _LOADS.search(ctx.source.text):
         return
-    packaged = any(True for _ in ctx.elsewhere({" .toml .cfg ": _OFFERED}))
-    if not packaged and not ctx.project.spelling((("entry", "torch.backends"), (_OFFERED,)), beside=""):
-        yield from advise(use, ctx)
+    packaged = any(True for _ in ctx.search_elsewhere({" .toml .cfg ": _OFFERED}))
+    if not packaged and not ctx.project.find_spellings((("entry", "torch.backends"), (_OFFERED,)), beside=""):
+        yield from create_advice(use, ctx)

@@ -32,12 +32,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 from torchmigrate.semantics.tensors import is_tensor_parameter
 
-from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled, statements
-from ._seen.nodes import Function, entered, own
+from ._seen.advice import create_advice
+from ._seen.compiled import find_code, find_compiled, list_statements
+from ._seen.nodes import FunctionNode, find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -78,39 +78,39 @@ _GRAPHS = "a CUDA graph cannot contain this branch on a tensor's value; use `tor
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol in _CAPTURES:
-        captured = entered(use, ctx)
+        captured = find_with(use, ctx)
         if captured is not None:
-            yield from _branches(captured[0].body, use, ctx, use.place.scope, graphs=True)
+            yield from _find_branches(captured[0].body, use, ctx, use.place.scope, graphs=True)
         return
-    defined = compiled(use, ctx)
-    code = code_of(defined) if defined is not None else None
+    defined = find_compiled(use, ctx)
+    code = find_code(defined) if defined is not None else None
     if code is not None:
         scope = next((scope for scope in ctx.uses.scopes.all if scope.node is code), use.place.scope)
-        yield from _branches(
-            statements(code), use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables")
+        yield from _find_branches(
+            list_statements(code), use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables")
         )
 
 
-def _branches(
+def _find_branches(
     body: Sequence[ast.AST], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
     """Yield findings for the branches in ``body``; ``graphs`` says that it is captured as a CUDA graph."""
-    for node in own(body):
+    for node in walk_body(body):
         if not isinstance(node, (ast.If, ast.IfExp)) or not _reads_tensor(node.test, use, ctx, scope):
             continue
         if isinstance(node, ast.IfExp) or _gives_values(node):
-            first = ctx.uses.once((ctx.rule.code, node), lambda: use)
+            first = ctx.uses.compute_once((ctx.rule.code, node), lambda: use)
             if first is not use:  # two uses may compile the same code
                 continue
             if graphs:
-                yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
+                yield from create_advice(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
             else:
-                yield from advise(use, ctx, at=node.test)
+                yield from create_advice(use, ctx, at=node.test)
 
 
 def _gives_values(node: ast.If) -> bool:
     """Return whether the branches of an ``if`` only compute values, as those of `torch.cond` must."""
-    inside = list(own([*node.body, *node.orelse]))
+    inside = list(walk_body([*node.body, *node.orelse]))
     if any(isinstance(part, _LEAVES) for part in inside):
         return False
     if any(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Constant) for part in inside):
@@ -126,7 +126,7 @@ def _reads_tensor(test: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     """Return whether a test in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
     match test:
         case ast.Name():
-            value = ctx.uses.flow.definition(test, scope)
+            value = ctx.uses.data_flow.find_definition(test, scope)
             if value is None:
                 return _is_required_tensor(test.id, scope, ctx)
             return not isinstance(value, ast.Name) and _reads_tensor(value, use, ctx, scope)
@@ -138,13 +138,13 @@ def _reads_tensor(test: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
             sides = (test.left, *test.comparators)
             return _compares_numbers(test) and any(_is_scalar(side, use, ctx, scope) for side in sides)
         case ast.Call():
-            return leaf(test.func) in _TESTS and _is_scalar(test, use, ctx, scope)
+            return last_name(test.func) in _TESTS and _is_scalar(test, use, ctx, scope)
     return False
 
 
 def _is_required_tensor(name: str, scope: Scope, ctx: Context) -> bool:
     """Return whether a name is a parameter that is annotated as a tensor and has no default, which may be None."""
-    if not isinstance(scope.node, Function) or not is_tensor_parameter(name, scope, ctx.uses):
+    if not isinstance(scope.node, FunctionNode) or not is_tensor_parameter(name, scope, ctx.uses):
         return False
     arguments = scope.node.args
     plain = [*arguments.posonlyargs, *arguments.args]
@@ -163,11 +163,11 @@ def _compares_numbers(test: ast.Compare) -> bool:
 def _is_scalar(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
     """Return whether an expression, or what its variable is set to, reduces a tensor to one value."""
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, scope)
+        value = ctx.uses.data_flow.find_definition(node, scope)
         return isinstance(value, ast.Call) and _is_scalar(value, use, ctx, scope)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    name, resolved = node.func.attr, ctx.resolve(node.func, use)
+    name, resolved = node.func.attr, ctx.resolve_node(node.func, use)
     if resolved is not None:
         return resolved.names[0].startswith("torch.") and name in _REDUCTIONS | _TESTS
     reduces = name in _REDUCTIONS | _TESTS or (name == "item" and not node.args)

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.tensors import list_sizes
 
-from ._seen.advice import advise
-from ._seen.nodes import class_around, own
+from ._seen.advice import create_advice
+from ._seen.nodes import enclosing_class, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,32 +60,32 @@ _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    name = _name(use)
+    name = _compiled_name(use)
     if name is None or _DECIDED.search(ctx.source.text):
         return
-    for scope in _scopes(name, use, ctx):
-        for loop in own(scope.node.body):
+    for scope in _visible_scopes(name, use, ctx):
+        for loop in walk_body(scope.node.body):
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
                 continue
-            for call in own(loop.body):
+            for call in walk_body(loop.body):
                 called = isinstance(call, ast.Call) and ast.unparse(call.func) == name
                 if called and any(_is_sized(given, loop.target.id, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
-                    yield from advise(use, ctx, at=call)
+                    yield from create_advice(use, ctx, at=call)
                     return
 
 
-def _scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
+def _visible_scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
     """Yield the scopes that see the compiled function: through its variable, or as methods of the class that keeps it."""
     if name.startswith("self."):
-        around = class_around(use)
+        around = enclosing_class(use)
         body = around.body if around is not None else []
         yield from (scope for scope in ctx.uses.scopes.all if scope.node in body)
     else:
-        owner = use.place.scope.find(name)
-        yield from (scope for scope in ctx.uses.scopes.all if scope.find(name) is owner)
+        owner = use.place.scope.find_scope(name)
+        yield from (scope for scope in ctx.uses.scopes.all if scope.find_scope(name) is owner)
 
 
-def _name(use: Use) -> str | None:
+def _compiled_name(use: Use) -> str | None:
     """Return the variable, or attribute of the object, that holds the compiled function, as written."""
     if use.decorated is not None:
         return use.decorated.name
@@ -99,7 +99,7 @@ def _name(use: Use) -> str | None:
 def _is_sized(node: ast.expr, counter: str, scope: Scope, ctx: Context) -> bool:
     """Return whether a tensor is made with the loop's number, the variable ``counter``, as a size."""
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, scope)
+        value = ctx.uses.data_flow.find_definition(node, scope)
         return value is not None and not isinstance(value, ast.Name) and _is_sized(value, counter, scope, ctx)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
         return _is_sized(node.func.value, counter, scope, ctx)

@@ -28,12 +28,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled, statements, values_of
-from ._seen.nodes import class_around, own
+from ._seen.advice import create_advice
+from ._seen.compiled import assigned_values, find_code, find_compiled, list_statements
+from ._seen.nodes import enclosing_class, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,37 +55,39 @@ _ADDCDIV = frozenset({"addcdiv", "addcdiv_", "_foreach_addcdiv", "_foreach_addcd
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    backend = argument(use.call, None, "backend") if use.call is not None else None
-    if backend is not None and string(backend) not in (None, "inductor"):
+    backend = find_argument(use.call, None, "backend") if use.call is not None else None
+    if backend is not None and string_value(backend) not in (None, "inductor"):
         return
     given = use.call.args[0] if use.call is not None and use.call.args else None
-    if given is not None and _is_step(given, use, ctx):
-        yield from advise(use, ctx)
+    if given is not None and _is_dividing_step(given, use, ctx):
+        yield from create_advice(use, ctx)
         return
-    defined = compiled(use, ctx)
-    code = code_of(defined) if defined is not None else None
-    run = own(statements(code)) if code is not None else ()
+    defined = find_compiled(use, ctx)
+    code = find_code(defined) if defined is not None else None
+    run = walk_body(list_statements(code)) if code is not None else ()
     calls = (node.func for node in run if isinstance(node, ast.Call))
-    if any(leaf(function) in _ADDCDIV or _is_step(function, use, ctx) for function in calls):
-        yield from advise(use, ctx)
+    if any(last_name(function) in _ADDCDIV or _is_dividing_step(function, use, ctx) for function in calls):
+        yield from create_advice(use, ctx)
 
 
-def _is_step(node: ast.expr, use: Use, ctx: Context) -> bool:
+def _is_dividing_step(node: ast.expr, use: Use, ctx: Context) -> bool:
     """Return whether an expression is the ``step`` of an optimizer that divides, created in this file."""
     if not (isinstance(node, ast.Attribute) and node.attr == "step"):
         return False
-    made = list(_made(node.value, use))
+    made = list(_assigned_values(node.value, use))
     if len(made) != 1 or not isinstance(made[0], ast.Call):
         return False
-    named = ctx.resolve(made[0].func, use)
-    return named is not None and named.names[0].startswith("torch.optim.") and leaf(made[0].func) in _DIVIDE
+    named = ctx.resolve_node(made[0].func, use)
+    return (
+        named is not None and named.names[0].startswith("torch.optim.") and last_name(made[0].func) in _DIVIDE
+    )
 
 
-def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
+def _assigned_values(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
     """Yield all values that the file assigns to a variable, or to an attribute of the object."""
     if isinstance(node, ast.Name):
-        scope = use.place.scope.find(node.id)
+        scope = use.place.scope.find_scope(node.id)
         yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        around = class_around(use)
-        yield from values_of(node.attr, around) if around is not None else ()
+        around = enclosing_class(use)
+        yield from assigned_values(node.attr, around) if around is not None else ()

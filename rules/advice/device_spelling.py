@@ -44,12 +44,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.project.brought import brought
+from torchmigrate.project.brought import find_imported_files
 
 from ._seen import choices
-from ._seen.advice import advise
-from ._seen.devices import is_bound, needs_library
-from ._seen.nodes import body_around, names_around, own
+from ._seen.advice import create_advice
+from ._seen.devices import has_cuda_kernels, needs_library
+from ._seen.nodes import enclosing_body, enclosing_names, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -81,8 +81,8 @@ _SYMBOLS = {
 
 rule = Rule(
     code="AD912",
-    symbols=(*_SYMBOLS, *choices.ASKED),
-    pairs=dict.fromkeys((*_SYMBOLS, *choices.ASKED), ()),
+    symbols=(*_SYMBOLS, *choices.DEVICE_QUERIES),
+    pairs=dict.fromkeys((*_SYMBOLS, *choices.DEVICE_QUERIES), ()),
     since=(2, 6),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -110,12 +110,12 @@ _ONE_KIND = re.compile(
 )
 """Code that is for one kind of device only."""
 
-_ASKED = re.compile(
+_AFTER_QUERY = re.compile(
     rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"'](?!\s*,)"
 )
 """CUDA's name right after a test whether CUDA is available."""
 
-_KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
+_USES_ACCELERATOR = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
 
 _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
@@ -134,7 +134,7 @@ _LACKED = (
 )
 """Words of which a file contains one if it matches `_NOT_EVERYWHERE`."""
 
-_ASKS = re.compile(r"(?i)cuda|gpu|device|available")
+_ASKING = re.compile(r"(?i)cuda|gpu|device|available")
 
 _OTHER_DEVICE = re.compile(r"\b(?:is_)?(?:mps|npu|mlu|hpu|musa)(?:\b|_)")
 
@@ -145,16 +145,18 @@ _OWN_FOLDER = re.compile(r"(?i)cuda|xpu|ipex|rocm|hip|nvidia|nccl")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     *_, folder, name = ["", *ctx.source.path.replace("\\", "/").split("/")]
-    if any(_OWN_NAME.search(own) for own in (name, *names_around(use))) or _OWN_FOLDER.fullmatch(folder):
+    if any(_OWN_NAME.search(own) for own in (name, *enclosing_names(use))) or _OWN_FOLDER.fullmatch(folder):
         return
     if _is_for_one_device(use, ctx):
         return
-    if ctx.uses.once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or is_bound(ctx):
+    if ctx.uses.compute_once((rule.code, "of one kind"), lambda: _is_of_one_kind(ctx)) or has_cuda_kernels(
+        ctx
+    ):
         return
-    if any(_moves(node) for node in _unguarded(body_around(use, ctx))):
+    if any(_moves_to_cuda(node) for node in _walk_unguarded(enclosing_body(use, ctx))):
         return
-    if use.symbol in choices.ASKED:
-        yield from _chosen(use, ctx)
+    if use.symbol in choices.DEVICE_QUERIES:
+        yield from _check_choices(use, ctx)
         return
     if _is_among_devices(use, ctx):
         return
@@ -165,31 +167,31 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     message = (
         f"`{{symbol}}` is for one kind of device; use `torch.accelerator.{new}` for any accelerator{raises}"
     )
-    yield from advise(use, ctx, message, since=since)
+    yield from create_advice(use, ctx, message, since=since)
 
 
-def _chosen(use: Use, ctx: Context) -> Iterator[Finding]:
+def _check_choices(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield findings for the choices of a device that ask for one kind, or for several in turn."""
-    if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
+    if ctx.uses.compute_once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
         return
-    for test in choices.tests(use, ctx):
-        choice = choices.choice(test, use, ctx)
+    for test in choices.find_tests(use, ctx):
+        choice = choices.find_choice(test, use, ctx)
         if choice is not None and (len(choice.kinds) > 1 or not _is_among_devices(use, ctx)):
             found = " and ".join(kind.upper() for kind in choice.kinds)
             message = f"this choice finds only {found}; use `{choice.instead}` for any accelerator"
-            yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
+            yield from create_advice(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
 
 
 def _is_of_one_kind(ctx: Context) -> bool:
     """Return whether the file is for one kind of device, or already uses `torch.accelerator`."""
     text = ctx.source.text
-    named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
+    named = _ONE_KIND.search(_AFTER_QUERY.sub(b"", text)) or _USES_ACCELERATOR.search(text)
     return bool(
         named
         or needs_library(ctx)
         or _helps_one_kind(ctx)
-        or _runs_nccl(ctx)
-        or (b".cuda(" in text and _moves_unasked(ctx.source.tree))
+        or _imports_nccl_setup(ctx)
+        or (b".cuda(" in text and _moves_unasked(ctx.source.syntax_tree))
     )
 
 
@@ -197,15 +199,15 @@ def _is_not_everywhere(ctx: Context) -> bool:
     """Return whether the file, or a module of the project that it imports, needs a feature that some accelerator lacks."""
     return bool(
         _NOT_EVERYWHERE.search(ctx.source.text)
-        or ctx.project.spelling(
+        or ctx.project.find_spellings(
             *(((word,), (_NOT_EVERYWHERE.pattern.decode(),)) for word in _LACKED),
             beside="",
-            among=brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text),
+            among=find_imported_files(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text),
         )
     )
 
 
-_MOVED = ((), (r"\bdevice\b[^=,()\n]{0,40}=\s*[\"']cuda[\"']\s*[,)]",))
+_CUDA_DEFAULT = ((), (r"\bdevice\b[^=,()\n]{0,40}=\s*[\"']cuda[\"']\s*[,)]",))
 """The pattern of a parameter that is CUDA by default."""
 
 
@@ -216,57 +218,63 @@ def _helps_one_kind(ctx: Context) -> bool:
     folder = os.path.dirname(os.path.abspath(ctx.source.path))
     beside = [
         os.path.join(folder, f"{node.module}.py")
-        for node in ctx.source.tree.body
+        for node in ctx.source.syntax_tree.body
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and "." not in node.module
     ]
-    return bool(beside and ctx.project.spelling(_MOVED, beside="", among=beside))
+    return bool(beside and ctx.project.find_spellings(_CUDA_DEFAULT, beside="", among=beside))
 
 
-_GROUP = (("init_process_group",), (r"\binit_process_group\(\s*(?:backend\s*=\s*)?[\"']nccl[\"']",))
+_NCCL_GROUP = (("init_process_group",), (r"\binit_process_group\(\s*(?:backend\s*=\s*)?[\"']nccl[\"']",))
 """The pattern of a process group that is opened on NCCL only."""
 
 
-def _runs_nccl(ctx: Context) -> bool:
+def _imports_nccl_setup(ctx: Context) -> bool:
     """Return whether a module of the project that the file imports opens the process group on NCCL only."""
-    among = brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text)
-    return bool(among and ctx.project.spelling(_GROUP, beside="", among=among))
+    among = find_imported_files(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text)
+    return bool(among and ctx.project.find_spellings(_NCCL_GROUP, beside="", among=among))
 
 
-def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+def _walk_unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the nodes in some statements that are not below a test whether a device is available."""
     asking = [
-        node for node in own(body) if isinstance(node, ast.If) and "is_available" in ast.unparse(node.test)
+        node
+        for node in walk_body(body)
+        if isinstance(node, ast.If) and "is_available" in ast.unparse(node.test)
     ]
-    guarded = {id(node) for test in asking for node in own(test.body)}
-    return (node for node in own(body) if id(node) not in guarded)
+    guarded = {id(node) for test in asking for node in walk_body(test.body)}
+    return (node for node in walk_body(body) if id(node) not in guarded)
 
 
 def _moves_unasked(tree: ast.Module) -> bool:
     """Return whether something is moved to CUDA below no test of a device or a switch."""
     asking = [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp))]
-    guarded = {id(node) for test in asking if _ASKS.search(ast.unparse(test.test)) for node in ast.walk(test)}
-    return any(_moves(node) and id(node) not in guarded for node in ast.walk(tree))
+    guarded = {
+        id(node) for test in asking if _ASKING.search(ast.unparse(test.test)) for node in ast.walk(test)
+    }
+    return any(_moves_to_cuda(node) and id(node) not in guarded for node in ast.walk(tree))
 
 
-def _moves(node: ast.AST) -> bool:
+def _moves_to_cuda(node: ast.AST) -> bool:
     """Return whether a node moves a tensor or a module to CUDA: ``model.cuda()``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
 
 
 def _is_for_one_device(use: Use, ctx: Context) -> bool:
     """Return whether a test around or beside a use, or an assertion in its function, names the device's kind."""
-    tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
+    tests = [
+        outer.test for outer in use.place.enclosing_statements() if isinstance(outer, (ast.If, ast.While))
+    ]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
     tests += [side for parent in use.parents if isinstance(parent, ast.BoolOp) for side in parent.values]
-    tests += [part.test for part in own(body_around(use, ctx)) if isinstance(part, ast.Assert)]
+    tests += [part.test for part in walk_body(enclosing_body(use, ctx)) if isinstance(part, ast.Assert)]
     return any(_names_kind(part, use, ctx) for test in tests for part in ast.walk(test))
 
 
 def _is_among_devices(use: Use, ctx: Context) -> bool:
     """Return whether a branch around a use or in its function, or one of their alternatives, is for another kind of device."""
-    tests = [outer for outer in use.place.ancestors() if isinstance(outer, ast.If)]
+    tests = [outer for outer in use.place.enclosing_statements() if isinstance(outer, ast.If)]
     tests += [other for test in tests for other in test.orelse if isinstance(other, ast.If)]
-    tests += [other for other in body_around(use, ctx) if isinstance(other, ast.If)]
+    tests += [other for other in enclosing_body(use, ctx) if isinstance(other, ast.If)]
     return any(_OTHER_DEVICE.search(ast.unparse(outer.test)) for outer in tests)
 
 
@@ -275,15 +283,15 @@ def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
     if isinstance(part, ast.Constant):
         return isinstance(part.value, str) and bool(_OWN_NAME.search(part.value))
     if isinstance(part, ast.Name):
-        value = ctx.uses.flow.definition(part, use.place.scope)
+        value = ctx.uses.data_flow.find_definition(part, use.place.scope)
         asked = value is not None and "is_available" in ast.unparse(value)
-        return not asked and bool(_OWN_NAME.search(part.id)) and not _is_torch(part, use, ctx)
+        return not asked and bool(_OWN_NAME.search(part.id)) and not _belongs_to_torch(part, use, ctx)
     if isinstance(part, ast.Attribute):
-        return bool(_OWN_NAME.search(part.attr)) and not _is_torch(part, use, ctx)
+        return bool(_OWN_NAME.search(part.attr)) and not _belongs_to_torch(part, use, ctx)
     return False
 
 
-def _is_torch(part: ast.expr, use: Use, ctx: Context) -> bool:
+def _belongs_to_torch(part: ast.expr, use: Use, ctx: Context) -> bool:
     """Return whether a name belongs to torch, as ``torch.cuda`` does, and is no switch of the program."""
-    resolved = ctx.resolve(part, use)
+    resolved = ctx.resolve_node(part, use)
     return resolved is not None and resolved.names[0].partition(".")[0] == "torch"

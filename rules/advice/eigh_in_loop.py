@@ -32,11 +32,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from ._seen.advice import advise
-from ._seen.loops import Loop, element_of, is_unbound_batch, loops, mapped_over, mentions
-from ._seen.nodes import body_around, own
+from ._seen.advice import create_advice
+from ._seen.loops import (
+    EnclosingLoop,
+    depends_on_loop,
+    find_loops,
+    is_element,
+    is_unbound_batch,
+    mapped_iterable,
+)
+from ._seen.nodes import enclosing_body, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -54,35 +61,35 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind is Kind.REFERENCE:
-        over = mapped_over(use.node, use.parents[-1]) if isinstance(use.node, ast.expr) else None
+        over = mapped_iterable(use.node, use.parents[-1]) if isinstance(use.node, ast.expr) else None
         if over is not None and is_unbound_batch(over, use, ctx):
-            yield from advise(use, ctx)
+            yield from create_advice(use, ctx)
         return
     if use.call is None or not use.call.args:
         return
-    for loop in loops(use):
-        parts = list(_parts(use.call.args[0], loop, use, ctx))
-        elements = [part for part in parts if element_of(part, loop, use, ctx)]
+    for loop in find_loops(use):
+        parts = list(_split_operands(use.call.args[0], loop, use, ctx))
+        elements = [part for part in parts if is_element(part, loop, use, ctx)]
         others = [part for part in parts if part not in elements]
         if (
             elements
-            and not any(mentions(part, loop) for part in others)
-            and not _is_batched_too(use, loop, ctx)
+            and not any(depends_on_loop(part, loop) for part in others)
+            and not _is_also_batched(use, loop, ctx)
         ):
-            yield from advise(use, ctx)
+            yield from create_advice(use, ctx)
             return
 
 
-def _is_batched_too(use: Use, loop: Loop, ctx: Context) -> bool:
+def _is_also_batched(use: Use, loop: EnclosingLoop, ctx: Context) -> bool:
     """Return whether the function also solves the whole batch at once, so that the loop is a deliberate alternative."""
     given = [loop.over, *(use.call.args[:1] if use.call is not None else [])]
     looped = {part.id for node in given for part in ast.walk(node) if isinstance(part, ast.Name)}
     return any(
         isinstance(part, ast.Call)
         and part is not use.call
-        and leaf(part.func) == leaf(use.node)
+        and last_name(part.func) == last_name(use.node)
         and any(isinstance(one, ast.Name) and one.id in looped for one in part.args)
-        for part in own(body_around(use, ctx))
+        for part in walk_body(enclosing_body(use, ctx))
     )
 
 
@@ -92,20 +99,22 @@ _ALIKE = frozenset(
 _TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
 
 
-def _parts(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> Iterator[ast.expr]:
+def _split_operands(node: ast.expr, loop: EnclosingLoop, use: Use, ctx: Context) -> Iterator[ast.expr]:
     """Yield the operands of a matrix expression that works on a whole batch as well: ``m``, ``m`` and 2 of ``(m + m.mT) / 2``."""
     if isinstance(node, ast.BinOp) and isinstance(
         node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
     ):
-        yield from _parts(node.left, loop, use, ctx)
-        yield from _parts(node.right, loop, use, ctx)
+        yield from _split_operands(node.left, loop, use, ctx)
+        yield from _split_operands(node.right, loop, use, ctx)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ALIKE:
-        yield from _parts(node.func.value, loop, use, ctx)
+        yield from _split_operands(node.func.value, loop, use, ctx)
     elif isinstance(node, ast.Attribute) and node.attr in _TRANSPOSED:
-        yield from _parts(node.value, loop, use, ctx)
+        yield from _split_operands(node.value, loop, use, ctx)
     else:
-        value = ctx.uses.flow.definition(node, use.place.scope) if isinstance(node, ast.Name) else None
-        if value is not None and value in own(loop.body):
-            yield from _parts(value, loop, use, ctx)
+        value = (
+            ctx.uses.data_flow.find_definition(node, use.place.scope) if isinstance(node, ast.Name) else None
+        )
+        if value is not None and value in walk_body(loop.body):
+            yield from _split_operands(value, loop, use, ctx)
         else:
             yield node

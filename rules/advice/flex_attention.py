@@ -31,10 +31,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
-from ._seen.advice import advise
-from ._seen.masks import Masks, Pattern
+from ._seen.advice import create_advice
+from ._seen.masks import MaskPattern, MaskPatterns
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -51,12 +51,12 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    mask = argument(use.call, 3, "attn_mask") if use.call is not None else None
+    mask = find_argument(use.call, 3, "attn_mask") if use.call is not None else None
     if mask is None:
         return
-    pattern = Masks(use, ctx).pattern(mask, use.place.scope)
-    if pattern is Pattern.CAUSAL:
+    pattern = MaskPatterns(use, ctx).find_pattern(mask, use.place.scope)
+    if pattern is MaskPattern.CAUSAL:
         message = "this mask is causal; pass `is_causal=True` instead of a tensor"
-        yield from advise(use, ctx, message, at=mask, since=(2, 0))
+        yield from create_advice(use, ctx, message, at=mask, since=(2, 0))
     elif pattern is not None:
-        yield from advise(use, ctx, at=mask)
+        yield from create_advice(use, ctx, at=mask)

@@ -27,9 +27,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity, Sort
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -59,14 +59,14 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _NEW[use.name]
     if new.encode() not in ctx.source.text:
-        yield from advise(use, ctx, _MESSAGE.replace("{new}", new))
+        yield from create_advice(use, ctx, _MESSAGE.replace("{new}", new))
 
 
 @rule.check_reference
-def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+def check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     new = _NEW.get(variable.name)
     if new is None or new.encode() in ctx.source.text or ctx.options.target < _SINCE:
         return
     message = _MESSAGE.format(symbol=variable.name, new=new)
-    message += f" (torch {render(_SINCE)} and newer)"
-    yield ctx.finding(variable, message, Severity.INFO, span=ctx.named(variable))
+    message += f" (torch {render_version(_SINCE)} and newer)"
+    yield ctx.finding(variable, message, Severity.INFO, span=ctx.find_name_span(variable))

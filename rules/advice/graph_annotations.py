@@ -33,10 +33,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from ._seen.advice import advise
-from ._seen.nodes import entered, own
+from ._seen.advice import create_advice
+from ._seen.nodes import find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -59,7 +59,7 @@ _RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"}
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call, held = use.call, entered(use, ctx)
+    call, held = use.call, find_with(use, ctx)
     if call is None or held is None:
         return
     if any(keyword.arg in (None, "enable_annotations") for keyword in call.keywords):
@@ -69,13 +69,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     within = opened[opened.index(as_entered) :]
     if any(
         isinstance(node, ast.Call) and _is_range(node.func, use, ctx)
-        for node in own([*within, *captured.body])
+        for node in walk_body([*within, *captured.body])
     ):
-        yield from advise(use, ctx)
-    elif _TRACED.search(ctx.source.text) and ctx.uses.once(
-        (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)
+        yield from create_advice(use, ctx)
+    elif _TRACED.search(ctx.source.text) and ctx.uses.compute_once(
+        (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.syntax_tree)
     ):
-        yield from advise(
+        yield from create_advice(
             use,
             ctx,
             "a profile of the graph's replay has no names; pass `enable_annotations=True` to name its kernels",
@@ -85,17 +85,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _is_replay_profiled(tree: ast.Module) -> bool:
     """Return whether a graph is replayed under a profiler."""
     return any(
-        isinstance(part, ast.Call) and leaf(part.func) == "replay"
+        isinstance(part, ast.Call) and last_name(part.func) == "replay"
         for node in ast.walk(tree)
         if isinstance(node, ast.With)
         for item in node.items
-        if isinstance(item.context_expr, ast.Call) and leaf(item.context_expr.func) == "profile"
-        for part in own(node.body)
+        if isinstance(item.context_expr, ast.Call) and last_name(item.context_expr.func) == "profile"
+        for part in walk_body(node.body)
     )
 
 
 def _is_range(function: ast.expr, use: Use, ctx: Context) -> bool:
-    nvtx = isinstance(function, ast.Attribute) and function.attr == "range" and leaf(function.value) == "nvtx"
-    resolved = ctx.resolve(function, use)
-    name = resolved.names[0].rpartition(".")[2] if resolved is not None else leaf(function)
+    nvtx = (
+        isinstance(function, ast.Attribute)
+        and function.attr == "range"
+        and last_name(function.value) == "nvtx"
+    )
+    resolved = ctx.resolve_node(function, use)
+    name = resolved.names[0].rpartition(".")[2] if resolved is not None else last_name(function)
     return nvtx or name in _RANGES

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity
-from torchmigrate.model.versions import render
-from torchmigrate.semantics.guards import reach
+from torchmigrate.model.versions import render_version
+from torchmigrate.semantics.guards import find_reach
 
 from ._seen.advice import is_trial
 
@@ -49,14 +49,14 @@ _TYPE = re.compile(rb"\bfloat8_e8m0fnu\b")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     oldest = min(ctx.options.minimum, ctx.options.target)
-    reached = reach(use, ctx.uses)
+    reached = find_reach(use, ctx.uses)
     if reached.low is not None:
         oldest = max(oldest, reached.low)
     if oldest >= (2, 12) or not use.certain or is_trial(ctx) or not _TYPE.search(ctx.source.text):
         return
     yield ctx.finding(
         use,
-        f"{rule.message}, and the project supports torch {render(oldest)}",
+        f"{rule.message}, and the project supports torch {render_version(oldest)}",
         severity=Severity.WARNING,
         hint="require torch 2.12 to save programs with MX formats",
     )

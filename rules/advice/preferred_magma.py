@@ -34,11 +34,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import string_value
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,16 +56,16 @@ _GUARDS = re.compile(r"(?i)rocm|hip(?![a-z])|torch_?(?:[gl][te]e?|version|\d)")
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    given = argument(use.call, 0, "backend") if use.call is not None else None
+    given = find_argument(use.call, 0, "backend") if use.call is not None else None
     if isinstance(given, ast.Name):
-        given = ctx.uses.flow.definition(given, use.place.scope)
-    if given is None or string(given) != "magma":
+        given = ctx.uses.data_flow.find_definition(given, use.place.scope)
+    if given is None or string_value(given) != "magma":
         return
-    if reach(use, ctx.uses).is_reached(ctx.options.target) and not _is_guarded(use):
-        yield from advise(use, ctx, in_trials=True)
+    if find_reach(use, ctx.uses).includes_version(ctx.options.target) and not _is_guarded(use):
+        yield from create_advice(use, ctx, in_trials=True)
 
 
 def _is_guarded(use: Use) -> bool:
     """Return whether an enclosing test names ROCm, which keeps MAGMA, or a range of versions in the project's own words."""
-    tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, ast.If)]
+    tests = [outer.test for outer in use.place.enclosing_statements() if isinstance(outer, ast.If)]
     return any(_GUARDS.search(ast.unparse(test)) for test in tests)

@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -69,46 +69,48 @@ _NAMES = {*_DEFAULT, "accumulated_cache_size_limit", "accumulated_recompile_limi
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind is Kind.CALL:
-        yield from _patched(use, ctx)
+        yield from _check_patch(use, ctx)
         return
     assigned = use.place.statement
     if isinstance(assigned, ast.Assign):
         value = assigned.value
-    elif isinstance(use.node, ast.Call) and leaf(use.node.func) == "setattr" and len(use.node.args) == 3:
+    elif isinstance(use.node, ast.Call) and last_name(use.node.func) == "setattr" and len(use.node.args) == 3:
         value = use.node.args[2]
     else:
         return
-    if _raises(use.symbol.rpartition(".")[2], value, use, ctx):
-        yield from advise(use, ctx)
+    if _is_raised(use.symbol.rpartition(".")[2], value, use, ctx):
+        yield from create_advice(use, ctx)
 
 
-def _patched(use: Use, ctx: Context) -> Iterator[Finding]:
+def _check_patch(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield findings for ``config.patch(…)`` with the limit as a keyword, in a dictionary, or as a name and a value."""
     if use.symbol not in _PATCHES or use.call is None:
         return
     given = [(keyword.arg, keyword.value) for keyword in use.call.keywords]
     match use.call.args:
         case [ast.Dict(keys, values)]:
-            given += [(string(key) if key else None, value) for key, value in zip(keys, values, strict=True)]
+            given += [
+                (string_value(key) if key else None, value) for key, value in zip(keys, values, strict=True)
+            ]
         case [name, value]:
-            given.append((string(name), value))
-    if any(name in _NAMES and _raises(name, value, use, ctx) for name, value in given if name):
-        yield from advise(use, ctx)
+            given.append((string_value(name), value))
+    if any(name in _NAMES and _is_raised(name, value, use, ctx) for name, value in given if name):
+        yield from create_advice(use, ctx)
 
 
-def _raises(name: str, value: ast.expr, use: Use, ctx: Context) -> bool:
+def _is_raised(name: str, value: ast.expr, use: Use, ctx: Context) -> bool:
     """Return whether a limit is set above its default, in a file that decides nothing about sizes."""
-    raised = None if _DECIDED.search(ctx.source.text) else _number(value, use, ctx)
+    raised = None if _DECIDED.search(ctx.source.text) else _least_value(value, use, ctx)
     return raised is not None and raised > _DEFAULT.get(name, _ACCUMULATED)
 
 
-def _number(node: ast.expr, use: Use, ctx: Context) -> int | None:
+def _least_value(node: ast.expr, use: Use, ctx: Context) -> int | None:
     """Return the least value that an expression can have: 64 for ``max(64, config.recompile_limit)``; None if unknown."""
     match node:
         case ast.Name():
-            value = ctx.uses.flow.definition(node, use.place.scope)
-            return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
-        case ast.Call(func=function, args=arguments) if leaf(function) == "max":
+            value = ctx.uses.data_flow.find_definition(node, use.place.scope)
+            return None if value is None or isinstance(value, ast.Name) else _least_value(value, use, ctx)
+        case ast.Call(func=function, args=arguments) if last_name(function) == "max":
             numbers = (one.value for one in arguments if isinstance(one, ast.Constant))
             return max((number for number in numbers if isinstance(number, int)), default=None)
         case ast.Constant(value=int(number)):

@@ -33,11 +33,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from ._seen.advice import advise
-from ._seen.compiled import code_of, compiled
-from ._seen.nodes import class_around
+from ._seen.advice import create_advice
+from ._seen.compiled import find_code, find_compiled
+from ._seen.nodes import enclosing_class
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,59 +56,65 @@ _FEW = 3
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    defined = compiled(use, ctx)
+    defined = find_compiled(use, ctx)
     if getattr(defined, "name", "") == "forward":  # self.forward = torch.compile(self.forward)
-        defined = class_around(use)
+        defined = enclosing_class(use)
     if not isinstance(defined, ast.ClassDef):
         return
-    code = code_of(defined)
+    code = find_code(defined)
     below = ast.walk(code) if code is not None else ()
     run = {node.attr for node in below if isinstance(node, ast.Attribute)}
-    block = next((block for name, block in _repeated(defined, use) if name in run), None)
+    block = next((block for name, block in _find_repeated(defined, use) if name in run), None)
     if block is not None:
         message = (
             f"`{defined.name}` repeats the block `{block}`; compile the block alone for a much faster start"
         )
-        yield from advise(use, ctx, message)
+        yield from create_advice(use, ctx, message)
 
 
-def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
+def _find_repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
     """Yield the attributes that hold blocks created by one expression, with the name of the block's class."""
     for node in ast.walk(model):
         if isinstance(node, ast.For):
-            yield from _appended(node, use)
+            yield from _find_appended(node, use)
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
             continue
         for call in ast.walk(node.value):
             if not (
-                isinstance(call, ast.Call) and leaf(call.func) in ("ModuleList", "Sequential") and call.args
+                isinstance(call, ast.Call)
+                and last_name(call.func) in ("ModuleList", "Sequential")
+                and call.args
             ):
                 continue
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
             if isinstance(given, ast.Name):
                 loops = (inner for inner in ast.walk(model) if isinstance(inner, ast.For))
-                made = (found for loop in loops for found in _appended(loop, use, ast.Name))
+                made = (found for loop in loops for found in _find_appended(loop, use, ast.Name))
                 yield from ((node.targets[0].attr, block) for name, block in made if name == given.id)
             if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
                 continue
             (first, *others) = given.generators
-            if not others and _is_block(given.elt, use) and _alike(first.target, first.iter, given.elt):
-                yield node.targets[0].attr, leaf(given.elt.func) or ""
+            if (
+                not others
+                and _is_block(given.elt, use)
+                and _creates_alike(first.target, first.iter, given.elt)
+            ):
+                yield node.targets[0].attr, last_name(given.elt.func) or ""
 
 
-def _appended(
+def _find_appended(
     loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
 ) -> Iterator[tuple[str, str]]:
     """Yield the same for ``for _ in range(n): self.blocks.append(Block())``, or for a variable if ``kind`` is `ast.Name`."""
     (only, *others) = loop.body
-    held, made = _kept(only)
+    held, made = _added_value(only)
     if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
         return
-    if _is_block(made, use) and _alike(loop.target, loop.iter, made):
-        yield leaf(held) or "", leaf(made.func) or ""
+    if _is_block(made, use) and _creates_alike(loop.target, loop.iter, made):
+        yield last_name(held) or "", last_name(made.func) or ""
 
 
-def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
+def _added_value(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
     """Return a container and what a statement adds: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
     match statement:
         case ast.Assign(targets=[ast.Subscript(value=container), *_], value=added):
@@ -120,28 +126,29 @@ def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
 
 def _is_block(made: ast.Call, use: Use) -> bool:
     """Return whether a call creates a block of several modules, judged by its class, or else by the name."""
-    owner = use.place.scope.find(made.func.id) if isinstance(made.func, ast.Name) else None
+    owner = use.place.scope.find_scope(made.func.id) if isinstance(made.func, ast.Name) else None
     for binding in owner.bindings[made.func.id] if owner is not None else ():  # type: ignore[attr-defined]
         if isinstance(binding.node, ast.ClassDef):
-            return sum(map(_modules, ast.walk(binding.node))) > 1
-    return (leaf(made.func) or "").endswith(("Block", "Layer"))
+            return sum(map(_count_modules, ast.walk(binding.node))) > 1
+    return (last_name(made.func) or "").endswith(("Block", "Layer"))
 
 
-def _modules(node: ast.AST) -> int:
+def _count_modules(node: ast.AST) -> int:
     """Count the modules that a statement keeps: two for ``self.mlp = Sequential(Linear(…), Linear(…))``."""
     if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
         return 0
     made = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
     return sum(
-        (leaf(call.func) or "")[:1].isupper() and leaf(call.func) not in ("Sequential", "ModuleList")
+        (last_name(call.func) or "")[:1].isupper()
+        and last_name(call.func) not in ("Sequential", "ModuleList")
         for call in made
     )
 
 
-def _alike(target: ast.expr, over: ast.expr, made: ast.expr) -> bool:
+def _creates_alike(target: ast.expr, over: ast.expr, made: ast.expr) -> bool:
     """Return whether a loop creates more than a few modules, none of which receives its index."""
     numbers = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
-    if not isinstance(over, ast.Call) or leaf(over.func) != "range" or not over.args:
+    if not isinstance(over, ast.Call) or last_name(over.func) != "range" or not over.args:
         return False
     if any(isinstance(part, ast.Name) and part.id in numbers for part in ast.walk(made)):
         return False

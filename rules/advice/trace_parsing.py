@@ -27,9 +27,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.resolve import string_value
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,10 +46,10 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    exports = [found for found in ctx.uses.found if found.symbol == use.symbol]
+    exports = [found for found in ctx.uses.all_uses if found.symbol == use.symbol]
     if exports[0] is not use or b"traceEvents" not in ctx.source.text:
         return
-    for node in ast.walk(ctx.source.tree):
+    for node in ast.walk(ctx.source.syntax_tree):
         match node:
             case ast.Subscript(ctx=ast.Load(), slice=key):
                 pass
@@ -57,5 +57,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 pass
             case _:
                 continue
-        if string(key) == "traceEvents":
-            yield from advise(use, ctx, at=node)
+        if string_value(key) == "traceEvents":
+            yield from create_advice(use, ctx, at=node)

@@ -28,11 +28,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from ._seen.advice import advise
-from ._seen.nodes import Function
+from ._seen.advice import create_advice
+from ._seen.nodes import FunctionNode
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -52,10 +52,10 @@ _WINDOWS = frozenset({"win32", "nt", "Windows", "win", "windows"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    conditions = list(_conditions(use))
-    backend = argument(use.call, None, "backend") if use.call is not None else None
+    conditions = list(_find_conditions(use))
+    backend = find_argument(use.call, None, "backend") if use.call is not None else None
     # What torch 2.5 brought concerns Inductor alone.
-    if backend is not None and string(backend) != "inductor":
+    if backend is not None and string_value(backend) != "inductor":
         return
     if any(_implies(test, taken, _asks_for_gpu) for test, taken in conditions):
         return
@@ -64,7 +64,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return _excludes_windows(test, taken, use, ctx)
 
     if any(_implies(test, taken, excludes) for test, taken in conditions):
-        yield from advise(use, ctx)
+        yield from create_advice(use, ctx)
 
 
 def _implies(test: ast.expr, taken: bool, is_met: Callable[[ast.expr, bool], bool]) -> bool:
@@ -83,22 +83,22 @@ def _asks_for_gpu(test: ast.expr, taken: bool) -> bool:
     if isinstance(test, ast.Compare):
         alike = isinstance(test.ops[0], (ast.Eq, ast.In) if taken else (ast.NotEq, ast.NotIn))
         return alike and any(
-            (string(side) or "").startswith("cuda") for side in (test.left, *test.comparators)
+            (string_value(side) or "").startswith("cuda") for side in (test.left, *test.comparators)
         )
     if isinstance(test, ast.Call):
         return taken and ast.unparse(test.func).endswith("cuda.is_available")
     return taken and isinstance(test, ast.Attribute) and test.attr == "is_cuda"
 
 
-def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
+def _find_conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the tests that a use depends on inside its function, each with the outcome that leads to the use."""
     for parent in use.parents:
         if isinstance(parent, ast.IfExp) and parent.test not in use.parents:
             yield parent.test, parent.body in (*use.parents, use.node)
-    for place in use.place.outwards():
-        if isinstance(place.statement, (Function, ast.ClassDef)):
+    for place in use.place.enclosing_places():
+        if isinstance(place.statement, (FunctionNode, ast.ClassDef)):
             return
-        for before in place.before():
+        for before in place.preceding_statements():
             if (
                 isinstance(before, ast.If)
                 and not before.orelse
@@ -113,7 +113,7 @@ def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
 def _excludes_windows(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
     """Return whether code for which ``test`` is ``taken`` never runs on Windows."""
     if isinstance(test, ast.Name):
-        value = ctx.uses.flow.definition(test, use.place.scope)
+        value = ctx.uses.data_flow.find_definition(test, use.place.scope)
         if value is None or isinstance(value, ast.Name):
             return False
         return _implies(value, taken, lambda part, outcome: _excludes_windows(part, outcome, use, ctx))
@@ -125,17 +125,17 @@ def _excludes_windows(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bo
             for one in (given.elts if several else [given])  # type: ignore[attr-defined]
         )
         unlike = isinstance(op, (ast.NotEq, ast.NotIn) if taken else (ast.Eq, ast.In))
-        return named and unlike and _asked(test.left) in ("platform", "name", "system")
+        return named and unlike and _queried_name(test.left) in ("platform", "name", "system")
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         start = getattr(test.args[0], "value", None) if test.args else None
-        return not taken and start in _WINDOWS and _asked(test.func.value) in ("platform", "system")
+        return not taken and start in _WINDOWS and _queried_name(test.func.value) in ("platform", "system")
     return False
 
 
-def _asked(node: ast.expr) -> str | None:
+def _queried_name(node: ast.expr) -> str | None:
     """Return the name of the function or attribute that an expression reads: ``system`` for ``platform.system().lower()``."""
     if isinstance(node, ast.Call):
-        return _asked(node.func)
+        return _queried_name(node.func)
     if isinstance(node, ast.Attribute) and node.attr in ("lower", "upper", "strip"):
-        return _asked(node.value)
-    return leaf(node)
+        return _queried_name(node.value)
+    return last_name(node)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._seen.advice import advise
+from ._seen.advice import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -43,4 +43,4 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None and not any(k.arg in (None, "workqueue_scope") for k in use.call.keywords):
-        yield from advise(use, ctx)
+        yield from create_advice(use, ctx)

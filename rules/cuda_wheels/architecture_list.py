@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role
+from torchmigrate.documents.references import IN_DOCUMENTATION, InstallRole, Reference
 
 rule = Rule(code="CU531", references=(Sort.VARIABLE,), safety=Safety.SAFE)
 
@@ -35,31 +35,35 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import architectures
     from torchmigrate.tables import wheels
 
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
-    if chosen is None or not chosen.cuda or not (gone := architectures.gone(variable, chosen.cuda)):
+    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures)
+    if (
+        chosen is None
+        or not chosen.cuda
+        or not (gone := architectures.find_unsupported_entries(variable, chosen.cuda))
+    ):
         return
     major = chosen.cuda.split(".")[0]
-    stated = _stated(variable, ctx)
+    stated = _find_stated_majors(variable, ctx)
     if stated is None or stated - {major}:
         return  # an older CUDA, which compiles for them, or a branch for an unknown one
     yield ctx.finding(
         variable,
         f"torch {chosen.torch} is built with CUDA {major}, which does not support architectures below "
-        f"{wheels.oldest_architecture(chosen.cuda)}: {', '.join(entry.strip() for entry in gone)}",
+        f"{wheels.find_oldest_architecture(chosen.cuda)}: {', '.join(entry.strip() for entry in gone)}",
         Severity.WARNING if stated else Severity.INFO,
-        span=variable.value.place(0, len(variable.text)),
-        fix=lambda: _fix(variable, chosen.cuda or "", is_stated=bool(stated)),
+        span=variable.value.find_span(0, len(variable.text)),
+        fix=lambda: _create_fix(variable, chosen.cuda or "", is_stated=bool(stated)),
     )
 
 
-def _fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
+def _create_fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
     from torchmigrate.documents import architectures
 
-    if variable.unit.role is Role.DOC:
+    if variable.unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if not is_stated:
         raise NoFix("it is unclear which CUDA this is built with")
-    edit = architectures.edit(variable, cuda)
+    edit = architectures.create_edit(variable, cuda)
     return Fix((edit,), Safety.SAFE, "Compile only for the architectures that CUDA still supports")
 
 
@@ -68,7 +72,7 @@ _CUDA = re.compile(r"(?:cu(?:da)?[-_]?)?(?<![\d.])(1[0-3])(?:\.\d+|\d(?!\d)|\.?\
 _REFERENCE = re.compile(r"(?:^|/cu|-cuda|^cu)(1[0-3])")
 
 
-def _stated(variable: Reference, ctx: ReferenceContext) -> set[str] | None:
+def _find_stated_majors(variable: Reference, ctx: ReferenceContext) -> set[str] | None:
     """Return the CUDA majors that a variable's environment builds with; None in a branch that does not name its own."""
     if variable.unit.fixed:
         lines = ctx.source.text[: variable.span.start].decode("utf-8", "replace").split("\n")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
 
@@ -28,11 +28,11 @@ LAST = (2, 5)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name != "pytorch-cuda" or ctx.options.target <= LAST:
         return
-    from torchmigrate.model.versions import render
+    from torchmigrate.model.versions import render_version
 
     yield ctx.finding(
         requirement,
-        f"`pytorch-cuda` exists only in the channel `pytorch`, which ended with torch {render(LAST)}; "
+        f"`pytorch-cuda` exists only in the channel `pytorch`, which ended with torch {render_version(LAST)}; "
         f"the target is {ctx.target}",
-        Severity.INFO if requirement.unit.role in (Role.TEST, Role.LOCK) else Severity.ERROR,
+        Severity.INFO if requirement.unit.role in (InstallRole.TEST, InstallRole.LOCK) else Severity.ERROR,
     )

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU521", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
@@ -32,32 +32,32 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/cuda" or image.undecided:
         return
     from torchmigrate.documents import images
-    from torchmigrate.documents.build import chosen_for
+    from torchmigrate.documents.build import find_nearest_build
     from torchmigrate.tables import wheels
 
     match = images.CUDA_TAG.match(image.text)
-    chosen = chosen_for([image.unit.environment], ctx.options)
-    if match is None or chosen is None or not chosen.cuda or not images.is_for_compiling(image):
+    chosen = find_nearest_build([image.unit.environment], ctx.options)
+    if match is None or chosen is None or not chosen.cuda or not images.has_compiler(image):
         return
     if match["cuda"].split(".")[0] == chosen.cuda.split(".")[0]:
         return
-    likely = image.unit.role is not Role.TEST and _installs_torch(image)
+    likely = image.unit.role is not InstallRole.TEST and _has_known_torch(image)
     yield ctx.finding(
         image,
         f"this image has CUDA {match['cuda']}, but torch {chosen.torch} is built with CUDA {chosen.cuda}"
         "; extensions that are compiled here will not work with it",
         Severity.WARNING if likely else Severity.INFO,
-        fix=lambda: _fix(image, ctx),
-        hint=wheels.driver_note(chosen),
+        fix=lambda: _create_fix(image, ctx),
+        hint=wheels.render_driver_note(chosen),
     )
 
 
-def _installs_torch(image: Reference) -> bool:
+def _has_known_torch(image: Reference) -> bool:
     environment = image.unit.environment
-    return bool(environment.of(Sort.REQUIREMENT, "torch") or environment.includes)
+    return bool(environment.find_references(Sort.REQUIREMENT, "torch") or environment.includes)
 
 
-def _fix(image: Reference, ctx: ReferenceContext) -> Fix:
-    if not _installs_torch(image):
+def _create_fix(image: Reference, ctx: ReferenceContext) -> Fix:
+    if not _has_known_torch(image):
         raise NoFix("it is unclear which torch is installed here")
-    return ctx.move(image)
+    return ctx.create_move_fix(image)

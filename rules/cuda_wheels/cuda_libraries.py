@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU513", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
@@ -34,13 +34,17 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if not requirement.name.startswith("nvidia-"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.build import chosen_for
+    from torchmigrate.documents.build import find_nearest_build
 
-    chosen = chosen_for([requirement.unit.environment], ctx.options)
+    chosen = find_nearest_build([requirement.unit.environment], ctx.options)
     unit = requirement.unit
-    if chosen is None or not unit.of(Sort.REQUIREMENT, "torch") or upgrade.stays(unit, ctx.options):
+    if (
+        chosen is None
+        or not unit.find_references(Sort.REQUIREMENT, "torch")
+        or upgrade.is_old_on_purpose(unit, ctx.options)
+    ):
         return
-    if unit.role is Role.LOCK or not upgrade.is_older_library(requirement, chosen):
+    if unit.role is InstallRole.LOCK or not upgrade.is_outdated_library(requirement, chosen):
         return
     shared = any(part in requirement.name for part in ("cudnn", "nccl"))
     yield ctx.finding(
@@ -48,5 +52,5 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"torch {chosen.torch} brings the libraries of CUDA {chosen.cuda}; "
         + (f"{requirement.name} overwrites one of them" if shared else f"nothing uses {requirement.name}"),
         Severity.WARNING if shared else Severity.INFO,
-        fix=lambda: ctx.move(requirement),
+        fix=lambda: ctx.create_move_fix(requirement),
     )

@@ -20,31 +20,35 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role, Style
+from torchmigrate.documents.references import InstallRole, Reference, VersionStyle
 
 rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
 
 
 @rule.check_reference
 def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    yield from (_variable if reference.sort is Sort.VARIABLE else _conda)(reference, ctx)
+    yield from (_check_variable if reference.sort is Sort.VARIABLE else _check_conda)(reference, ctx)
 
 
-_CONDA = ("cudatoolkit", "cuda-toolkit", "cuda-version")
+_CONDA_PACKAGES = ("cudatoolkit", "cuda-toolkit", "cuda-version")
 """conda's packages that select the CUDA version."""
 
 
-def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
+def _check_conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    if (
+        package.name not in _CONDA_PACKAGES
+        or package.style is not VersionStyle.CONDA
+        or package.unit.role is InstallRole.LOCK
+    ):
         return
-    from torchmigrate.documents.upgrade import TORCH
+    from torchmigrate.documents.upgrade import TORCH_NAMES
     from torchmigrate.tables import matrix
 
     found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
-    if found is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
+    if found is None or not package.unit.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
         return
     majors = {
-        build.cuda.split(".")[0] for build in matrix.builds() if build.torch == ctx.target and build.cuda
+        build.cuda.split(".")[0] for build in matrix.load_builds() if build.torch == ctx.target and build.cuda
     }
     if majors and found[2] not in majors:
         yield ctx.finding(
@@ -54,24 +58,24 @@ def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         )
 
 
-def _variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+def _check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
-    if variable.name != "CUDA_VERSION" or found is None or _is_told_elsewhere(variable, ctx):
+    if variable.name != "CUDA_VERSION" or found is None or _is_reported_elsewhere(variable, ctx):
         return
     from torchmigrate.tables import wheels
 
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures)
+    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:
-        chosen_elsewhere = variable.unit.role is Role.TEST or variable.unit.fixed
+        chosen_elsewhere = variable.unit.role is InstallRole.TEST or variable.unit.fixed
         yield ctx.finding(
             variable,
             f"CUDA_VERSION is {variable.text}, but torch {chosen.torch} is built with CUDA {chosen.cuda}",
             Severity.INFO if chosen_elsewhere else Severity.WARNING,
-            span=variable.value.place(0, len(variable.text)),
+            span=variable.value.find_span(0, len(variable.text)),
         )
 
 
-def _is_told_elsewhere(variable: Reference, ctx: ReferenceContext) -> bool:
+def _is_reported_elsewhere(variable: Reference, ctx: ReferenceContext) -> bool:
     """Return whether an index or an image uses a variable, so that another rule reports it."""
     return any(
         piece.span == variable.value.pieces[0].span

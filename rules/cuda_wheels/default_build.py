@@ -30,20 +30,20 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if (
         requirement.name != "torch"
         or not wanted
-        or requirement.unit.of(Sort.INDEX)
+        or requirement.unit.find_references(Sort.INDEX)
         or "+" in requirement.text
     ):
         return
     from torchmigrate.documents import upgrade
     from torchmigrate.tables import matrix, wheels
 
-    default = wheels.build(ctx.options.target, matrix.default_variant(ctx.target))
-    if default is None or not (missing := wheels.missing(default, wanted)):
+    default = wheels.find_build(ctx.options.target, matrix.find_default_variant(ctx.target))
+    if default is None or not (missing := wheels.find_missing_architectures(default, wanted)):
         return
-    chosen = wheels.choose(ctx.options.target, wanted)
-    hint = upgrade.no_build(ctx.options)
+    chosen = wheels.choose_build(ctx.options.target, wanted)
+    hint = upgrade.explain_no_build(ctx.options)
     if chosen is not None:
-        hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.index_url(chosen)}"
+        hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.find_index_url(chosen)}"
     yield ctx.finding(
         requirement,
         f"the default build of torch {default.torch} ({default.variant}) has no code for {', '.join(missing)}",

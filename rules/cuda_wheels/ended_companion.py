@@ -27,15 +27,17 @@ rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torchtext", "torchdata"):
         return
-    from torchmigrate.documents.specifiers import clauses
-    from torchmigrate.model.versions import parse
+    from torchmigrate.documents.specifiers import parse_clauses
+    from torchmigrate.model.versions import parse_version
     from torchmigrate.tables import matrix
 
-    row = next(row for row in matrix.table("ended") if row["project"] == requirement.name)
+    row = next(row for row in matrix.load_table("ended") if row["project"] == requirement.name)
     last = row["last"]
     keeps_old = any(
-        clause.is_upper and (clause.minor or (9, 9)) <= parse(last) and not clause.allows(_after(last))
-        for clause in clauses(requirement)
+        clause.is_upper
+        and (clause.minor_version or (9, 9)) <= parse_version(last)
+        and not clause.allows_any(_list_next_patches(last))
+        for clause in parse_clauses(requirement)
     )
     # A package that continues without some features is a problem only for a project that stays on the old release.
     if row["torch"] is None and not keeps_old:
@@ -44,7 +46,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     yield ctx.finding(requirement, f"{requirement.name} {row['what']}", severity)
 
 
-def _after(release: str) -> list[str]:
+def _list_next_patches(release: str) -> list[str]:
     """Return the patch releases of the next minor version."""
     major, minor, *_ = release.split(".")
     return [f"{major}.{int(minor) + 1}.{patch}" for patch in range(3)]

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role, Style
+from torchmigrate.documents.references import IN_DOCUMENTATION, InstallRole, Reference, VersionStyle
 from torchmigrate.model.findings import Edit
 
 rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
@@ -38,17 +38,21 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.spellings import INDEX_URL
     from torchmigrate.tables import matrix
 
-    if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
+    if (
+        index.option != "--index-url"
+        or not INDEX_URL.fullmatch(index.text)
+        or index.unit.role is InstallRole.LOCK
+    ):
         return
-    if not index.unit.of(Sort.REQUIREMENT, "torch"):
+    if not index.unit.find_references(Sort.REQUIREMENT, "torch"):
         return
-    if any(other.option == "--extra-index-url" for other in index.unit.of(Sort.INDEX)):
+    if any(other.option == "--extra-index-url" for other in index.unit.find_references(Sort.INDEX)):
         return
-    known = matrix.table("pytorch_index")
+    known = matrix.load_table("pytorch_index")
     hidden = [
         r
-        for r in index.unit.of(Sort.REQUIREMENT)
-        if r.style is not Style.CONDA
+        for r in index.unit.find_references(Sort.REQUIREMENT)
+        if r.style is not VersionStyle.CONDA
         and r.name not in known["packages"]
         and not r.name.startswith(tuple(known["prefixes"]))
     ]
@@ -58,31 +62,31 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             index,
             f"`--index-url` hides the default index, which has {names}{' and others' if len(hidden) > 3 else ''}",
             Severity.WARNING,
-            fix=lambda: _fix(index, ctx),
+            fix=lambda: _create_fix(index, ctx),
         )
 
 
-def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
-    if index.unit.role is Role.DOC:
+def _create_fix(index: Reference, ctx: ReferenceContext) -> Fix:
+    if index.unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     option = index.removal and _OPTION.search(ctx.source.text, index.removal.start, index.span.start)
     if option is None:
         raise NoFix("the option is not written next to the URL")
-    if not _is_preferred(index):
+    if not _prefers_torch_index(index):
         raise NoFix("torch is not pinned here, so that a newer one from the default index would be installed")
     edit = Edit(*option.span(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")
 
 
-def _is_preferred(index: Reference) -> bool:
+def _prefers_torch_index(index: Reference) -> bool:
     """Return whether an installer prefers this index for torch: of equal versions, the one with a local version wins."""
-    from torchmigrate.documents.specifiers import clauses
+    from torchmigrate.documents.specifiers import parse_clauses
     from torchmigrate.model.versions import NEWEST
     from torchmigrate.tables import wheels
 
     variant = index.text.rstrip("/").rpartition("/")[2]
     has_newest = variant == "cpu" or (
-        variant.startswith("cu") and wheels.published(NEWEST, variant) is not False
+        variant.startswith("cu") and wheels.is_published(NEWEST, variant) is not False
     )
-    torches = index.unit.of(Sort.REQUIREMENT, "torch")
-    return has_newest or all(any(clause.is_exact for clause in clauses(one)) for one in torches)
+    torches = index.unit.find_references(Sort.REQUIREMENT, "torch")
+    return has_newest or all(any(clause.is_exact for clause in parse_clauses(one)) for one in torches)

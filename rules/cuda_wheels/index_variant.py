@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 
@@ -42,63 +42,63 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
     from torchmigrate.tables import matrix, wheels
 
-    tag = upgrade.tag_of(index) or upgrade.rocm_of(index)
-    nightly = upgrade.nightly_of(index)
-    if nightly is not None and (reason := upgrade.lacks(nightly, ctx.options)):
+    tag = upgrade.find_cuda_tag(index) or upgrade.find_rocm_tag(index)
+    nightly = upgrade.find_nightly_variant(index)
+    if nightly is not None and (reason := upgrade.explain_missing_build(nightly, ctx.options)):
         yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
-    if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
+    if tag is None or not (reason := upgrade.explain_missing_build(tag.name, ctx.options)):
         return
-    if (not index.option and _is_used(index, ctx)) or _is_of_others(index, ctx):
+    if (not index.option and _is_used_by_command(index, ctx)) or _serves_other_packages(index, ctx):
         return  # the command that uses it is reported instead, or does not install torch
-    asked = wheels.cuda_of(tag.name)
-    chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures, asked)
-    needs_driver = asked and chosen is not None and matrix.major(chosen.cuda) != matrix.major(asked)
-    tests_older = index.unit.role is Role.TEST and any(
-        other.undecided or upgrade.excluding(other, ctx.options)
+    asked = wheels.parse_variant_cuda(tag.name)
+    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures, asked)
+    needs_driver = asked and chosen is not None and matrix.get_major(chosen.cuda) != matrix.get_major(asked)
+    tests_older = index.unit.role is InstallRole.TEST and any(
+        other.undecided or upgrade.find_excluding_clauses(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)
-        if other.sort is Sort.REQUIREMENT and other.name in upgrade.TORCH
+        if other.sort is Sort.REQUIREMENT and other.name in upgrade.TORCH_NAMES
     )
     yield ctx.finding(
         index,
         f"`{tag.name}`: {reason}",
         Severity.INFO if tests_older else Severity.ERROR,
-        span=index.value.place(tag.start, tag.end),
-        fix=lambda: _fix(index, ctx, tag.name, tests_older=tests_older),
-        hint=wheels.driver_note(chosen) if chosen is not None and needs_driver else None,
+        span=index.value.find_span(tag.start, tag.end),
+        fix=lambda: _create_fix(index, ctx, tag.name, tests_older=tests_older),
+        hint=wheels.render_driver_note(chosen) if chosen is not None and needs_driver else None,
     )
 
 
-def _fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_older: bool) -> Fix:
+def _create_fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_older: bool) -> Fix:
     if tests_older:
         raise NoFix("tests install several versions of torch here on purpose")
     if variant.startswith("rocm"):
-        raise NoFix(f"it is unclear which ROCm the machines' drivers support{_rocm_of(ctx)}")
-    if not index.option and index.unit.role is not Role.LOCK:
+        raise NoFix(f"it is unclear which ROCm the machines' drivers support{_render_rocm_variants(ctx)}")
+    if not index.option and index.unit.role is not InstallRole.LOCK:
         raise NoFix("it is unclear what uses this URL")
-    return ctx.move(index)
+    return ctx.create_move_fix(index)
 
 
-def _rocm_of(ctx: ReferenceContext) -> str:
+def _render_rocm_variants(ctx: ReferenceContext) -> str:
     """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
     from torchmigrate.tables import wheels
 
-    there = " and ".join(wheels.variants(ctx.options.target, "rocm"))
+    there = " and ".join(wheels.list_variants(ctx.options.target, "rocm"))
     return f"; torch {ctx.target} has {there}" if there else ""
 
 
-def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:
+def _serves_other_packages(index: Reference, ctx: ReferenceContext) -> bool:
     """Return whether a command or a list uses an index for other packages than torch."""
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.build import gives_torch
+    from torchmigrate.documents.build import provides_torch
 
     unit = index.unit
-    installs_torch = unit.of(Sort.REQUIREMENT, *upgrade.TORCH, *upgrade.COMPANIONS)
-    if not (index.option and unit.of(Sort.REQUIREMENT)) or installs_torch:
+    installs_torch = unit.find_references(Sort.REQUIREMENT, *upgrade.TORCH_NAMES, *upgrade.COMPANIONS)
+    if not (index.option and unit.find_references(Sort.REQUIREMENT)) or installs_torch:
         return False
-    return not (gives_torch(unit) and ctx.installs_torch(index))
+    return not (provides_torch(unit) and ctx.has_related_torch(index))
 
 
-def _is_used(index: Reference, ctx: ReferenceContext) -> bool:
+def _is_used_by_command(index: Reference, ctx: ReferenceContext) -> bool:
     """Return whether a command uses the variable that holds an index."""
     places = {piece.span for piece in index.value.pieces}
     return any(

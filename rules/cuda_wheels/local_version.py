@@ -29,14 +29,16 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "torchvision", "torchaudio"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.specifiers import clauses
+    from torchmigrate.documents.specifiers import parse_clauses
 
-    for clause in clauses(requirement):
-        if reason := upgrade.is_other_build(clause, ctx.options):
-            severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
+    for clause in parse_clauses(requirement):
+        if reason := upgrade.explain_missing_local(clause, ctx.options):
+            severity = (
+                Severity.INFO if upgrade.is_old_on_purpose(requirement.unit, ctx.options) else Severity.ERROR
+            )
             yield ctx.finding(
                 requirement,
                 f"`{clause.operator}{clause.version}`: {reason}",
                 severity,
-                fix=lambda: ctx.move(requirement),
+                fix=lambda: ctx.create_move_fix(requirement),
             )

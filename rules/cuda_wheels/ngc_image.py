@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU523", references=(Sort.IMAGE,))
 
@@ -28,26 +28,28 @@ rule = Rule(code="CU523", references=(Sort.IMAGE,))
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/pytorch" or image.undecided:
         return
-    from torchmigrate.model.versions import parse, render
+    from torchmigrate.model.versions import parse_version, render_version
     from torchmigrate.tables import matrix
 
     month = image.text.partition("-")[0]
-    rows = {row["release"]: row for row in matrix.table("images")["ngc"]}
+    rows = {row["release"]: row for row in matrix.load_table("images")["ngc"]}
     oldest = min(rows)
     row = rows.get(month)
     if re.fullmatch(r"\d\d\.\d\d", month) and month < oldest:
-        has = f"a torch older than {render(parse(rows[oldest]['torch']))}"
-    elif row is None or parse(row["torch"]) >= ctx.options.target:
+        has = f"a torch older than {render_version(parse_version(rows[oldest]['torch']))}"
+    elif row is None or parse_version(row["torch"]) >= ctx.options.target:
         return
     else:
         has = f"torch {row['torch'].partition('+')[0]}"
-    fitting = [release for release, other in rows.items() if parse(other["torch"]) == ctx.options.target]
+    fitting = [
+        release for release, other in rows.items() if parse_version(other["torch"]) == ctx.options.target
+    ]
     hint = (
         f"use {max(fitting)}, which has torch {ctx.target}"
         if fitting
         else f"no image with torch {ctx.target} is known"
     )
-    test = image.unit.role is Role.TEST
+    test = image.unit.role is InstallRole.TEST
     yield ctx.finding(
         image,
         f"this image has {has}; the target is {ctx.target}",

@@ -33,22 +33,27 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if not mac and "manylinux" not in variable.name.lower():
         return
     from torchmigrate.tables import wheels
-    from torchmigrate.tables.matrix import number
+    from torchmigrate.tables.matrix import parse_number
 
-    floor = wheels.floor(ctx.options.target, "macosx_arm64" if mac else "linux_x86_64")
-    there = variable.text if mac else _glibc(variable.text)
-    if floor is None or there is None or not number(there) or number(there) >= number(floor):
+    floor = wheels.find_platform_floor(ctx.options.target, "macosx_arm64" if mac else "linux_x86_64")
+    there = variable.text if mac else _find_glibc(variable.text)
+    if (
+        floor is None
+        or there is None
+        or not parse_number(there)
+        or parse_number(there) >= parse_number(floor)
+    ):
         return
     system = "macOS" if mac else "glibc"
     yield ctx.finding(
         variable,
         f"torch {ctx.target} needs {system} {floor} or newer, but this builds for {there}",
         Severity.WARNING,
-        span=variable.value.place(0, len(variable.text)),
+        span=variable.value.find_span(0, len(variable.text)),
     )
 
 
-def _glibc(image: str) -> str | None:
+def _find_glibc(image: str) -> str | None:
     """Return the glibc of a manylinux image; None if unknown."""
     match = re.search(r"manylinux_(\d+)_(\d+)", image)
     if match:

@@ -28,29 +28,29 @@ rule = Rule(code="CU541", references=(Sort.PYTHON,))
 @rule.check_reference
 def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import pythons
-    from torchmigrate.documents.specifiers import lowest
+    from torchmigrate.documents.specifiers import find_lowest_minor
     from torchmigrate.tables import wheels
 
-    range_ = wheels.python_range(ctx.options.target)
-    asked = pythons.numbers(python)
+    range_ = wheels.find_python_range(ctx.options.target)
+    asked = pythons.parse_minors(python)
     if range_ is None or not asked or python.option in ("command", "setup", "kernel"):
         return
-    if python.option == "FROM" and not pythons.of_image(python.text)[1]:
+    if python.option == "FROM" and not pythons.find_image_python(python.text)[1]:
         return
     torches = [r for r in ctx.references if r.sort is Sort.REQUIREMENT and r.name in ("torch", "pytorch")]
     oldest = f"3.{min(asked)}"
     if not torches or min(asked) >= int(range_[0][2:]):
         return
-    bounds = [lowest(torch) for torch in torches]
+    bounds = [find_lowest_minor(torch) for torch in torches]
     known = [bound for bound in bounds if bound is not None]
-    needed = wheels.python_range(min(known)) if known else None
+    needed = wheels.find_python_range(min(known)) if known else None
     impossible = needed is not None and int(needed[0][2:]) > min(asked)
     start = python.text.find(oldest)
     yield ctx.finding(
         python,
         f"torch {ctx.target} has wheels for Python {range_[0]} to {range_[1]}, not for {oldest}",
         Severity.ERROR if impossible or python.option == "FROM" else Severity.INFO,
-        span=python.value.place(start, start + len(oldest))
+        span=python.value.find_span(start, start + len(oldest))
         if python.option == "FROM" and start >= 0
         else None,
     )

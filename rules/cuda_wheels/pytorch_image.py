@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.documents.context import ReferenceContext
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
@@ -30,21 +30,21 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "pytorch/pytorch" or image.undecided:
         return
     from torchmigrate.documents import images
-    from torchmigrate.model.versions import parse
+    from torchmigrate.model.versions import parse_version
 
     match = images.TORCH_TAG.fullmatch(image.text)
-    if match is None or parse(match["torch"]) >= ctx.options.target:
+    if match is None or parse_version(match["torch"]) >= ctx.options.target:
         return
-    test = image.unit.role is Role.TEST
+    test = image.unit.role is InstallRole.TEST
     yield ctx.finding(
         image,
         f"this image has torch {match['torch']}; the target is {ctx.target}",
         Severity.INFO if test else Severity.ERROR,
-        fix=lambda: _fix(image, ctx),
+        fix=lambda: _create_fix(image, ctx),
     )
 
 
-def _fix(image: Reference, ctx: ReferenceContext) -> Fix:
-    if image.unit.role is Role.TEST:
+def _create_fix(image: Reference, ctx: ReferenceContext) -> Fix:
+    if image.unit.role is InstallRole.TEST:
         raise NoFix("tests often run an older torch on purpose")
-    return ctx.move(image)
+    return ctx.create_move_fix(image)

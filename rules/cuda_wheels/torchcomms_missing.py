@@ -25,7 +25,7 @@ rule = Rule(code="CU514", references=(Sort.VARIABLE,))
 def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if variable.name != "TORCH_DISTRIBUTED_USE_TORCHCOMMS" or variable.text.lower() not in ("1", "true"):
         return
-    if not ctx.project.uses("requirement:torchcomms"):
+    if not ctx.project.find_uses("requirement:torchcomms"):
         yield ctx.finding(
             variable, "torchcomms is enabled, but no file of the project installs it", Severity.WARNING
         )

@@ -37,12 +37,14 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     from torchmigrate.documents import upgrade
 
-    found = upgrade.excluding(requirement, ctx.options)
-    if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):
-        severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
+    found = upgrade.find_excluding_clauses(requirement, ctx.options)
+    if found and not any(upgrade.explain_missing_local(clause, ctx.options) for clause in found):
+        severity = (
+            Severity.INFO if upgrade.is_old_on_purpose(requirement.unit, ctx.options) else Severity.ERROR
+        )
         yield ctx.finding(
             requirement,
             f"`{found[0].operator}{found[0].version}` excludes torch {ctx.target}",
             severity,
-            fix=lambda: ctx.move(requirement),
+            fix=lambda: ctx.create_move_fix(requirement),
         )

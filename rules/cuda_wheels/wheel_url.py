@@ -29,20 +29,20 @@ _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 @rule.check_reference
 def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import parse
+    from torchmigrate.model.versions import parse_version
 
     match = _WHEEL.search(wheel.text)
     archive = _ARCHIVE.search(wheel.text)
-    tag = upgrade.tag_of(wheel)
-    if match and match[1] == "torch" and parse(match[2]) < ctx.options.target:
+    tag = upgrade.find_cuda_tag(wheel)
+    if match and match[1] == "torch" and parse_version(match[2]) < ctx.options.target:
         yield ctx.finding(
             wheel, f"this is the wheel of torch {match[2]}; the target is {ctx.target}", Severity.ERROR
         )
-    elif archive and parse(archive[1]) < ctx.options.target:
+    elif archive and parse_version(archive[1]) < ctx.options.target:
         yield ctx.finding(
             wheel,
             f"this is the C++ library of torch {archive[1]}; the target is {ctx.target}",
             Severity.WARNING,
         )
-    elif tag is not None and (reason := upgrade.lacks(tag.name, ctx.options)):
+    elif tag is not None and (reason := upgrade.explain_missing_build(tag.name, ctx.options)):
         yield ctx.finding(wheel, f"`{tag.name}`: {reason}", Severity.ERROR)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, check_load, note_save
 
 rule = Rule(
     code="ER621",
@@ -34,5 +34,5 @@ rule = Rule(
     recipe="lower the exported model with ExecuTorch; `org.pytorch:executorch-android` has `Module.load`",
     artifact=True,
 )
-rule.check_foreign(checked)
-rule.note(note)
+rule.check_foreign(check_load)
+rule.note(note_save)

@@ -42,15 +42,15 @@ _ON_SERVERS = "compile with `torch._inductor.aoti_compile_and_package`, and load
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if not use.name.startswith("libs.") or _is_of_catalog(use.name, ctx):
+    if not use.name.startswith("libs.") or _is_in_catalog(use.name, ctx):
         if use.name.endswith("_java_only"):
             yield ctx.finding(use, _JVM, hint=_ON_SERVERS)
         else:
             yield ctx.finding(use)
 
 
-def _is_of_catalog(accessor: str, ctx: ForeignContext) -> bool:
+def _is_in_catalog(accessor: str, ctx: ForeignContext) -> bool:
     """Whether a version catalog of the project defines PyTorch Mobile under the name of a ``libs.…`` accessor."""
     alias = r"[-_.]".join(map(re.escape, accessor.split(".")[1:]))
     entry = rf"(?m)^[ \t]*[\"']?{alias}[\"']?[ \t]*=[^\n]*org\.pytorch\b[^\n]*(?:pytorch_(?:android|jni)|torchvision_ops)"
-    return bool(ctx.spelled((("org.pytorch",), (entry,))))
+    return bool(ctx.find_text((("org.pytorch",), (entry,))))

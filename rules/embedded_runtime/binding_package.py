@@ -41,5 +41,5 @@ _LANGUAGES = {"crate": "rust", "NuGet": "csharp", "module": "go"}
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if place := ctx.runs(_LANGUAGES[use.name.partition(" ")[0]]):
+    if place := ctx.find_runtime_call(_LANGUAGES[use.name.partition(" ")[0]]):
         yield ctx.finding(use, _MESSAGE.replace("{place}", place))

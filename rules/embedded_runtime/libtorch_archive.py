@@ -38,6 +38,6 @@ rule = Rule(
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if place := ctx.runs("cpp", "rust", "csharp", "go"):
+    if place := ctx.find_runtime_call("cpp", "rust", "csharp", "go"):
         what = f"libtorch {use.version}" if use.version else "libtorch"
         yield ctx.finding(use, _MESSAGE.replace("{what}", what).replace("{place}", place))

@@ -50,5 +50,5 @@ rule = Rule(
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     folder, name = os.path.split(os.path.abspath(ctx.source.path))
     is_included = name.endswith(".cmake")  # from wherever
-    if place := ctx.runs("cpp", below=None if is_included else folder):
+    if place := ctx.find_runtime_call("cpp", below=None if is_included else folder):
         yield ctx.finding(use, _MESSAGE.replace("{place}", place))

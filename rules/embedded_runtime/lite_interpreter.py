@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, LINK_EXECUTORCH, checked, note
+from ._linking.loading import ASKS, LINK_EXECUTORCH, check_load, note_save
 
 rule = Rule(
     code="ER603",
@@ -47,5 +47,5 @@ rule = Rule(
     recipe=LINK_EXECUTORCH,
     artifact=True,
 )
-rule.check_foreign(checked)
-rule.note(note)
+rule.check_foreign(check_load)
+rule.note(note_save)

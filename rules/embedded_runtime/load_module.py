@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, check_load, note_save
 
 rule = Rule(
     code="ER601",
@@ -38,5 +38,5 @@ rule = Rule(
     "on a device, use ExecuTorch's `executorch::extension::Module`",
     artifact=True,
 )
-rule.check_foreign(checked)
-rule.note(note)
+rule.check_foreign(check_load)
+rule.note(note_save)

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-from torchmigrate.foreign.use import BRINGS
+from torchmigrate.foreign.use import LIBTORCH_REQUIRED
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, check_load, note_save
 
 if TYPE_CHECKING:
     from torchmigrate.foreign.context import ForeignContext
@@ -38,18 +38,18 @@ rule = Rule(
     deprecated=(2, 10),
     recipe="use `import ExecuTorch` and `Module(filePath: path)` with a `.pte` file",
 )
-rule.note(note)
+rule.note(note_save)
 
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
     place = ""
     if not use.name.startswith("class "):
-        if not ctx.project.uses(BRINGS):  # a module of the project's own
+        if not ctx.project.find_uses(LIBTORCH_REQUIRED):  # a module of the project's own
             return
     else:
-        place = ctx.bridge(use.name.removeprefix("class "))
+        place = ctx.find_bridge(use.name.removeprefix("class "))
         if not place:
             return
         place = f" ({place})"
-    yield from checked(use, ctx, _MESSAGE.replace("{place}", place))
+    yield from check_load(use, ctx, _MESSAGE.replace("{place}", place))

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.foreign import commands
-from torchmigrate.foreign.files import model_file
-from torchmigrate.semantics.dataflow import Escape
-from torchmigrate.semantics.resolve import string
+from torchmigrate.foreign.files import parse_model_file
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.resolve import string_value
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, check_load, note_save
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -51,7 +51,7 @@ rule = Rule(
     recipe="move to a model server that is still maintained: TorchServe is not",
     artifact=True,
 )
-rule.note(note)
+rule.note(note_save)
 
 _OTHERWISE = re.compile(rb"def initialize\b")
 _AS_TORCHSCRIPT = re.compile(
@@ -61,14 +61,14 @@ _AS_TORCHSCRIPT = re.compile(
 
 @rule.check_foreign
 def check_foreign(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if not (use.handler and _loads_otherwise(use.handler, ctx.project)):
-        yield from checked(use, ctx)
+    if not (use.handler and _loads_no_torchscript(use.handler, ctx.project)):
+        yield from check_load(use, ctx)
 
 
-def _loads_otherwise(handler: str, project: Project) -> bool:
+def _loads_no_torchscript(handler: str, project: Project) -> bool:
     """Whether the project has the file of a handler, and the handler loads no TorchScript."""
     name = [part for part in handler.removesuffix(".py").split("/") if part.strip(".")]
-    texts = [project.text(path) or b"" for path in project.modules(name)]
+    texts = [project.read_bytes(path) or b"" for path in project.find_modules(name)]
     return bool(texts) and all(_OTHERWISE.search(one) and not _AS_TORCHSCRIPT.search(one) for one in texts)
 
 
@@ -78,68 +78,74 @@ _RUN = frozenset({"subprocess", "os", "shlex"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if string(use.node) != _COMMAND:
+    if string_value(use.node) != _COMMAND:
         around = use.parents[-1]
         text = around if isinstance(around, ast.JoinedStr) else use.node
         assert isinstance(text, ast.expr)
-        packed_here = list(commands.archived(_text(text, use, ctx)))
-        otherwise = any(one.handler and _loads_otherwise(one.handler, ctx.project) for one in packed_here)
-        if packed_here and not otherwise and _is_run(text, use, ctx):
-            yield ctx.finding(use, span=ctx.source.span(text))
+        packed_here = list(commands.find_packaged_files(_read_command(text, use, ctx)))
+        otherwise = any(
+            one.handler and _loads_no_torchscript(one.handler, ctx.project) for one in packed_here
+        )
+        if packed_here and not otherwise and _is_executed(text, use, ctx):
+            yield ctx.finding(use, span=ctx.source.span_of(text))
         return
     listed = use.parents[-1]
     words = listed.elts if isinstance(listed, (ast.List, ast.Tuple)) else getattr(listed, "args", [])
-    if words[:1] != [use.node] or any((string(word) or "").startswith("--model-file") for word in words):
+    if words[:1] != [use.node] or any(
+        (string_value(word) or "").startswith("--model-file") for word in words
+    ):
         return
-    packed, handler = _serialized(words), _given("--handler", words)
-    if packed is not None and not (handler.endswith(".py") and _loads_otherwise(handler, ctx.project)):
-        yield ctx.finding(use, span=ctx.source.span(packed))
+    packed, handler = _find_packaged_file(words), _find_option("--handler", words)
+    if packed is not None and not (handler.endswith(".py") and _loads_no_torchscript(handler, ctx.project)):
+        yield ctx.finding(use, span=ctx.source.span_of(packed))
 
 
-def _text(node: ast.expr, use: Use, ctx: Context) -> str:
+def _read_command(node: ast.expr, use: Use, ctx: Context) -> str:
     """Return the command in a string, with shell variables in place of the unknown values in an f-string."""
-    parts = [_value(one, use, ctx) for one in (node.values if isinstance(node, ast.JoinedStr) else [node])]
+    parts = [
+        _read_part(one, use, ctx) for one in (node.values if isinstance(node, ast.JoinedStr) else [node])
+    ]
     return "".join("${value}" if part is None else part for part in parts)
 
 
-def _value(node: ast.expr, use: Use, ctx: Context) -> str | None:
+def _read_part(node: ast.expr, use: Use, ctx: Context) -> str | None:
     if isinstance(node, ast.FormattedValue):
         node = node.value
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return string(value) if value is not None else None
-    return string(node)
+        value = ctx.uses.data_flow.find_definition(node, use.place.scope)
+        return string_value(value) if value is not None else None
+    return string_value(node)
 
 
-def _is_run(text: ast.expr, use: Use, ctx: Context) -> bool:
+def _is_executed(text: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether a string, or the variable that holds it, is the command that a function runs or splits."""
     try:
-        places = list(ctx.uses.flow.places(text, use.place.scope))
-    except Escape:
+        places = list(ctx.uses.data_flow.find_value_places(text, use.place.scope))
+    except ValueEscapes:
         return False
     for place in places:
-        call = ctx.uses.flow.parents.get(place)
+        call = ctx.uses.data_flow.parents.get(place)
         if isinstance(call, ast.Call) and call.args[:1] == [place]:
-            resolved = ctx.resolve(call.func, use)
+            resolved = ctx.resolve_node(call.func, use)
             if resolved is not None and resolved.names[0].partition(".")[0] in _RUN:
                 return True
     return False
 
 
-def _given(option: str, words: Sequence[ast.expr]) -> str:
+def _find_option(option: str, words: Sequence[ast.expr]) -> str:
     """Return the value of an option among the words of a command; empty where it is not a literal."""
-    texts = [string(word) or "" for word in words]
+    texts = [string_value(word) or "" for word in words]
     joined = next((text for text in texts if text.startswith(f"{option}=")), "")
     behind = dict(pairwise(texts)).get(option, "")
     return joined.partition("=")[2] or behind
 
 
-def _serialized(words: Sequence[ast.expr]) -> ast.expr | None:
+def _find_packaged_file(words: Sequence[ast.expr]) -> ast.expr | None:
     """Return the argument that names the packaged file: on its own, as ``--serialized-file=net.pt``, or a variable."""
     for word, following in zip(words, [*words[1:], None], strict=True):
-        option, _, name = (string(word) or "").partition("=")
+        option, _, name = (string_value(word) or "").partition("=")
         if option == "--serialized-file":
             file = following if not name else word
-            known = name or (string(following) if following is not None else None)
-            return None if file is None or (known is not None and not model_file(known)) else file
+            known = name or (string_value(following) if following is not None else None)
+            return None if file is None or (known is not None and not parse_model_file(known)) else file
     return None

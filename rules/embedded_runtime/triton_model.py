@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, check_load, note_save
 
 rule = Rule(
     code="ER641",
@@ -30,5 +30,5 @@ rule = Rule(
     recipe='in Python, write the package with `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`',
     artifact=True,
 )
-rule.check_foreign(checked)
-rule.note(note)
+rule.check_foreign(check_load)
+rule.note(note_save)

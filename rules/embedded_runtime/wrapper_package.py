@@ -54,7 +54,7 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
             hint=f"use `{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple's systems",
         )
         return
-    if place := ctx.spelled(_LOADS):
+    if place := ctx.find_text(_LOADS):
         yield ctx.finding(
             use,
             f"{_MESSAGE}; {place} loads a model",

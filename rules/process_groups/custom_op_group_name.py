@@ -45,14 +45,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.project.modules import module_path
+from torchmigrate.project.modules import get_module_path
 
-from ._conversion.conversion import Conversion
-from ._conversion.reading import Reading
-from ._conversion.registration import registered
+from ._conversion.conversion import OperatorConverter
+from ._conversion.reading import GroupNameUses
+from ._conversion.registration import import_registration
 from ._names.collectives import GROUP_SIZE, RESOLVE, TAKERS
-from ._operators.functions import parameters
-from ._operators.operators import Operator, is_part_of_one, operators_of
+from ._operators.functions import list_parameters
+from ._operators.operators import CustomOperator, collect_operators, is_in_operator
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -68,45 +68,49 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if not is_part_of_one(use, ctx):
+    if not is_in_operator(use, ctx):
         return
-    reading = Reading(ctx)
-    for operator in operators_of(ctx).values():
+    reading = GroupNameUses(ctx)
+    for operator in collect_operators(ctx).values():
         for index, name in enumerate(operator.parameters):
-            if reading.evidence(operator, index) is use.call:
+            if reading.find_evidence(operator, index) is use.call:
                 message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
-                place = parameters(operator.body)[index] if operator.body is not None else operator.schema
-                span = ctx.source.span(place or operator.call)
-                yield ctx.finding(use, message, fix=partial(_fix, use, ctx, operator, index), span=span)
+                place = (
+                    list_parameters(operator.body)[index] if operator.body is not None else operator.schema
+                )
+                span = ctx.source.span_of(place or operator.call)
+                yield ctx.finding(
+                    use, message, fix=partial(_create_fix, use, ctx, operator, index), span=span
+                )
 
 
-def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
+def _create_fix(use: Use, ctx: Context, operator: CustomOperator, index: int) -> Fix:
     definition = replace(use, node=operator.call.func, place=operator.place)
-    group = ctx.symbol("torch.distributed.ProcessGroup", definition)
-    conversion = Conversion(ctx, group)
-    changes = conversion.run(operator, index)
+    group = ctx.write_symbol("torch.distributed.ProcessGroup", definition)
+    conversion = OperatorConverter(ctx, group)
+    changes = conversion.collect_changes(operator, index)
     converted = dict.fromkeys(found for found, _ in conversion.converted)
     # The conversion runs first because it finds the other operators whose callers count as well.
     callers: dict[str, int] = {}
     for found in converted:
-        for path, line in _elsewhere(found, ctx):
+        for path, line in _find_other_files(found, ctx):
             callers.setdefault(path, line)
     if callers:
-        places = ", ".join(f"{ctx.project.shown(path)}:{line}" for path, line in callers.items())
+        places = ", ".join(f"{ctx.project.get_display_path(path)}:{line}" for path, line in callers.items())
         raise NoFix(f"the operator is also named in {places}, which has to change as well")
     names = " and ".join(f"`{found.name}`" for found in converted)
-    changes = (*registered(converted, ctx), *changes)
+    changes = (*import_registration(converted, ctx), *changes)
     return Fix(changes, Safety.UNSAFE, f"Pass {names} the process group itself")
 
 
-def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
+def _find_other_files(operator: CustomOperator, ctx: Context) -> Iterator[tuple[str, int]]:
     """Find the lines of other files that may name an operator, or the function that implements it."""
     path = os.path.abspath(ctx.source.path)
-    module = os.path.basename(module_path(path))
+    module = os.path.basename(get_module_path(path))
     namespace, _, name = map(re.escape, operator.name.partition("::"))
     function = getattr(operator.body, "name", name)
     imported = r"import\s+(?:\([^)]*|[^\n]*)(?<!\w)"
-    yield from ctx.project.spelling(
+    yield from ctx.project.find_spellings(
         ((operator.name,), (rf"{namespace}::{name}(?!\w)",)),
         ((name, namespace), (rf"{name}(?!\w)", rf"ops\s*\.\s*{namespace}(?!\w)")),
         ((module,), (rf"{module}\s+{imported}(?:{function}(?!\w)|\*)",)),

@@ -25,14 +25,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.versions import severity
+from torchmigrate.model.versions import severity_at
 from torchmigrate.rewrite.changes import Replace, template
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name
 
 from ._names.collectives import C10D
-from ._names.group_names import GroupName, handed_over
-from ._operators.operators import is_part_of_one
+from ._names.group_names import GroupNameSource, trace_group_name
+from ._operators.operators import is_in_operator
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,7 +49,7 @@ _MESSAGES = {
     _INFOS: f"`{_INFOS}` was removed in torch 2.8; `mesh.get_group(i)` returns the group itself",
 }
 
-_ASKED = re.compile(rb"""["']_dim_group_infos["']""")
+_CHECKED_FOR = re.compile(rb"""["']_dim_group_infos["']""")
 """A `hasattr` or `getattr` that checks for the attribute."""
 
 rule = Rule(
@@ -66,25 +66,27 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol == f".{_INFOS}":
-        if _ASKED.search(ctx.source.text) or ctx.project.uses(use.symbol, kinds=(Kind.ASSIGNMENT,)):
+        if _CHECKED_FOR.search(ctx.source.text) or ctx.project.find_uses(
+            use.symbol, kinds=(Kind.ASSIGNMENT,)
+        ):
             return  # The mesh is a class of the project's own.
         # This one broke; the rule's other names are private, and work on.
-        gone = severity(ctx.options.target, deprecated=None, breaks=(2, 8))
+        gone = severity_at(ctx.options.target, deprecated=None, breaks=(2, 8))
         yield ctx.finding(use, _MESSAGES[_INFOS], severity=gone)
     elif use.call is not None:
-        given = argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None
-        group = handed_over(given, use, ctx) if given is not None else None
-        if isinstance(group, GroupName) and given is group.node:
+        given = find_argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None
+        group = trace_group_name(given, use, ctx) if given is not None else None
+        if isinstance(group, GroupNameSource) and given is group.node:
             message = "`{symbol}` looks up a group that is already available"
-            yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, group))
-        elif given is None or ((leaf(given) or "").endswith("name") and not is_part_of_one(use, ctx)):
+            yield ctx.finding(use, message, fix=lambda: _create_fix(use, ctx, group))
+        elif given is None or ((last_name(given) or "").endswith("name") and not is_in_operator(use, ctx)):
             yield ctx.finding(use, _MESSAGES[use.symbol.rpartition(".")[2]])
 
 
-def _fix(use: Use, ctx: Context, name: GroupName) -> Fix:
+def _create_fix(use: Use, ctx: Context, name: GroupNameSource) -> Fix:
     assert use.call is not None
     if name.doubt is not None:
         raise NoFix(name.doubt)
-    size = ctx.symbol("torch.distributed.get_world_size", use)
-    asked = template("{size}({group})", size=size, group=name.written)
-    return Fix((Replace(use.call, asked),), Safety.SAFE, f"Replace with `{ctx.shown(asked)}`")
+    size = ctx.write_symbol("torch.distributed.get_world_size", use)
+    asked = template("{size}({group})", size=size, group=name.replacement)
+    return Fix((Replace(use.call, asked),), Safety.SAFE, f"Replace with `{ctx.render_template(asked)}`")

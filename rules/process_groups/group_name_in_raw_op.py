@@ -24,7 +24,7 @@ from __future__ import annotations
 from torchmigrate.api import Kind, Rule, Safety
 
 from ._names.collectives import OPERATORS
-from ._names.handing_over import finding
+from ._names.handing_over import check_group_argument
 
 rule = Rule(
     code="PG302",
@@ -34,4 +34,4 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-rule.check(finding)
+rule.check(check_group_argument)

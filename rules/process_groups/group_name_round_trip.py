@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Replace
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
 from ._names.collectives import RESOLVE
-from ._names.group_names import GroupName, handed_over
+from ._names.group_names import GroupNameSource, trace_group_name
 from ._names.handing_over import is_stable
 
 if TYPE_CHECKING:
@@ -44,20 +44,26 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    given = argument(use.call, 0, "group_name") if use.call is not None else None
-    name = handed_over(given, use, ctx) if given is not None else None
-    if use.call is None or not isinstance(name, GroupName) or name.doubt is not None:
+    given = find_argument(use.call, 0, "group_name") if use.call is not None else None
+    name = trace_group_name(given, use, ctx) if given is not None else None
+    if use.call is None or not isinstance(name, GroupNameSource) or name.doubt is not None:
         return  # The name may come from a configuration, and then the code has no group.
-    parent = ctx.uses.flow.parents[use.call]
+    parent = ctx.uses.data_flow.parents[use.call]
     beside = ast.iter_child_nodes(parent) if isinstance(parent, (ast.Call, ast.Compare)) else ()
-    if any(isinstance(node, ast.expr) and ctx.text(node) == ctx.text(name.group) for node in beside):
+    if any(isinstance(node, ast.expr) and ctx.get_text(node) == ctx.get_text(name.group) for node in beside):
         return  # The result is compared with the group itself: a test of the registry.
-    message = f"`{ctx.text(name.group)}` is looked up by its own name; use it directly"
-    yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, name, given), span=ctx.source.span(use.call))
+    message = f"`{ctx.get_text(name.group)}` is looked up by its own name; use it directly"
+    yield ctx.finding(
+        use, message, fix=lambda: _create_fix(use, ctx, name, given), span=ctx.source.span_of(use.call)
+    )
 
 
-def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix:
+def _create_fix(use: Use, ctx: Context, name: GroupNameSource, given: ast.expr | None) -> Fix:
     assert use.call is not None
     if given is not None and given is not name.node and not is_stable(name, given, ctx):
-        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time its name is looked up")
-    return Fix((Replace(use.call, name.written),), Safety.SAFE, f"Replace with `{ctx.shown(name.written)}`")
+        raise NoFix(f"`{ctx.get_text(name.group)}` may be another group by the time its name is looked up")
+    return Fix(
+        (Replace(use.call, name.replacement),),
+        Safety.SAFE,
+        f"Replace with `{ctx.render_template(name.replacement)}`",
+    )

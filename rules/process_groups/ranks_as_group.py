@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from ._names.collectives import FUNCTIONAL, group_argument
+from ._names.collectives import FUNCTIONAL, find_group_argument
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,17 +46,17 @@ _HINT = "create the group once, on every rank: `group = dist.new_group(ranks)`"
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     assert use.call is not None
-    group = group_argument(use.call, use.symbol)
-    if group is not None and _is_ranks(group, use, ctx):
-        yield ctx.finding(use, span=ctx.source.span(group), hint=_HINT)
+    group = find_group_argument(use.call, use.symbol)
+    if group is not None and _is_rank_list(group, use, ctx):
+        yield ctx.finding(use, span=ctx.source.span_of(group), hint=_HINT)
 
 
-def _is_ranks(node: ast.expr, use: Use, ctx: Context) -> bool:
+def _is_rank_list(node: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether the value is certainly a list of ranks, or of lists of them."""
     if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return value is not None and not isinstance(value, ast.Name) and _is_ranks(value, use, ctx)
+        value = ctx.uses.data_flow.find_definition(node, use.place.scope)
+        return value is not None and not isinstance(value, ast.Name) and _is_rank_list(value, use, ctx)
     if isinstance(node, ast.Call):
-        inner = node.args[0] if len(node.args) == 1 and leaf(node.func) == "list" else None
-        return isinstance(inner, ast.Call) and leaf(inner.func) == "range"
+        inner = node.args[0] if len(node.args) == 1 and last_name(node.func) == "list" else None
+        return isinstance(inner, ast.Call) and last_name(inner.func) == "range"
     return isinstance(node, (ast.List, ast.ListComp))

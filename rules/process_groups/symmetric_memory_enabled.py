@@ -44,13 +44,13 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if ctx.options.target >= (2, 11):
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+        yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     statement = use.place.statement
     if not isinstance(statement, ast.Expr) or statement.value is not use.call:
         raise NoFix("the call is part of a larger expression")
-    if any(isinstance(around, (ast.With, ast.AsyncWith)) for around in use.place.ancestors()):
+    if any(isinstance(around, (ast.With, ast.AsyncWith)) for around in use.place.enclosing_statements()):
         raise NoFix("the call is in a `with` block, which may suppress its warning")
-    return Fix((ctx.removed(use.place),), Safety.UNSAFE, "Remove the call")
+    return Fix((ctx.remove_statement(use.place),), Safety.UNSAFE, "Remove the call")

@@ -22,18 +22,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import root
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import innermost_object
 from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.tables import changes
 
-from ._changes.making import made
-from ._changes.prepared import is_guarded
+from ._changes.making import create_change_fix
+from ._changes.prepared import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_CHANGES = changes.by_symbol(changes.Kind.ALIAS)
+_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.ALIAS)
 
 rule = Rule(
     code="RM741",
@@ -44,7 +44,7 @@ rule = Rule(
     safety=Safety.SAFE,
 )
 
-_TESTED = (
+_IS_FALSE = (
     "this is False, since no scheduler of torch 2.0 and newer is a `{symbol}`; use "
     "`torch.optim.lr_scheduler.LRScheduler`"
 )
@@ -52,25 +52,25 @@ _TESTED = (
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    reached = reach(use, ctx.uses)
-    if use.kind in (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT) or is_guarded(use, ctx, reached):
+    reached = find_reach(use, ctx.uses)
+    if use.kind in (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT) or has_alternative(use, ctx, reached):
         return
     tested = use.kind is Kind.ISINSTANCE
-    if not tested and _is_renamed(use):
+    if not tested and _has_own_name(use):
         return
     yield ctx.finding(
         use,
-        _TESTED if tested else None,
+        _IS_FALSE if tested else None,
         severity=Severity.ERROR if tested else Severity.INFO,
-        fix=lambda: made(use, ctx, _CHANGES[use.symbol], reached),
+        fix=lambda: create_change_fix(use, ctx, _CHANGES[use.symbol], reached),
         source=_CHANGES[use.symbol].source,
     )
 
 
-def _is_renamed(use: Use) -> bool:
+def _has_own_name(use: Use) -> bool:
     """Return whether the project has a name of its own for the class; then its definition is what has to change."""
-    named = root(use.node)
-    if not isinstance(named, ast.Name) or (scope := use.place.scope.find(named.id)) is None:
+    named = innermost_object(use.node)
+    if not isinstance(named, ast.Name) or (scope := use.place.scope.find_scope(named.id)) is None:
         return False
     brought = (BindingKind.IMPORT, BindingKind.FROM)
     return not any(

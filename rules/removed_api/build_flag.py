@@ -29,16 +29,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
 from torchmigrate.model.findings import Span
-from torchmigrate.model.versions import OLDEST, Version, render
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.model.versions import OLDEST, Version, render_version
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import last_name
 
-from ._changes.making import require
-from ._changes.strings import reworded
+from ._changes.making import require_minimum
+from ._changes.strings import replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.guards import Reach
+    from torchmigrate.semantics.guards import VersionReach
 
 _BUILDERS = ("CppExtension", "CUDAExtension", "SyclExtension", "BuildExtension", "load", "load_inline")
 _SYMBOLS = tuple(f"torch.utils.cpp_extension.{name}" for name in _BUILDERS)
@@ -58,7 +58,7 @@ _NEEDED: tuple[tuple[Version, int], ...] = (((2, 14), 20), ((2, 1), 17), ((2, 0)
 _NEW_STRINGS = (2, 7)
 
 
-class _Flag(NamedTuple):
+class _RejectedFlag(NamedTuple):
     """A flag that the target rejects, with its replacement."""
 
     text: str
@@ -69,78 +69,81 @@ class _Flag(NamedTuple):
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if ctx.uses.once(rule.code, lambda: use) is not use or b"TORCH_TARGET_VERSION" in ctx.source.text:
+    if ctx.uses.compute_once(rule.code, lambda: use) is not use or b"TORCH_TARGET_VERSION" in ctx.source.text:
         return
     places = {place.statement: place for place in ctx.uses.scopes.places}
-    others = _other_extensions(ctx)
-    for node in list(ctx.uses.flow.parents):
-        flag = _refused(node, ctx.options.target)
+    others = _find_other_extensions(ctx)
+    for node in list(ctx.uses.data_flow.parents):
+        flag = _find_rejected(node, ctx.options.target)
         if flag is None or not isinstance(node, ast.Constant):
             continue
-        parents = _upwards(node, ctx)
+        parents = _list_ancestors(node, ctx)
         statement = parents[0]
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         names = {target.id for target in targets if isinstance(target, ast.Name)}
-        if not _is_given(parents[-1]) or not others.isdisjoint({*parents, *names}):
+        if not _is_passed_on(parents[-1]) or not others.isdisjoint({*parents, *names}):
             continue
         place = places[parents[0]]  # type: ignore[index]
-        reached = reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
-        if reached.is_reached(ctx.options.target):
-            span = ctx.source.span(node)
+        reached = find_reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
+        if reached.includes_version(ctx.options.target):
+            span = ctx.source.span_of(node)
             start = ctx.source.text.find(flag.text.encode(), *span)
             yield ctx.finding(
                 use,
                 flag.message,
                 severity=Severity.ERROR,
-                fix=lambda node=node, flag=flag, reached=reached: _fix(node, flag, ctx, reached),  # type: ignore[misc]
+                fix=lambda node=node, flag=flag, reached=reached: _create_fix(node, flag, ctx, reached),  # type: ignore[misc]
                 span=Span(start, start + len(flag.text)) if start >= 0 else span,
             )
 
 
-def _refused(node: ast.AST, target: Version) -> _Flag | None:
+def _find_rejected(node: ast.AST, target: Version) -> _RejectedFlag | None:
     """Return the flag in a string that the target rejects."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
     since, year = next((since, year) for since, year in _NEEDED if since <= target)
     if (found := _STANDARD.search(node.value)) and _YEARS[found[1]] < year:
         new = found[0].removesuffix(found[1]) + str(year)
-        message = f"`{found[0]}` sets a standard that is too old: torch's headers need C++{year} since torch {render(since)}"
-        return _Flag(found[0], new, message, OLDEST)
+        message = f"`{found[0]}` sets a standard that is too old: torch's headers need C++{year} since torch {render_version(since)}"
+        return _RejectedFlag(found[0], new, message, OLDEST)
     if (found := _STRINGS.search(node.value)) and target >= _NEW_STRINGS:
-        message = f"`{found[0]}` builds for libstdc++'s old strings; the wheels on the index use the new ones since torch {render(_NEW_STRINGS)}"
-        return _Flag(found[0], found[0].removesuffix("0") + "1", message, _NEW_STRINGS)
+        message = f"`{found[0]}` builds for libstdc++'s old strings; the wheels on the index use the new ones since torch {render_version(_NEW_STRINGS)}"
+        return _RejectedFlag(found[0], found[0].removesuffix("0") + "1", message, _NEW_STRINGS)
     return None
 
 
-def _upwards(node: ast.AST, ctx: Context) -> tuple[ast.AST, ...]:
+def _list_ancestors(node: ast.AST, ctx: Context) -> tuple[ast.AST, ...]:
     """Return the ancestors of a node, from its statement down to its parent."""
     found: list[ast.AST] = []
     while not isinstance(node, ast.stmt):
-        node = ctx.uses.flow.parents[node]
+        node = ctx.uses.data_flow.parents[node]
         found.append(node)
     return tuple(reversed(found))
 
 
-def _is_given(parent: ast.AST) -> bool:
+def _is_passed_on(parent: ast.AST) -> bool:
     """Return whether a string is a flag that is passed on, and is not compared, searched for, or a docstring."""
     if isinstance(parent, ast.Call):
-        return leaf(parent.func) in ("append", "insert", "extend", "str") or leaf(parent.func) in _BUILDERS
+        return (
+            last_name(parent.func) in ("append", "insert", "extend", "str")
+            or last_name(parent.func) in _BUILDERS
+        )
     return not isinstance(parent, (ast.Compare, ast.Expr))
 
 
-def _other_extensions(ctx: Context) -> set[ast.AST | str]:
+def _find_other_extensions(ctx: Context) -> set[ast.AST | str]:
     """Return the calls that create extensions without torch's headers (`setuptools.Extension`), and the names in them."""
     found: set[ast.AST | str] = set()
-    for node in ctx.uses.flow.parents:
-        name = leaf(node.func) or "" if isinstance(node, ast.Call) else ""
+    for node in ctx.uses.data_flow.parents:
+        name = last_name(node.func) or "" if isinstance(node, ast.Call) else ""
         if name.endswith("Extension") and name not in _BUILDERS:
             found |= {node, *(part.id for part in ast.walk(node) if isinstance(part, ast.Name))}
     return found
 
 
-def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:
-    changed = reworded(node, flag.text, flag.new, ctx)
-    require(flag.needs, ctx, reached)
+def _create_fix(node: ast.Constant, flag: _RejectedFlag, ctx: Context, reached: VersionReach) -> Fix:
+    changed = replace_word(node, flag.text, flag.new, ctx)
+    require_minimum(flag.needs, ctx, reached)
     title = (
         f"Build with `{flag.new}`; unsafe because older compilers, or other sources, may need the old flag"
     )

@@ -21,23 +21,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.guards import find_reach
 from torchmigrate.tables import changes
 
-from ._changes.arguments import is_met
-from ._changes.making import oldest, require
-from ._changes.prepared import asks_for, gives_it_elsewhere, is_guarded
-from ._changes.recipes import around, call_changes, create_fix
+from ._changes.arguments import has_required_arguments
+from ._changes.making import oldest_reaching, require_minimum
+from ._changes.prepared import has_alternative, has_other_call, tests_parameter
+from ._changes.recipes import create_fix, list_call_edits, render_wrapper
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.guards import Reach
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.semantics.guards import VersionReach
+    from torchmigrate.tables.changes import ApiChange
 
-_CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
+_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.DEFAULT)
 
 
-def _calls(change: Change) -> Calls:
+def _calls(change: ApiChange) -> Calls:
     """Return the calls that do not give the argument."""
     without = frozenset(change.keywords)
     return (
@@ -60,28 +60,32 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     change, call = _CHANGES[use.symbol], use.call
-    if call is None or is_given(call, change.keywords, change.position) or not is_met(call, change):
+    if (
+        call is None
+        or is_argument_passed(call, change.keywords, change.position)
+        or not has_required_arguments(call, change)
+    ):
         return
-    reached = reach(use, ctx.uses)
-    severity = change.severity(ctx.options.target)
-    settled = change.documented is not None and change.documented <= oldest(ctx, reached)
+    reached = find_reach(use, ctx.uses)
+    severity = change.find_severity(ctx.options.target)
+    settled = change.documented is not None and change.documented <= oldest_reaching(ctx, reached)
     is_caught = bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
     quiet = reached.unheard if severity is Severity.WARNING else is_caught
     name = change.keywords[0]
-    if settled or quiet or is_guarded(use, ctx, reached):
+    if settled or quiet or has_alternative(use, ctx, reached):
         return
-    if asks_for(use, name) or gives_it_elsewhere(use, name):
+    if tests_parameter(use, name) or has_other_call(use, name):
         return
     yield ctx.finding(
         use,
         f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
         severity=severity,
-        fix=lambda: _fix(use, call, ctx, change, reached),
+        fix=lambda: _create_fix(use, call, ctx, change, reached),
         source=change.source,
     )
 
 
-def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) -> bool:
+def is_argument_passed(call: ast.Call, keywords: tuple[str, ...], position: int | None) -> bool:
     """Return whether a call passes one of the keywords, or may do so."""
     if any(keyword.arg is None or keyword.arg in keywords for keyword in call.keywords):
         return True
@@ -90,10 +94,12 @@ def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) ->
     )
 
 
-def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
+def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
     if not change.recipes:
         raise NoFix("the old default depends on values that the code does not show")
-    require(change.needs, ctx, reached)
+    require_minimum(change.needs, ctx, reached)
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()
-    return create_fix(call_changes(recipe, call, use, ctx), f"Add `{name}={code}`{around(recipe)}", recipe)
+    return create_fix(
+        list_call_edits(recipe, call, use, ctx), f"Add `{name}={code}`{render_wrapper(recipe)}", recipe
+    )

@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
 from torchmigrate.rewrite.changes import Rename, Reword
-from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.guards import find_reach
 from torchmigrate.tables import changes
 
-from ._changes.making import require
-from ._changes.prepared import is_guarded
-from ._changes.strings import is_documentation, is_message, reworded
+from ._changes.making import require_minimum
+from ._changes.prepared import has_alternative
+from ._changes.strings import is_documentation, is_message, replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.documents.context import ReferenceContext
     from torchmigrate.documents.references import Reference
     from torchmigrate.model.versions import Version
-    from torchmigrate.semantics.guards import Reach
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.semantics.guards import VersionReach
+    from torchmigrate.tables.changes import ApiChange
 
-_CHANGES = changes.by_symbol(changes.Kind.VARIABLE)
+_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.VARIABLE)
 
 rule = Rule(
     code="RM751",
@@ -48,45 +48,45 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    change, reached = _CHANGES[use.symbol], reach(use, ctx.uses)
-    new = _new(change, use.name)
-    if is_guarded(use, ctx, reached) or new.encode() in ctx.source.text:
+    change, reached = _CHANGES[use.symbol], find_reach(use, ctx.uses)
+    new = _new_name(change, use.name)
+    if has_alternative(use, ctx, reached) or new.encode() in ctx.source.text:
         return  # code that names the new variable as well handles both
     if isinstance(use.node, ast.Constant) and use.node.value != use.name and is_message(use):
         return
     yield ctx.finding(
         use,
-        _message(change, use.name, ctx.options.target),
-        severity=Severity.INFO if is_documentation(use) else change.severity(ctx.options.target),
-        fix=lambda: _fix(use, ctx, change, new, reached),
+        _render_message(change, use.name, ctx.options.target),
+        severity=Severity.INFO if is_documentation(use) else change.find_severity(ctx.options.target),
+        fix=lambda: _create_fix(use, ctx, change, new, reached),
         source=change.source,
     )
 
 
-def _fix(use: Use, ctx: Context, change: Change, new: str, reached: Reach) -> Fix:
+def _create_fix(use: Use, ctx: Context, change: ApiChange, new: str, reached: VersionReach) -> Fix:
     if isinstance(use.node, ast.keyword):  # `os.environ.update(NAME="1")`
         changed: Rename | Reword = Rename(use.node, new)
     else:
         assert isinstance(use.node, ast.Constant)
-        changed = reworded(use.node, use.name, new, ctx)
-    require(change.needs, ctx, reached)
+        changed = replace_word(use.node, use.name, new, ctx)
+    require_minimum(change.needs, ctx, reached)
     title = f"Set `{new}`; unsafe because older releases know only the old name"
     return Fix((changed,), Safety.UNSAFE, title)
 
 
 @rule.check_reference
-def check_reference(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+def check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     change = _CHANGES.get(f"${variable.name}")
-    if change is None or _new(change, variable.name).encode() in ctx.source.text:
+    if change is None or _new_name(change, variable.name).encode() in ctx.source.text:
         return
     target = ctx.options.target
-    message, span = _message(change, variable.name, target), ctx.named(variable)
-    yield ctx.finding(variable, message, change.severity(target), span=span, source=change.source)
+    message, span = _render_message(change, variable.name, target), ctx.find_name_span(variable)
+    yield ctx.finding(variable, message, change.find_severity(target), span=span, source=change.source)
 
 
-def _new(change: Change, old: str) -> str:
+def _new_name(change: ApiChange, old: str) -> str:
     return change.instead.strip("`").replace("{leaf}", old)
 
 
-def _message(change: Change, old: str, target: Version) -> str:
-    return f"the environment variable `{old}` {change.state(target)}; use `{_new(change, old)}`"
+def _render_message(change: ApiChange, old: str, target: Version) -> str:
+    return f"the environment variable `{old}` {change.describe_state(target)}; use `{_new_name(change, old)}`"

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 
-from ._changes.lost import findings, lost
+from ._changes.lost import check_lost, list_lost
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_SYMBOLS = lost("accidental")
+_SYMBOLS = list_lost("accidental")
 
 rule = Rule(
     code="RM704",
@@ -39,14 +39,14 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from findings(use, ctx, "was only imported there, and was removed", lambda: _fix(use, ctx))
+    yield from check_lost(use, ctx, "was only imported there, and was removed", lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     name = use.name.rpartition(".")[2]
     if name not in typing.__all__:
         raise NoFix("it is unclear which module defines it")
-    changed = ctx.rebound(use, f"typing.{name}")
+    changed = ctx.rebind_use(use, f"typing.{name}")
     if changed is None:
         raise NoFix("it is not imported by name; import it from `typing`")
     return Fix((changed,), Safety.SAFE, f"Import `{name}` from `typing`")

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import string_value
 
-from ._changes.local_rank import unfit
-from ._changes.prepared import is_guarded
-from ._changes.strings import is_documentation, reworded
+from ._changes.local_rank import explain_risk
+from ._changes.prepared import has_alternative
+from ._changes.strings import is_documentation, replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,62 +60,64 @@ _OPTIONS = re.compile(
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
 """Characters of a command in which its script is looked for."""
-_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
+_HAS_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    reached = reach(use, ctx.uses)
-    if is_guarded(use, ctx, reached) or not isinstance(use.node, ast.Constant):
+    reached = find_reach(use, ctx.uses)
+    if has_alternative(use, ctx, reached) or not isinstance(use.node, ast.Constant):
         return
-    whole = ctx.source.span(use.node)
+    whole = ctx.source.span_of(use.node)
     start = ctx.source.text.find(_OLD.encode(), *whole)
     yield ctx.finding(
         use,
         severity=Severity.INFO if is_documentation(use) else None,
-        fix=lambda: _fix(use, ctx),
+        fix=lambda: _create_fix(use, ctx),
         span=Span(start, start + len(_OLD)) if start >= 0 else None,
     )
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     assert isinstance(use.node, ast.Constant)
-    changed = reworded(use.node, _OLD, _NEW, ctx)
+    changed = replace_word(use.node, _OLD, _NEW, ctx)
     if any(
         isinstance(node, ast.Constant) and "use_env" in str(node.value).replace("-", "_")
         for node in ast.walk(use.parents[0])
     ):
-        raise NoFix(_FLAG)
-    command = _command(use.node, use)
+        raise NoFix(_HAS_FLAG)
+    command = _find_command(use.node, use)
     return Fix(
-        (changed,), Safety.UNSAFE, f"{_TITLE}; unsafe because {unfit(command, ctx.project, ctx.source.path)}"
+        (changed,),
+        Safety.UNSAFE,
+        f"{_TITLE}; unsafe because {explain_risk(command, ctx.project, ctx.source.path)}",
     )
 
 
-def _command(literal: ast.Constant, use: Use) -> str:
+def _find_command(literal: ast.Constant, use: Use) -> str:
     """Return the text behind the launcher's name: the rest of its string, and of the enclosing list."""
     listed = getattr(use.parents[-1], "elts", [])
     behind = listed[listed.index(literal) + 1 :] if literal in listed else []
-    return " ".join([str(literal.value).partition(_OLD)[2], *(string(word) or "$" for word in behind)])
+    return " ".join([str(literal.value).partition(_OLD)[2], *(string_value(word) or "$" for word in behind)])
 
 
 @rule.check_reference
-def check_reference(module: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    message = rule.worded(rule.message, _OLD)
-    yield ctx.finding(module, message, Severity.WARNING, fix=lambda: _moved(module, ctx))
+def check_module(module: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
+    message = rule.fill_message(rule.message, _OLD)
+    yield ctx.finding(module, message, Severity.WARNING, fix=lambda: _create_reference_fix(module, ctx))
 
 
-def _moved(module: Reference, ctx: ReferenceContext) -> Fix:
+def _create_reference_fix(module: Reference, ctx: ReferenceContext) -> Fix:
     edits = [Edit(module.span.start, module.span.end, _NEW)]
     view = ctx.source.text.decode("latin-1")
     if found := _OPTIONS.match(view, module.span.end):
         edits.append(Edit(*found.span("drop"), ""))
         return Fix(tuple(edits), Safety.SAFE, f"{_TITLE}, without `--use_env`, which is its default")
     if _ELSEWHERE.match(view, module.span.end):
-        raise NoFix(_FLAG)
+        raise NoFix(_HAS_FLAG)
     command = view[module.span.end : module.span.end + _LONGEST]
     return Fix(
         tuple(edits),
         Safety.UNSAFE,
-        f"{_TITLE}; unsafe because {unfit(command, ctx.project, ctx.source.path)}",
+        f"{_TITLE}; unsafe because {explain_risk(command, ctx.project, ctx.source.path)}",
     )

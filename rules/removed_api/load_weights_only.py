@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
-from torchmigrate.semantics.dataflow import Escape
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import last_name
 
-from ._changes.making import oldest
-from ._changes.prepared import asks_for, gives_it_elsewhere, is_guarded, tried_before
+from ._changes.making import oldest_reaching
+from ._changes.prepared import find_tried, has_alternative, has_other_call, tests_parameter
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,19 +58,19 @@ _FLIPPED = (2, 6)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call, target = use.call or _handed(use, ctx), ctx.options.target
-    if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
+    call, target = use.call or _find_deferred(use, ctx), ctx.options.target
+    if call is None or target < _WARNS or _decides_loading(call.args if use.call else call.args[1:], call):
         return
-    reached = reach(use, ctx.uses)
-    if oldest(ctx, reached) >= _FLIPPED:
+    reached = find_reach(use, ctx.uses)
+    if oldest_reaching(ctx, reached) >= _FLIPPED:
         return
-    if asks_for(use, "weights_only") or gives_it_elsewhere(use, "weights_only"):
+    if tests_parameter(use, "weights_only") or has_other_call(use, "weights_only"):
         return
-    if is_guarded(use, ctx, reached, is_always_there=True):
+    if has_alternative(use, ctx, reached, is_always_there=True):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
+    tried = (below for statement in find_tried(use) for below in ast.walk(statement))
     is_retry = any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
     for_older = "TypeError" in reached.fallback or is_retry
     mild = (
@@ -79,23 +79,25 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(
         use,
         severity=Severity.INFO if mild else None,
-        fix=None if open_ended else lambda: _fix(call, weights, for_older, mapped=_maps(use.call or call)),
+        fix=None
+        if open_ended
+        else lambda: _create_fix(call, weights, for_older, mapped=_is_map(use.call or call)),
     )
 
 
-def _handed(use: Use, ctx: Context) -> ast.Call | None:
+def _find_deferred(use: Use, ctx: Context) -> ast.Call | None:
     """Return the call that takes the function and adds no arguments of its own: `functools.partial`, or ``map`` over one list."""
     call = use.parents[-1] if use.parents else None
     if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
         return None
-    return call if _maps(call) or ctx.is_named(call.func, use, "functools.partial") else None
+    return call if _is_map(call) or ctx.is_named(call.func, use, "functools.partial") else None
 
 
-def _maps(call: ast.Call) -> bool:
-    return leaf(call.func) == "map" and len(call.args) == 2 and not call.keywords
+def _is_map(call: ast.Call) -> bool:
+    return last_name(call.func) == "map" and len(call.args) == 2 and not call.keywords
 
 
-def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
+def _decides_loading(arguments: list[ast.expr], call: ast.Call) -> bool:
     """Return whether a call decides how to load: with `weights_only`, a pickle module, or unknown arguments."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     module = keywords.get("pickle_module") or (arguments[2] if len(arguments) > 2 else None)
@@ -106,17 +108,19 @@ def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
 def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
     """Return whether the result is only passed to `load_state_dict`."""
     try:
-        places = list(ctx.uses.flow.places(call, use.place.scope))
-    except Escape:
+        places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
+    except ValueEscapes:
         return False
-    parents = ((place, ctx.uses.flow.parents.get(place)) for place in places)
+    parents = ((place, ctx.uses.data_flow.parents.get(place)) for place in places)
     return bool(places) and all(
-        isinstance(parent, ast.Call) and leaf(parent.func) == "load_state_dict" and parent.args[:1] == [place]
+        isinstance(parent, ast.Call)
+        and last_name(parent.func) == "load_state_dict"
+        and parent.args[:1] == [place]
         for place, parent in parents
     )
 
 
-def _fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
+def _create_fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
     if mapped:
         raise NoFix("`map` passes only the file; call it in a comprehension")
     if for_older:

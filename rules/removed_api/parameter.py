@@ -27,26 +27,26 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import last_name
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
 from ._changes import derived
-from ._changes.arguments import is_met, spread
-from ._changes.making import oldest, require
-from ._changes.prepared import asks_for, is_guarded
-from ._changes.recipes import around, call_changes, create_fix, matches, written
+from ._changes.arguments import find_unpacked, has_required_arguments
+from ._changes.making import oldest_reaching, require_minimum
+from ._changes.prepared import has_alternative, tests_parameter
+from ._changes.recipes import create_fix, list_call_edits, matches_call, render_wrapper, write_replacement
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
-    from torchmigrate.semantics.guards import Reach
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.semantics.guards import VersionReach
+    from torchmigrate.tables.changes import ApiChange
 
-_CHANGES = changes.of_callable(changes.Kind.PARAMETER)
+_CHANGES = changes.index_by_callable(changes.ApiChangeKind.PARAMETER)
 
 
-def _words(change: Change) -> Iterator[str]:
+def _trigger_words(change: ApiChange) -> Iterator[str]:
     """Yield what a file spells that has a call with the argument: the keyword, or a word of its value; "" for anything."""
     if change.beside:
         yield from change.beside
@@ -58,16 +58,16 @@ def _words(change: Change) -> Iterator[str]:
         yield from [""] if change.position is not None else change.keywords
 
 
-def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
+def _list_triggers(of: Sequence[ApiChange]) -> tuple[str, ...]:
     """Return identifiers of which a file must contain one for any of the changes to concern it; empty for no condition."""
-    words = [word for change in of for word in _words(change)]
+    words = [word for change in of for word in _trigger_words(change)]
     return tuple(words) if all(words) else ()
 
 
-_WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
+_WORDS = {symbol: _list_triggers(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
 
 
-def _calls(of: Sequence[Change]) -> Calls:
+def _calls(of: Sequence[ApiChange]) -> Calls:
     """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
     places = [change.position for change in of if change.by_place and change.position is not None]
     if len(places) == len(of):
@@ -79,7 +79,7 @@ def _calls(of: Sequence[Change]) -> Calls:
 
 rule = Rule(
     code="RM711",
-    symbols=tuple(dict.fromkeys((*_CHANGES, *derived.BASES))),
+    symbols=tuple(dict.fromkeys((*_CHANGES, *derived.CHANGED_BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
     calls={symbol: _calls(_CHANGES[symbol]) for symbol in _WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
@@ -93,50 +93,52 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         for change in _CHANGES.get(use.symbol, ()):
             if use.symbol.startswith(".") and not _is_of_tensor(use, ctx, change):
                 continue
-            given = list(_given(use.call, change, spread(use.call, use, ctx)))
-            if given and is_met(use.call, change):  # few uses do, and the control-flow guards take longer
-                yield from _called(use, use.call, ctx, change, given)
-    elif use.symbol in derived.BASES and isinstance(use.place.statement, ast.ClassDef):
-        reached = reach(use, ctx.uses)
-        if not is_guarded(use, ctx, reached):
-            yield from derived.findings(use, use.place.statement, ctx, reached)
+            given = list(_find_arguments(use.call, change, find_unpacked(use.call, use, ctx)))
+            if given and has_required_arguments(
+                use.call, change
+            ):  # few uses do, and the control-flow guards take longer
+                yield from _check_call(use, use.call, ctx, change, given)
+    elif use.symbol in derived.CHANGED_BASES and isinstance(use.place.statement, ast.ClassDef):
+        reached = find_reach(use, ctx.uses)
+        if not has_alternative(use, ctx, reached):
+            yield from derived.check_derived(use, use.place.statement, ctx, reached)
 
 
-def _is_of_tensor(use: Use, ctx: Context, change: Change) -> bool:
+def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
     if not change.beside:
         return True
     assert isinstance(use.node, ast.Attribute)
-    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
+    return last_name(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
 
 
-def _called(
-    use: Use, call: ast.Call, ctx: Context, change: Change, given: Sequence[ast.keyword | ast.expr]
+def _check_call(
+    use: Use, call: ast.Call, ctx: Context, change: ApiChange, given: Sequence[ast.keyword | ast.expr]
 ) -> Iterator[Finding]:
     """Yield the finding for a call that passes the arguments ``given``, which a change is about."""
-    reached, target = reach(use, ctx.uses), ctx.options.target
-    severity = change.severity(target)
+    reached, target = find_reach(use, ctx.uses), ctx.options.target
+    severity = change.find_severity(target)
     if (
-        is_guarded(use, ctx, reached)
-        or asks_for(use, change.keywords[0])
-        or (change.place_of and change.gone is not None and change.gone <= oldest(ctx, reached))
+        has_alternative(use, ctx, reached)
+        or tests_parameter(use, change.keywords[0])
+        or (change.place_of and change.gone is not None and change.gone <= oldest_reaching(ctx, reached))
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
-    names = " and ".join(_shown(argument, change) for argument in given)
+    names = " and ".join(_render_argument(argument, change) for argument in given)
     subject = f"{names} passed positionally to" if change.by_place else f"{names} of"
     yield ctx.finding(
         use,
-        f"{subject} `{{symbol}}` {change.state(target)}; {change.instead}",
+        f"{subject} `{{symbol}}` {change.describe_state(target)}; {change.instead}",
         severity=severity,
-        fix=(lambda: _fix(use, call, ctx, change, reached)) if change.recipes else None,
-        span=ctx.source.span(given[0]),
+        fix=(lambda: _create_fix(use, call, ctx, change, reached)) if change.recipes else None,
+        span=ctx.source.span_of(given[0]),
         source=change.source,
     )
 
 
-def _shown(argument: ast.keyword | ast.expr, change: Change) -> str:
+def _render_argument(argument: ast.keyword | ast.expr, change: ApiChange) -> str:
     """Return an argument as messages show it, with its value if the change is about that value only."""
     if isinstance(argument, ast.expr):
         return f"`{change.keywords[0]}`"
@@ -144,8 +146,8 @@ def _shown(argument: ast.keyword | ast.expr, change: Change) -> str:
     return f"`{argument.arg}={value if value in change.values else ''}`"
 
 
-def _given(
-    call: ast.Call, change: Change, unpacked: Iterator[ast.keyword]
+def _find_arguments(
+    call: ast.Call, change: ApiChange, unpacked: Iterator[ast.keyword]
 ) -> Iterator[ast.keyword | ast.expr]:
     """Yield the arguments of a call that a change is about, including those that ``**`` unpacks."""
     if not change.by_place:
@@ -161,11 +163,11 @@ def _given(
             yield before[-1]
 
 
-def _is_meant(value: ast.expr, change: Change) -> bool:
+def _is_meant(value: ast.expr, change: ApiChange) -> bool:
     return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
 
-def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
+def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
     is_placed = change.position is not None and len(call.args) > change.position
     is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if any(keyword.arg is None for keyword in call.keywords) or (
@@ -176,15 +178,15 @@ def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach)
         raise NoFix("the argument is passed positionally")
     as_keyword = f"Pass `{change.keywords[0]}` as a keyword"
     for recipe in change.recipes:
-        if recipe.write and (edits := written(recipe, use, ctx)) is not None:
-            require(change.needs, ctx, reached)
+        if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
+            require_minimum(change.needs, ctx, reached)
             return create_fix(edits, as_keyword, recipe)
         if is_placed and len(call.args) > len(recipe.name):
             continue
-        if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
-            require(change.needs, ctx, reached)
+        if matches_call(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
+            require_minimum(change.needs, ctx, reached)
             added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
             title = f"Drop `{recipe.drop[0]}`" if recipe.drop else "Rename the argument"
-            title = f"Use `{added}`{around(recipe)}" if added else as_keyword if is_placed else title
-            return create_fix(call_changes(recipe, call, use, ctx), title, recipe)
+            title = f"Use `{added}`{render_wrapper(recipe)}" if added else as_keyword if is_placed else title
+            return create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
     raise NoFix("there is no automatic replacement for this value")

@@ -11,6 +11,6 @@ Source: `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 
 
 from __future__ import annotations
 
-from ._changes.lost import create_rule
+from ._changes.lost import create_lost_rule
 
-rule = create_rule("RM703", "private", what="is private, and was removed")
+rule = create_lost_rule("RM703", "private", what="is private, and was removed")

@@ -18,8 +18,8 @@ Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each
 
 from __future__ import annotations
 
-from torchmigrate.tables.changes import Kind
+from torchmigrate.tables.changes import ApiChangeKind
 
-from ._changes.verdict import create_rule
+from ._changes.verdict import create_change_rule
 
-rule = create_rule("RM701", Kind.REMOVED)
+rule = create_change_rule("RM701", ApiChangeKind.REMOVED)

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, Rule, Severity
-from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.guards import find_reach
 from torchmigrate.tables import api, changes
 
-from ._changes.arguments import entries, named, spread
-from ._changes.prepared import is_guarded
+from ._changes.arguments import create_keyword, find_entries, find_unpacked
+from ._changes.prepared import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -32,7 +32,9 @@ _PATCHES = {
     f"{module}.patch": module
     for module in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
 }
-_CHANGES = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
+_CHANGES = changes.index_by_symbol(
+    changes.ApiChangeKind.REMOVED, changes.ApiChangeKind.DEPRECATED, changes.ApiChangeKind.DOCUMENTED
+)
 
 rule = Rule(
     code="RM735",
@@ -49,40 +51,48 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None:
         return
     module = _PATCHES.get(use.symbol, "torch._inductor.config")
-    for given in _options(call, use, ctx) if use.symbol == _COMPILE else _patched(call, use, ctx):
+    for given in _find_options(call, use, ctx) if use.symbol == _COMPILE else _find_patched(call, use, ctx):
         name = f"{module}.{given.arg}"
-        judged = _told(name, ctx)
-        if judged is not None and not is_guarded(use, ctx, reach(use, ctx.uses)):
+        judged = _judge_setting(name, ctx)
+        if judged is not None and not has_alternative(use, ctx, find_reach(use, ctx.uses)):
             severity, state, source = judged
-            span = ctx.source.span(given)
+            span = ctx.source.span_of(given)
             yield ctx.finding(use, f"`{name}` {state}", severity=severity, span=span, source=source)
 
 
-def _options(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+def _find_options(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
     """Yield the entries of ``options=``, if the backend is Inductor; other backends have their own."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     backend = given.get("backend")
     if backend is None or ast.unparse(backend) == "'inductor'":
-        yield from entries(given["options"], use, ctx) if "options" in given else ()
+        yield from find_entries(given["options"], use, ctx) if "options" in given else ()
 
 
-def _patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
+def _find_patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
     """Yield the settings of ``patch(name=…)``, ``patch("name", …)`` and ``patch({"name": …})``."""
     yield from (keyword for keyword in call.keywords if keyword.arg is not None)
-    yield from spread(call, use, ctx)
+    yield from find_unpacked(call, use, ctx)
     match call.args:
         case [ast.Constant(value=str(name)) as first, value]:
-            yield named(name, first, value)
+            yield create_keyword(name, first, value)
         case [first]:
-            yield from entries(first, use, ctx)
+            yield from find_entries(first, use, ctx)
 
 
-def _told(name: str, ctx: Context) -> tuple[Severity, str, str | None] | None:
+def _judge_setting(name: str, ctx: Context) -> tuple[Severity, str, str | None] | None:
     """Return the severity of a setting at the target, the clause for its message, and its source; None if it works."""
     target = ctx.options.target
     if (change := _CHANGES.get(name)) is not None:
-        return change.severity(target), f"{change.state(target)}; {change.instead}", change.source
-    entry = api.find(name)
-    if entry is None or target in entry.present or not any(run[0] <= target for run in entry.present.runs()):
+        return (
+            change.find_severity(target),
+            f"{change.describe_state(target)}; {change.instead}",
+            change.source,
+        )
+    entry = api.find_entry(name)
+    if (
+        entry is None
+        or target in entry.present
+        or not any(run[0] <= target for run in entry.present.find_runs())
+    ):
         return None
     return Severity.ERROR, "was removed; drop the setting", None

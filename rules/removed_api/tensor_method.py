@@ -25,12 +25,12 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
-from ._changes.verdict import findings
+from ._changes.verdict import check_change
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_CHANGES = changes.by_symbol(changes.Kind.METHOD)
+_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.METHOD)
 
 rule = Rule(
     code="RM705",
@@ -43,4 +43,4 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None and is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
-        yield from findings(use, ctx, _CHANGES[use.symbol])
+        yield from check_change(use, ctx, _CHANGES[use.symbol])

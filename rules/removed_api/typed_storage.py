@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.guards import find_reach
 from torchmigrate.semantics.tensors import is_tensor
 
-from ._changes.prepared import is_guarded
+from ._changes.prepared import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,18 +60,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
     if call is None or call.args or call.keywords or not isinstance(use.node, ast.Attribute):
         return
-    outer = ctx.uses.flow.parents.get(call)
+    outer = ctx.uses.data_flow.parents.get(call)
     asked = outer.attr if isinstance(outer, ast.Attribute) else ""
     if asked not in _ASKED and not is_tensor(use.node.value, use.place, ctx.uses):
         return
-    reached = reach(use, ctx.uses)
-    if not reached.unheard and not is_guarded(use, ctx, reached) and not _is_other_branch(use):
-        yield ctx.finding(use, fix=lambda: _fix(use, asked))
+    reached = find_reach(use, ctx.uses)
+    if not reached.unheard and not has_alternative(use, ctx, reached) and not _has_untyped_branch(use):
+        yield ctx.finding(use, fix=lambda: _create_fix(use, asked))
 
 
-def _is_other_branch(use: Use) -> bool:
+def _has_untyped_branch(use: Use) -> bool:
     """Return whether another branch uses the untyped storage; whatever the test, a torch that has it takes that branch."""
-    for inner, outer in pairwise(use.place.outwards()):
+    for inner, outer in pairwise(use.place.enclosing_places()):
         branch = outer.statement
         if isinstance(branch, ast.If):
             other = branch.body if inner.statement in branch.orelse else branch.orelse
@@ -81,7 +81,7 @@ def _is_other_branch(use: Use) -> bool:
     return False
 
 
-def _fix(use: Use, asked: str) -> Fix:
+def _create_fix(use: Use, asked: str) -> Fix:
     if asked != "data_ptr" or not isinstance(use.node, ast.Attribute):
         raise NoFix("sizes and offsets of an untyped storage are in bytes")
     changed = replace(use.node, "{tensor}.untyped_storage", tensor=use.node.value)

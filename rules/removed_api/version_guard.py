@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.tables.releases import RELEASES
 
@@ -52,40 +52,40 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-class _Unknown(Exception):
+class _UnknownValueError(Exception):
     """Raised for an expression whose value is unknown."""
 
 
-_FAILURES = (_Unknown, ValueError, TypeError, IndexError)
+_EVALUATION_ERRORS = (_UnknownValueError, ValueError, TypeError, IndexError)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
-    for test in _tests(use, ctx):
-        wrong = [release for release in RELEASES if _is_wrong(test, use, release)]
+    for test in _find_tests(use, ctx):
+        wrong = [release for release in RELEASES if _is_wrong_for(test, use, release)]
         if target in wrong:
-            answer = "true" if _answer(test, use, target) else "false"
+            answer = "true" if _evaluate_test(test, use, target) else "false"
             yield ctx.finding(
                 use,
-                f"`{ctx.text(test)}` is {answer} for torch {render(target)}: it compares text or numbers, and is wrong "
-                f"from torch {render(wrong[0])} on",
+                f"`{ctx.get_text(test)}` is {answer} for torch {render_version(target)}: it compares text or numbers, and is wrong "
+                f"from torch {render_version(wrong[0])} on",
                 severity=Severity.ERROR,
-                fix=lambda test=test: _fix(test, use, ctx),  # type: ignore[misc]
-                span=ctx.source.span(test),
+                fix=lambda test=test: _create_fix(test, use, ctx),  # type: ignore[misc]
+                span=ctx.source.span_of(test),
             )
         elif (problem := _judge_major(test, use, ctx)) is not None:
             outer, clause = problem
-            message = f"`{ctx.text(outer)}` {clause}"
-            yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span(outer))
+            message = f"`{ctx.get_text(outer)}` {clause}"
+            yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span_of(outer))
 
 
 def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
     """Return a test of the version's first number that goes wrong, with a clause that says how."""
     target, right, operation = ctx.options.target, test.comparators[0], test.ops[0]
     try:
-        value = _value(test.left, use, f"{render(target)}.0")
-    except _FAILURES:
+        value = _evaluate(test.left, use, f"{render_version(target)}.0")
+    except _EVALUATION_ERRORS:
         return None
     if not isinstance(right, ast.Constant) or str(value) != str(target[0]):
         return None
@@ -94,7 +94,7 @@ def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, s
         return test, f"is {always} true: it compares text with a number"
     if str(right.value) != "1" or type(right.value) is not type(value):
         return None
-    parents = ctx.uses.flow.parents
+    parents = ctx.uses.data_flow.parents
     both = parents.get(test)
     whole = both if isinstance(both, ast.BoolOp) and isinstance(both.op, ast.And) else test
     parts = whole.values if isinstance(whole, ast.BoolOp) else []
@@ -104,15 +104,15 @@ def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, s
         case ast.NotEq(), ast.If(body=[ast.Raise(), *_]):
             return whole, "is true for every torch 2, which is rejected"
         case ast.Eq(), ast.Assign() | ast.If() | ast.IfExp():
-            if any(map(_bounds_minor, parts)) and not _follows_another(whole, parents):
+            if any(map(_is_minor_bound, parts)) and not _follows_another(whole, parents):
                 return whole, "is false for every torch 2, which takes the branch of older versions"
         case ast.GtE(), _:
             if any(_falls_short(part, use, target) for part in parts):
-                return whole, f"is false for torch {render(target)}: its second number is smaller"
+                return whole, f"is false for torch {render_version(target)}: its second number is smaller"
     return None
 
 
-def _bounds_minor(test: ast.expr) -> bool:
+def _is_minor_bound(test: ast.expr) -> bool:
     """Return whether a test is a lower bound for the second number: ``minor >= 9``, ``int(version.split(".")[1]) > 8``."""
     return (
         isinstance(test, ast.Compare)
@@ -124,13 +124,13 @@ def _bounds_minor(test: ast.expr) -> bool:
 
 def _falls_short(test: ast.expr, use: Use, target: Version) -> bool:
     """Return whether a test is a lower bound for the second number that the target's is below."""
-    if not isinstance(test, ast.Compare) or not _bounds_minor(test):
+    if not isinstance(test, ast.Compare) or not _is_minor_bound(test):
         return False
     try:
-        second = _value(test.left, use, f"9.{target[1]}.9")
-    except _FAILURES:
+        second = _evaluate(test.left, use, f"9.{target[1]}.9")
+    except _EVALUATION_ERRORS:
         return False
-    return second == target[1] and _answer(test, use, target) is False
+    return second == target[1] and _evaluate_test(test, use, target) is False
 
 
 def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -144,10 +144,10 @@ def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool
     )
 
 
-def _tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
+def _find_tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
     """Yield the comparisons whose left side has the version, or a variable for it or a part of it."""
-    parents = ctx.uses.flow.parents
-    taken = _taken(use.node, parents)
+    parents = ctx.uses.data_flow.parents
+    taken = _enclosing_comparison(use.node, parents)
     if isinstance(taken, ast.Compare):
         yield taken
     elif isinstance(taken, ast.Assign) and taken.value is not use.node and len(taken.targets) == 1:
@@ -155,12 +155,12 @@ def _tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
         if isinstance(name, ast.Name) and len(use.place.scope.bindings.get(name.id, ())) == 1:
             for other in parents:
                 if isinstance(other, ast.Name) and other.id == name.id and other is not name:
-                    test = _taken(other, parents)
+                    test = _enclosing_comparison(other, parents)
                     if isinstance(test, ast.Compare):
                         yield test
 
 
-def _taken(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
+def _enclosing_comparison(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
     """Return the comparison of two values whose left side an expression is part of, or the enclosing statement."""
     while isinstance(parent := parents.get(node), ast.expr) and not isinstance(parent, ast.Compare):
         node = parent
@@ -169,54 +169,58 @@ def _taken(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
     return parent
 
 
-def _is_wrong(test: ast.Compare, use: Use, release: Version) -> bool:
+def _is_wrong_for(test: ast.Compare, use: Use, release: Version) -> bool:
     """Return whether a test gives a different answer for a release than a comparison of versions."""
-    bound = _bound(test.comparators[0])
-    answer = _answer(test, use, release)
+    bound = _parse_bound(test.comparators[0])
+    answer = _evaluate_test(test, use, release)
     if bound is None or answer is None:
         return False
     size = max(len(bound), 2)
     return answer is not _OPERATORS[type(test.ops[0])]((*release, 0)[:size], bound)
 
 
-def _answer(test: ast.Compare, use: Use, release: Version) -> bool | None:
+def _evaluate_test(test: ast.Compare, use: Use, release: Version) -> bool | None:
     """Return the answer of a test for a release; None if it is unknown, or the test compares versions."""
     right = test.comparators[0]
     try:
-        value = _value(test.left, use, f"{render(release)}.0+cpu")
+        value = _evaluate(test.left, use, f"{render_version(release)}.0+cpu")
         other = ast.literal_eval(right)
-    except _FAILURES:
+    except _EVALUATION_ERRORS:
         return None
-    if type(test.ops[0]) not in _OPERATORS or isinstance(value, _Smart) or type(value) is not type(other):
+    if (
+        type(test.ops[0]) not in _OPERATORS
+        or isinstance(value, _VersionText)
+        or type(value) is not type(other)
+    ):
         return None
     return _OPERATORS[type(test.ops[0])](value, other)
 
 
-class _Smart(str):
+class _VersionText(str):
     """The text of `torch.__version__`, which compares as a version; the results of its methods are plain text."""
 
 
-def _value(node: ast.expr, use: Use, version: str) -> object:
+def _evaluate(node: ast.expr, use: Use, version: str) -> object:
     """Evaluate an expression for a version of torch. Raises _Unknown."""
     if node is use.node or ast.dump(node) == ast.dump(use.node):
-        return _Smart(version) if use.symbol == "torch.__version__" else version
+        return _VersionText(version) if use.symbol == "torch.__version__" else version
     match node:
         case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
-            value = _value(argument, use, version)
+            value = _evaluate(argument, use, version)
             return {"str": str, "float": float, "int": int}[name](value)
         case ast.Call(
             func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
         ):
-            return str(_value(inner, use, version)).split(separator)
+            return str(_evaluate(inner, use, version)).split(separator)
         case ast.Call(
             func=ast.Attribute(value=ast.Constant(value=str(separator)), attr="join"), args=[inner]
         ):
-            return separator.join(_parts(inner, use, version))
+            return separator.join(_evaluate_parts(inner, use, version))
         case ast.Call(
             func=ast.Name(id="tuple" | "list"),
             args=[ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="int"), inner])],
         ):
-            return [int(part) for part in _parts(inner, use, version)]
+            return [int(part) for part in _evaluate_parts(inner, use, version)]
         case ast.Call(
             func=ast.Name(id="parse" | "Version") | ast.Attribute(attr="parse" | "Version"),
             args=[inner],
@@ -224,45 +228,45 @@ def _value(node: ast.expr, use: Use, version: str) -> object:
         ):
             from packaging.version import Version as Parsed
 
-            return Parsed(str(_value(inner, use, version)))
+            return Parsed(str(_evaluate(inner, use, version)))
         case ast.Attribute(
             value=inner, attr="major" | "minor" | "micro" | "release" | "base_version" as name
         ):
-            value = _value(inner, use, version)
+            value = _evaluate(inner, use, version)
             if hasattr(value, name):
                 return getattr(value, name)
         case ast.Subscript(value=inner, slice=part):
-            value = _value(inner, use, version)
+            value = _evaluate(inner, use, version)
             if isinstance(value, (str, list, tuple)):
-                return value[_index(part)]
+                return value[_evaluate_index(part)]
         case ast.Name(id=name):
-            scope = use.place.scope.find(name)
+            scope = use.place.scope.find_scope(name)
             bound = scope.bindings[name] if scope is not None else []
             if len(bound) == 1 and bound[0].value is not None:
-                return _value(bound[0].value, use, version)
-    raise _Unknown
+                return _evaluate(bound[0].value, use, version)
+    raise _UnknownValueError
 
 
-def _parts(node: ast.expr, use: Use, version: str) -> list[str]:
+def _evaluate_parts(node: ast.expr, use: Use, version: str) -> list[str]:
     """Evaluate an expression that splits a version into parts. Raises _Unknown."""
-    value = _value(node, use, version)
+    value = _evaluate(node, use, version)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return value
-    raise _Unknown
+    raise _UnknownValueError
 
 
-def _index(node: ast.expr) -> int | slice:
+def _evaluate_index(node: ast.expr) -> int | slice:
     """Evaluate a literal index or slice. Raises _Unknown or ValueError."""
     if isinstance(node, ast.Slice):
         ends = [None if end is None else ast.literal_eval(end) for end in (node.lower, node.upper, node.step)]
         return slice(*ends)
     index = ast.literal_eval(node)
     if not isinstance(index, int):
-        raise _Unknown
+        raise _UnknownValueError
     return index
 
 
-def _bound(node: ast.expr) -> tuple[int, ...] | None:
+def _parse_bound(node: ast.expr) -> tuple[int, ...] | None:
     """Return the version on the right side of a test: ``"2.6"``, ``2.6``; None if it is no version."""
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) not in (str, float):
@@ -271,14 +275,14 @@ def _bound(node: ast.expr) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found.groups() if part) if found else None
 
 
-def _fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
+def _create_fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
     right = test.comparators[0]
     if not any(node is use.node for node in ast.walk(test.left)):
         raise NoFix("the variable may be read elsewhere; compare `torch.__version__` directly")
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         raise NoFix("it is unclear which releases are meant; compare with `>=` and `<`")
     assert isinstance(right, ast.Constant)
-    symbol = ctx.symbol("torch.__version__", use)
+    symbol = ctx.write_symbol("torch.__version__", use)
     changes = [replace(test.left, "{version}", version=symbol)]
     if not isinstance(right.value, str):
         changes.append(replace(right, f'"{right.value!r}"'))

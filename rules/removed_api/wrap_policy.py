@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.guards import find_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -47,7 +47,7 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if ctx.uses.once(rule.code, lambda: use) is not use:
+    if ctx.uses.compute_once(rule.code, lambda: use) is not use:
         return
     for place in ctx.uses.scopes.places:
         function = place.statement
@@ -58,6 +58,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         }
         if not {"module", "recurse", _OLD} <= parameters.keys() or function.args.kwarg is not None:
             continue
-        reached = reach(replace(use, place=place, parents=(function,)), ctx.uses)
-        if reached.is_reached(ctx.options.target):
-            yield ctx.finding(use, span=ctx.source.span(parameters[_OLD]))
+        reached = find_reach(replace(use, place=place, parents=(function,)), ctx.uses)
+        if reached.includes_version(ctx.options.target):
+            yield ctx.finding(use, span=ctx.source.span_of(parameters[_OLD]))

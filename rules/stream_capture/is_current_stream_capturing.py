@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
-from torchmigrate.semantics.guards import reach
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.resolve import string_value
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -60,7 +60,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.CALL, Kind.REFERENCE):
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+        yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
     else:
         yield ctx.finding(use, _OTHER.get(use.kind))
 
@@ -86,15 +86,15 @@ _OTHER = {
 }
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
-    if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+def _create_fix(use: Use, ctx: Context) -> Fix:
+    if ctx.project.find_uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
         raise NoFix("the project patches the old name, and the patch would no longer affect this code")
     _check_reference(use)
-    name, device = _device(use, ctx)
+    name, device = _find_device(use, ctx)
     query = "{device}.current_stream().is_capturing()"
-    certain = _is_certain(use, ctx)
+    certain = _is_device_certain(use, ctx)
     if not certain:
-        if reach(use, ctx.uses).caught & _CATCHES:
+        if find_reach(use, ctx.uses).caught & _CATCHES:
             raise NoFix(
                 "code around the call catches the error that it raises on a build without the device; check for the device first"
             )
@@ -119,18 +119,18 @@ def _check_reference(use: Use) -> None:
         raise NoFix("the function itself is inspected here, and its replacement is another function")
 
 
-def _device(use: Use, ctx: Context) -> tuple[str, Part]:
+def _find_device(use: Use, ctx: Context) -> tuple[str, Part]:
     """Return the name of the device's module, and the code for it here."""
     if use.symbol.startswith("torch.get_device_module"):
         if not isinstance(use.node, ast.Attribute):
             raise NoFix("the device module is not bound to a name here")
-        return ctx.text(use.node.value), use.node.value
+        return ctx.get_text(use.node.value), use.node.value
     module = "accelerator" if ctx.options.device_agnostic else _DEVICE.search(use.symbol)[0]  # type: ignore[index]
-    symbol = ctx.symbol(f"torch.{module}", use)
+    symbol = ctx.write_symbol(f"torch.{module}", use)
     return symbol.text, symbol
 
 
-def _is_certain(use: Use, ctx: Context) -> bool:
+def _is_device_certain(use: Use, ctx: Context) -> bool:
     """Whether the use can only be reached where an accelerator is available.
 
     Evidence is a check (`is_available()`, or one of a tensor: `x.is_cuda`, `x.device.type == "cuda"`) in an earlier operand
@@ -138,70 +138,72 @@ def _is_certain(use: Use, ctx: Context) -> bool:
     call in the same block that needs a device.
     """
 
-    def available(test: ast.expr) -> bool:
+    def is_availability_check(test: ast.expr) -> bool:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return any(available(value) for value in test.values)
+            return any(is_availability_check(value) for value in test.values)
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
-            return ast.unparse(test.left).endswith("device.type") and string(test.comparators[0]) in _TYPES
+            return (
+                ast.unparse(test.left).endswith("device.type") and string_value(test.comparators[0]) in _TYPES
+            )
         if isinstance(test, ast.Attribute):
             return test.attr in _TENSORS
         return isinstance(test, ast.Call) and ctx.is_named(test.func, use, *_QUESTIONS)
 
-    def proves(statement: ast.stmt) -> bool:
+    def proves_device(statement: ast.stmt) -> bool:
         if isinstance(statement, ast.If):
             refused = isinstance(statement.test, ast.UnaryOp) and isinstance(statement.test.op, ast.Not)
             leaves = isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-            return leaves and refused and available(statement.test.operand)  # type: ignore[attr-defined]
+            return leaves and refused and is_availability_check(statement.test.operand)  # type: ignore[attr-defined]
         if not isinstance(statement, (ast.Expr, ast.Assign)):
-            return isinstance(statement, ast.Assert) and available(statement.test)
+            return isinstance(statement, ast.Assert) and is_availability_check(statement.test)
         calls = (node for node in ast.walk(statement.value) if isinstance(node, ast.Call))
         return any(ctx.is_named(call.func, use, *_PROOFS) for call in calls)
 
     # Many uses come after the same statements; a name means the same in all of a scope.
-    seen: dict[int, tuple[int, bool]] = ctx.uses.once((_is_certain, use.place.scope), dict)
+    seen: dict[int, tuple[int, bool]] = ctx.uses.compute_once((_is_device_certain, use.place.scope), dict)
 
-    def proven(block: list[ast.stmt]) -> bool:
+    def is_proven(block: list[ast.stmt]) -> bool:
         if not block:
             return False
         number, found = seen.get(id(block[0]), (0, False))
         if number > len(block):
-            return any(proves(statement) for statement in block)
-        found = found or any(proves(statement) for statement in block[number:])
+            return any(proves_device(statement) for statement in block)
+        found = found or any(proves_device(statement) for statement in block[number:])
         seen[id(block[0])] = len(block), found
         return found
 
     return (
-        any(available(test) for test in _passed_tests(use))
-        or any(ctx.is_named(item.context_expr, use, *_CAPTURES) for item in _entered(use))
-        or any(proven(block) for block in _in_function(use))
+        any(is_availability_check(test) for test in _find_passed_tests(use))
+        or any(ctx.is_named(item.context_expr, use, *_CAPTURES) for item in _find_entered_contexts(use))
+        or any(is_proven(block) for block in _find_earlier_blocks(use))
     )
 
 
-def _passed_tests(use: Use) -> Iterator[ast.expr]:
+def _find_passed_tests(use: Use) -> Iterator[ast.expr]:
     """Find the conditions that hold where the use is evaluated."""
     for parent, child in pairwise((*use.parents, use.node)):
         if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
             yield from parent.values[: parent.values.index(child)]  # type: ignore[arg-type]
         elif isinstance(parent, ast.IfExp) and child is parent.body:
             yield parent.test
-    for inner, outer in pairwise(use.place.outwards()):
+    for inner, outer in pairwise(use.place.enclosing_places()):
         if isinstance(outer.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
         if isinstance(outer.statement, (ast.If, ast.While)) and inner.statement in outer.statement.body:
             yield outer.statement.test
 
 
-def _entered(use: Use) -> Iterator[ast.withitem]:
-    for statement in use.place.ancestors():
+def _find_entered_contexts(use: Use) -> Iterator[ast.withitem]:
+    for statement in use.place.enclosing_statements():
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
         if isinstance(statement, (ast.With, ast.AsyncWith)):
             yield from statement.items
 
 
-def _in_function(use: Use) -> Iterator[list[ast.stmt]]:
+def _find_earlier_blocks(use: Use) -> Iterator[list[ast.stmt]]:
     """Find the statements that ran before the use, block by block, outwards to the function's beginning."""
-    for place in use.place.outwards():
+    for place in use.place.enclosing_places():
         if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
-        yield place.before()
+        yield place.preceding_statements()

@@ -31,24 +31,24 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity
 
-from ._groups.groups import c10d
+from ._groups.groups import qualify_c10d
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC407",
-    symbols=(*c10d("ProcessGroupNCCL"), "torch._C._distributed_c10d.ProcessGroupNCCL"),
+    symbols=(*qualify_c10d("ProcessGroupNCCL"), "torch._C._distributed_c10d.ProcessGroupNCCL"),
     since=(2, 14),
     breaks=(2, 15),
     kinds=frozenset({Kind.CALL, Kind.ISINSTANCE, Kind.BASE, Kind.REFERENCE}),
 )
 
-_ASKED = (
+_TEST_MESSAGE = (
     "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this test is False for it; use "
     '`"nccl" in dist.get_backend(group)`'
 )
-_MADE = {
+_CREATION_MESSAGES = {
     Kind.CALL: "this creates a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
     Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
 }
@@ -59,9 +59,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if ctx.options.target < (2, 15):
         return
     if use.kind is Kind.ISINSTANCE or (use.kind is Kind.REFERENCE and _compares_types(use.parents[-1])):
-        yield ctx.finding(use, _ASKED)
-    elif use.kind in _MADE:  # it still works, beside the new engine
-        yield ctx.finding(use, _MADE[use.kind], severity=Severity.INFO)
+        yield ctx.finding(use, _TEST_MESSAGE)
+    elif use.kind in _CREATION_MESSAGES:  # it still works, beside the new engine
+        yield ctx.finding(use, _CREATION_MESSAGES[use.kind], severity=Severity.INFO)
 
 
 def _compares_types(parent: ast.AST) -> bool:

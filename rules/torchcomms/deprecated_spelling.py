@@ -39,50 +39,50 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version, render_version
 
-from ._groups.groups import c10d
+from ._groups.groups import qualify_c10d
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_RENAMED = {
+_SUCCESSOR_NAMES = {
     "_all_gather_base": "all_gather_into_tensor",
     "_reduce_scatter_base": "reduce_scatter_tensor",
     "reduce_op": "ReduceOp",
     "_get_global_rank": "get_global_rank",
     "_set_pg_timeout": "set_timeout",
 }
-_SINGLE = {
+_SINGLE_NAMES = {
     "_all_gather_base": "all_gather_single",
     "all_gather_into_tensor": "all_gather_single",
     "_reduce_scatter_base": "reduce_scatter_single",
     "reduce_scatter_tensor": "reduce_scatter_single",
 }
 """The successors in torch 2.13 and 2.14 of names that warn there."""
-_REMAINING = ("all_reduce_coalesced", "all_gather_coalesced")
-_WARN: Version = (2, 4)
-_NEWER: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
+_WITHOUT_SUCCESSOR = ("all_reduce_coalesced", "all_gather_coalesced")
+_FIRST_WARNING: Version = (2, 4)
+_LATER_WARNINGS: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
 """Names that warn, and have a successor, only from this version on."""
-_BETWEEN: tuple[Version, Version] = (2, 13), (2, 15)
+_SINGLE_WARNINGS: tuple[Version, Version] = (2, 13), (2, 15)
 """The first version in which the names of `_SINGLE` warn, and the first in which they no longer do."""
 
 _OPERATIONS = ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "AVG")
-_UNTOUCHED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
+_KEPT_KINDS = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 
 rule = Rule(
     code="TC409",
-    symbols=c10d(*dict.fromkeys((*_RENAMED, *_SINGLE)), *_REMAINING),
+    symbols=qualify_c10d(*dict.fromkeys((*_SUCCESSOR_NAMES, *_SINGLE_NAMES)), *_WITHOUT_SUCCESSOR),
     message="`{symbol}` has been deprecated since torch {deprecated} and has no public successor; call the collective on "
     "each tensor",
     since=(2, 0),
-    deprecated=_WARN,
+    deprecated=_FIRST_WARNING,
     safety=Safety.SAFE,
-    kinds=frozenset(Kind) - {*_UNTOUCHED, Kind.IMPORT},
+    kinds=frozenset(Kind) - {*_KEPT_KINDS, Kind.IMPORT},
 )
 
 
-class _Successor(NamedTuple):
+class _SuccessorName(NamedTuple):
     name: str
     warns: Version
     """The first version in which the old name warns."""
@@ -93,43 +93,45 @@ class _Successor(NamedTuple):
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     old = use.symbol.rpartition(".")[2]
-    if old in _REMAINING:
+    if old in _WITHOUT_SUCCESSOR:
         yield ctx.finding(use)
         return
-    new = _successor(old, ctx.options.target)
+    new = _find_successor(old, ctx.options.target)
     if new is None or ctx.options.target < new.warns or _is_fallback(use, new.name, ctx):
         return
-    message = f"`{{symbol}}` has been deprecated since torch {render(new.warns)}; use `torch.distributed.{new.name}`"
-    if old not in _RENAMED:
+    message = f"`{{symbol}}` has been deprecated since torch {render_version(new.warns)}; use `torch.distributed.{new.name}`"
+    if old not in _SUCCESSOR_NAMES:
         message = f"`{{symbol}}` is deprecated in torch 2.13 and 2.14; use `torch.distributed.{new.name}`"
-    yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
+    yield ctx.finding(use, message, fix=lambda: _build_fix(use, old, new, ctx))
 
 
-def _successor(old: str, target: Version) -> _Successor | None:
+def _find_successor(old: str, target: Version) -> _SuccessorName | None:
     """Return the successor of a name at a target version."""
-    first, end = _BETWEEN
-    if old in _SINGLE and first <= target < end:
-        return _Successor(_SINGLE[old], _WARN if old in _RENAMED else first, needed=first)
-    if old in _NEWER:
-        return _Successor(_RENAMED[old], _NEWER[old], needed=_NEWER[old])
-    return _Successor(_RENAMED[old], _WARN) if old in _RENAMED else None
+    first, end = _SINGLE_WARNINGS
+    if old in _SINGLE_NAMES and first <= target < end:
+        return _SuccessorName(
+            _SINGLE_NAMES[old], _FIRST_WARNING if old in _SUCCESSOR_NAMES else first, needed=first
+        )
+    if old in _LATER_WARNINGS:
+        return _SuccessorName(_SUCCESSOR_NAMES[old], _LATER_WARNINGS[old], needed=_LATER_WARNINGS[old])
+    return _SuccessorName(_SUCCESSOR_NAMES[old], _FIRST_WARNING) if old in _SUCCESSOR_NAMES else None
 
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
     """Return whether the code chooses between the old name and the new one, to support old versions."""
-    enclosing = (*use.place.ancestors(), *use.parents)
+    enclosing = (*use.place.enclosing_statements(), *use.parents)
     choices = [node for node in enclosing if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
-    return not use.certain or any(new in ctx.text(choice) for choice in choices)
+    return not use.certain or any(new in ctx.get_text(choice) for choice in choices)
 
 
-def _fix(use: Use, old: str, new: _Successor, ctx: Context) -> Fix:
+def _build_fix(use: Use, old: str, new: _SuccessorName, ctx: Context) -> Fix:
     if new.needed is not None and ctx.options.minimum < new.needed:
-        raise NoFix(f"`{new.name}` needs torch {render(new.needed)}")
-    if ctx.project.uses(use.symbol, kinds=_UNTOUCHED):
+        raise NoFix(f"`{new.name}` needs torch {render_version(new.needed)}")
+    if ctx.project.find_uses(use.symbol, kinds=_KEPT_KINDS):
         raise NoFix("the project tests for the old name or patches it")
-    if use.is_itself_meant:
+    if use.is_compared_by_identity:
         raise NoFix("the function object itself is used here, and its successor is a different object")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
         raise NoFix("`reduce_op` has another class than `ReduceOp`; only the operations are the same")
-    return Fix((ctx.renamed(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")
+    return Fix((ctx.rename_use(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")

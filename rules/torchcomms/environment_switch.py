@@ -26,16 +26,16 @@ from torchmigrate.api import Finding, Rule
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_INSTEAD = {
+_SUCCESSORS = {
     "TORCH_NCCL_NAN_CHECK": "set `TORCH_DIST_NAN_CHECK` as well",
     "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "the hook is always on",
     "TORCH_NCCL_SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING": "the warning no longer exists",
 }
 
-rule = Rule(code="TC408", symbols=tuple(f"${name}" for name in _INSTEAD))
+rule = Rule(code="TC408", symbols=tuple(f"${name}" for name in _SUCCESSORS))
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if ctx.options.target >= (2, 15):
-        yield ctx.finding(use, f"torch 2.15's `nccl` ignores `{{symbol}}`; {_INSTEAD[use.name]}")
+        yield ctx.finding(use, f"torch 2.15's `nccl` ignores `{{symbol}}`; {_SUCCESSORS[use.name]}")

@@ -40,31 +40,31 @@ from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 
 from ._batching import batch
 from ._groups import groups
-from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.traps import BLOCKING, POSTING, Trouble, find_trap
+from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._simulator.traps import ASYNC_FUNCTIONS, BLOCKING_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC406",
-    symbols=(*POSTING, *BLOCKING),
+    symbols=(*ASYNC_FUNCTIONS, *BLOCKING_FUNCTIONS),
     since=(2, 0),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP),
+    asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note)
+rule.note(groups.note_groups)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = find_trap(use, ctx, Trouble.PAIR)
+    trap = find_trap(use, ctx, TrapKind.PAIR)
     if trap is not None:
         yield ctx.finding(
             use,
             f"in every torch version, the ranks wait for each other in the first of the operations at {trap.lines} "
             "unless NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,  # it runs while the tensors are small, on every version
-            fix=lambda: batch.fix(use, trap, ctx),
+            fix=lambda: batch.build_batch_fix(use, trap, ctx),
         )

@@ -40,25 +40,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version, render_version
 
-from ._groups.groups import EAGER_WORLD, INIT, NEW_GROUP, may_be_nccl, note
-from ._groups.ranks import severity_if
-from ._groups.reach import in_loop
-from ._groups.splits import is_split, reached_by_some
+from ._groups.groups import EAGER_WORLD, INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS, may_be_nccl, note_groups
+from ._groups.ranks import limit_severity
+from ._groups.reach import is_repeated
+from ._groups.splits import find_partial_reach, may_split
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC402",
-    symbols=NEW_GROUP,
+    symbols=NEW_GROUP_FUNCTIONS,
     since=(2, 0),
     breaks=(2, 15),
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP),
+    asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(note)
+rule.note(note_groups)
 
 _NCCL2: Version = (2, 15)
 
@@ -66,20 +66,20 @@ _NCCL2: Version = (2, 15)
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
-    if call is None or not is_split(use, ctx):
+    if call is None or not may_split(use, ctx):
         return
-    reached = reached_by_some(use, ctx)
+    reached = find_partial_reach(use, ctx)
     if reached is None or not may_be_nccl(ctx):
         return
     target = ctx.options.target
-    if target < _NCCL2 and not ctx.project.uses(EAGER_WORLD):
+    if target < _NCCL2 and not ctx.project.find_uses(EAGER_WORLD):
         return
-    cause = "a default group bound to its device" if target < _NCCL2 else f"torch {render(target)}"
-    repeated = in_loop(use)
+    cause = "a default group bound to its device" if target < _NCCL2 else f"torch {render_version(target)}"
+    repeated = is_repeated(use)
     unless = ", unless every rank creates one in each round" if repeated else ""
     message = (
         f"{reached.reason}, but {cause} splits it from the default group and waits for every rank{unless}; "
         'create it on all ranks, or use another backend (`"nccl-lazy"`, `"gloo"`)'
     )
     # In a loop every rank may create one of its own.
-    yield ctx.finding(use, message, severity=severity_if(reached.is_certain and not repeated, ctx))
+    yield ctx.finding(use, message, severity=limit_severity(reached.is_certain and not repeated, ctx))

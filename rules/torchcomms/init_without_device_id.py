@@ -37,123 +37,129 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import AddArgument
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name, string_value
 
 from ._groups import groups
-from ._groups.backends import UNDEFINED, backends, is_nccl
-from ._groups.devices import device_of
-from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, is_of_another_world
-from ._groups.splits import is_split, reached_by_some
-from ._simulator.traps import POSTING, Traps
+from ._groups.backends import UNDEFINED, find_backends, uses_nccl
+from ._groups.devices import find_device
+from ._groups.groups import (
+    GLOO_GROUP,
+    HELPER_FUNCTIONS,
+    INIT_FUNCTIONS,
+    NEW_GROUP_FUNCTIONS,
+    is_of_another_world,
+)
+from ._groups.splits import find_partial_reach, may_split
+from ._simulator.traps import ASYNC_FUNCTIONS, FileTraps
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-CONDITIONAL_GROUP = "new_group: by some ranks"
-SIDE_GROUP = "_new_process_group_helper: another world"
-SINGLE_OPERATIONS = "isend, irecv: in flight together"
+CONDITIONAL_GROUP_FACT = "new_group: by some ranks"
+SIDE_GROUP_FACT = "_new_process_group_helper: another world"
+SINGLE_OPERATIONS_FACT = "isend, irecv: in flight together"
 
 rule = Rule(
     code="TC401",
-    symbols=INIT,
+    symbols=INIT_FUNCTIONS,
     since=(2, 3),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP, *HELPER, *POSTING),
+    asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS, *HELPER_FUNCTIONS, *ASYNC_FUNCTIONS),
 )
 
 
 @rule.note
-def note(use: Use, ctx: Context) -> Iterator[str]:
+def note_eager_facts(use: Use, ctx: Context) -> Iterator[str]:
     """Yield the facts about the project that forbid eager initialization."""
-    yield from groups.note(use, ctx)
-    if use.symbol in NEW_GROUP and is_split(use, ctx) and reached_by_some(use, ctx):
-        yield CONDITIONAL_GROUP
-    if use.symbol in HELPER and use.call is not None and is_of_another_world(use.call):
-        yield SIDE_GROUP
-    if use.symbol in POSTING and use.call in Traps.from_uses(ctx.uses).by_first:
-        yield SINGLE_OPERATIONS
+    yield from groups.note_groups(use, ctx)
+    if use.symbol in NEW_GROUP_FUNCTIONS and may_split(use, ctx) and find_partial_reach(use, ctx):
+        yield CONDITIONAL_GROUP_FACT
+    if use.symbol in HELPER_FUNCTIONS and use.call is not None and is_of_another_world(use.call):
+        yield SIDE_GROUP_FACT
+    if use.symbol in ASYNC_FUNCTIONS and use.call in FileTraps.from_uses(ctx.uses).by_first:
+        yield SINGLE_OPERATIONS_FACT
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
-    if call is None or ctx.options.target < (2, 15) or _has_device(call) or _is_retry(use):
+    if call is None or ctx.options.target < (2, 15) or _passes_device(call) or _is_retry(use):
         return
     options = _read_hidden(use, call)
     if options is None and _may_hold_device(use):
         return
     unless = ", unless the hidden arguments include it," if options is None else ""
-    given = argument(call, 0, "backend") or (options or {}).get("backend")
-    found = backends(given, use, ctx) if given is not None or options is not None else None
+    given = find_argument(call, 0, "backend") or (options or {}).get("backend")
+    found = find_backends(given, use, ctx) if given is not None or options is not None else None
     options = options or {}
-    if (found is not None and not any(map(is_nccl, found))) or _is_for_xla(call, options):
+    if (found is not None and not any(map(uses_nccl, found))) or _is_for_xla(call, options):
         return
-    condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
+    condition = "" if found is not None and all(map(uses_nccl, found)) else "with nccl and "
     message = f"{condition}without `device_id`{unless or ','} torch 2.15 uses GPU LOCAL_RANK (or the rank) modulo the GPU count"
-    yield ctx.finding(use, message, fix=lambda: _fix(use, call, found, ctx))
+    yield ctx.finding(use, message, fix=lambda: _build_fix(use, call, found, ctx))
 
 
-def _has_device(call: ast.Call) -> bool:
-    given = argument(call, 8, "device_id")
+def _passes_device(call: ast.Call) -> bool:
+    given = find_argument(call, 8, "device_id")
     return given is not None and not (isinstance(given, ast.Constant) and given.value is None)
 
 
 def _is_for_xla(call: ast.Call, options: dict[str, ast.expr]) -> bool:
     """Return whether the init method is one that only torch_xla registers, for its own backend."""
-    method = argument(call, 1, "init_method") or options.get("init_method")
-    return method is not None and (string(method) or "").startswith("xla:")
+    method = find_argument(call, 1, "init_method") or options.get("init_method")
+    return method is not None and (string_value(method) or "").startswith("xla:")
 
 
 def _is_retry(use: Use) -> bool:
     """Return whether another call in the same ``try`` passes the device, so this one is for older versions."""
-    tries = [enclosing for enclosing in use.place.ancestors() if isinstance(enclosing, ast.Try)]
+    tries = [enclosing for enclosing in use.place.enclosing_statements() if isinstance(enclosing, ast.Try)]
     calls = [node for enclosing in tries for node in ast.walk(enclosing) if isinstance(node, ast.keyword)]
     return any(keyword.arg == "device_id" for keyword in calls)
 
 
-def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix:
-    if found is None or not all(map(is_nccl, found)):
+def _build_fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix:
+    if found is None or not all(map(uses_nccl, found)):
         raise NoFix("the backend may be one that takes no device")
     if UNDEFINED in found:
         raise NoFix(
             "with a device and no backend, the group would have no backend for the CPU; name the backends"
         )
-    if any(given.arg in (None, "device_id") for given in call.keywords) or _starred(call):
+    if any(given.arg in (None, "device_id") for given in call.keywords) or _has_starred(call):
         raise NoFix("not all arguments are written out here")
     if ctx.options.minimum < (2, 8):
         raise NoFix(
             "torch 2.6 and 2.7.0 may hang with `device_id`; the fix needs a project that requires torch 2.8"
         )
-    if ctx.project.uses(CONDITIONAL_GROUP):
+    if ctx.project.find_uses(CONDITIONAL_GROUP_FACT):
         raise NoFix(
             "the project creates a group on some ranks only, and with a bound device every rank must create it (TC402)"
         )
-    if ctx.project.uses(SIDE_GROUP):
+    if ctx.project.find_uses(SIDE_GROUP_FACT):
         raise NoFix(
             "the project creates a group of another world, which would be split from a bound default group (TC410)"
         )
-    if ctx.options.minimum < (2, 15) and ctx.project.uses(SINGLE_OPERATIONS):
+    if ctx.options.minimum < (2, 15) and ctx.project.find_uses(SINGLE_OPERATIONS_FACT):
         raise NoFix(
             "before torch 2.15, `device_id` puts the project's single sends and receives on one communicator, "
             "where they wait for each other (TC404, TC405); batch them first"
         )
-    if ctx.options.minimum < (2, 15) and ctx.project.uses(GLOO_GROUP):
+    if ctx.options.minimum < (2, 15) and ctx.project.find_uses(GLOO_GROUP):
         raise NoFix(
             "before torch 2.15, no gloo group can be created once the default group is bound to a device"
         )
-    device = device_of(use, ctx)
+    device = find_device(use, ctx)
     if device is None:
         raise NoFix(
             "this function sets no device that could be passed; where LOCAL_RANK is set, "
             '`device_id=torch.device("cuda", dist.get_node_local_rank())` is what torch 2.15 does'
         )
-    title = f"Pass `device_id={ctx.shown(device)}`"
+    title = f"Pass `device_id={ctx.render_template(device)}`"
     return Fix((AddArgument(call, device, "device_id"),), Safety.UNSAFE, title)
 
 
-def _starred(call: ast.Call) -> bool:
+def _has_starred(call: ast.Call) -> bool:
     return any(isinstance(given, ast.Starred) for given in call.args)
 
 
@@ -164,26 +170,28 @@ def _read_hidden(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
         return {}
     if len(hidden) > 1 or not isinstance(hidden[0], ast.Name):
         return None
-    owner = use.place.scope.find(hidden[0].id)
+    owner = use.place.scope.find_scope(hidden[0].id)
     bindings = owner.bindings[hidden[0].id] if owner else []
     value = bindings[0].value if len(bindings) == 1 else None
     if owner is None or value is None or _may_hold_device(use):
         return None
-    if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
-        return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
-    if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
+    if isinstance(value, ast.Dict) and all(key is not None and string_value(key) for key in value.keys):
+        return {
+            string_value(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None
+        }
+    if isinstance(value, ast.Call) and last_name(value.func) == "dict" and not value.args:
         return {given.arg or "": given.value for given in value.keywords}
     return None
 
 
 def _may_hold_device(use: Use) -> bool:
     """Return whether the function mentions a device that its hidden options may hold."""
-    return "device_id" in _words(use.place.scope.node)
+    return "device_id" in _collect_words(use.place.scope.node)
 
 
-def _words(node: ast.AST) -> set[str]:
+def _collect_words(node: ast.AST) -> set[str]:
     """Return the strings and the names of keyword arguments in a function."""
     found = set()
     for part in ast.walk(node):
-        found.add((part.arg or "") if isinstance(part, ast.keyword) else string(part) or "")
+        found.add((part.arg or "") if isinstance(part, ast.keyword) else string_value(part) or "")
     return found

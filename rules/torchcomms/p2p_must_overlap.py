@@ -53,33 +53,33 @@ from torchmigrate.api import Finding, Kind, Rule, Safety
 
 from ._batching import batch
 from ._groups import groups
-from ._groups.groups import INIT, NEW_GROUP
-from ._groups.ranks import severity_if
-from ._simulator.traps import POSTING, Trouble, find_trap
+from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._groups.ranks import limit_severity
+from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC404",
-    symbols=POSTING,
+    symbols=ASYNC_FUNCTIONS,
     since=(2, 0),
     breaks=(2, 15),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP),
+    asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note)
+rule.note(groups.note_groups)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = find_trap(use, ctx, Trouble.OVERLAP)
+    trap = find_trap(use, ctx, TrapKind.OVERLAP)
     if trap is not None:
         yield ctx.finding(
             use,
             f"torch {{breaks}} runs a group's operations in order, so every rank hangs in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
-            severity=severity_if(trap.is_certain, ctx),
-            fix=lambda: batch.fix(use, trap, ctx),
+            severity=limit_severity(trap.is_certain, ctx),
+            fix=lambda: batch.build_batch_fix(use, trap, ctx),
         )

@@ -38,31 +38,31 @@ from torchmigrate.api import Finding, Kind, Rule, Safety
 
 from ._batching import batch
 from ._groups import groups
-from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.traps import POSTING, Trouble, find_trap
+from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC405",
-    symbols=POSTING,
+    symbols=ASYNC_FUNCTIONS,
     since=(2, 0),
     deprecated=(2, 15),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
-    asks=(*INIT, *NEW_GROUP),
+    asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note)
+rule.note(groups.note_groups)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = find_trap(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
+    trap = find_trap(use, ctx, TrapKind.SERIALISED) if ctx.options.target >= (2, 15) else None
     if trap is not None:
         yield ctx.finding(
             use,
             f"torch {{deprecated}} runs the operations at {trap.lines} one after the other, where those with different peers "
             "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
-            fix=lambda: batch.fix(use, trap, ctx),
+            fix=lambda: batch.build_batch_fix(use, trap, ctx),
         )

@@ -26,27 +26,33 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
-from ._groups.backends import UNDEFINED, backends, by_device
-from ._groups.groups import INIT, NEW_GROUP
+from ._groups.backends import UNDEFINED, find_backends, split_by_device
+from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-rule = Rule(code="TC403", symbols=(*INIT, *NEW_GROUP), default=False, kinds=frozenset({Kind.CALL}))
+rule = Rule(
+    code="TC403", symbols=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS), default=False, kinds=frozenset({Kind.CALL})
+)
 
-_PLAN = "but torch plans one backend and one device per group; create a separate group for the CPU"
+_ADVICE = "but torch plans one backend and one device per group; create a separate group for the CPU"
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is None or any(given.arg is None for given in use.call.keywords):
         return
-    made_first = use.symbol in INIT
-    given = argument(use.call, 0 if made_first else 2, "backend")
-    for backend in sorted(backends(given, use, ctx) or ()):
-        if backend == UNDEFINED and made_first and argument(use.call, 8, "device_id") is None:
-            yield ctx.finding(use, f"without a backend, the group gets one for every kind of device, {_PLAN}")
-        elif len(by_device(backend)) > 1:
-            yield ctx.finding(use, f"`{backend}` gives the group a backend for every kind of device, {_PLAN}")
+    made_first = use.symbol in INIT_FUNCTIONS
+    given = find_argument(use.call, 0 if made_first else 2, "backend")
+    for backend in sorted(find_backends(given, use, ctx) or ()):
+        if backend == UNDEFINED and made_first and find_argument(use.call, 8, "device_id") is None:
+            yield ctx.finding(
+                use, f"without a backend, the group gets one for every kind of device, {_ADVICE}"
+            )
+        elif len(split_by_device(backend)) > 1:
+            yield ctx.finding(
+                use, f"`{backend}` gives the group a backend for every kind of device, {_ADVICE}"
+            )

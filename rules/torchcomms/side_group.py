@@ -47,27 +47,35 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
-from ._groups.backends import backends, is_nccl
-from ._groups.groups import EAGER_WORLD, HELPER, INIT, NCCL_WORLD, is_of_another_world, may_be_nccl, note
-from ._groups.ranks import severity_if
+from ._groups.backends import find_backends, uses_nccl
+from ._groups.groups import (
+    EAGER_WORLD,
+    HELPER_FUNCTIONS,
+    INIT_FUNCTIONS,
+    NCCL_WORLD,
+    is_of_another_world,
+    may_be_nccl,
+    note_groups,
+)
+from ._groups.ranks import limit_severity
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC410",
-    symbols=HELPER,
+    symbols=HELPER_FUNCTIONS,
     since=(2, 0),
     breaks=(2, 15),
     kinds=frozenset({Kind.CALL}),
-    asks=INIT,
+    asks=INIT_FUNCTIONS,
 )
-rule.note(note)
+rule.note(note_groups)
 
 _NCCL2: Version = (2, 15)
-_GUARDS = re.compile(
+_SPLIT_GUARDS = re.compile(
     rb"\.[\s\\]*bound_device_id[\s\\]*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bound_device_id|lazy_init"
 )
 """Code that keeps the helper from splitting."""
@@ -77,14 +85,14 @@ _GUARDS = re.compile(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call, ctx.options.target
     # A guard anywhere in the file is taken to cover this call.
-    if call is None or not is_of_another_world(call) or _GUARDS.search(ctx.source.text):
+    if call is None or not is_of_another_world(call) or _SPLIT_GUARDS.search(ctx.source.text):
         return
-    found = backends(argument(call, 3, "backend"), use, ctx)
-    if (found is not None and not any(map(is_nccl, found))) or not may_be_nccl(ctx):
+    found = find_backends(find_argument(call, 3, "backend"), use, ctx)
+    if (found is not None and not any(map(uses_nccl, found))) or not may_be_nccl(ctx):
         return
-    if target < _NCCL2 and not ctx.project.uses(EAGER_WORLD):
+    if target < _NCCL2 and not ctx.project.find_uses(EAGER_WORLD):
         return
-    is_certain = bool(ctx.project.uses(NCCL_WORLD)) and (found is not None or _is_handed_nccl(use, ctx))
+    is_certain = bool(ctx.project.find_uses(NCCL_WORLD)) and (found is not None or _receives_nccl(use, ctx))
     condition = "" if found is not None else "with nccl, "
     message = (
         f"{condition}torch {{breaks}} splits this group from an nccl default group and waits for all ranks of that group; "
@@ -95,10 +103,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             f"{condition}this group is split from a default group bound by `device_id` and waits for all ranks of that "
             "group; unbind the default group for the call"
         )
-    yield ctx.finding(use, message, severity=severity_if(is_certain, ctx))
+    yield ctx.finding(use, message, severity=limit_severity(is_certain, ctx))
 
 
-def _is_handed_nccl(use: Use, ctx: Context) -> bool:
+def _receives_nccl(use: Use, ctx: Context) -> bool:
     """Return whether the project calls the enclosing function with nccl as its backend, or nccl is the default."""
     function = use.place.scope.node
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -110,5 +118,5 @@ def _is_handed_nccl(use: Use, ctx: Context) -> bool:
     passing = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
     own = re.search(passing.encode(), ctx.source.text)
     return own is not None or bool(
-        ctx.project.spelling(((function.name, "nccl"), (passing,)), beside=ctx.source.path)
+        ctx.project.find_spellings(((function.name, "nccl"), (passing,)), beside=ctx.source.path)
     )

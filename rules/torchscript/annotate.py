@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Annotate, replace, template
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name
 
-from ._authoring.inert import ASKS, needed_by, waits_for
-from ._script.reach import note
+from ._authoring.inert import ASKS, explain_need, find_blocker
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -46,39 +46,39 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
         raise NoFix("it is used as a value, and not called")
-    given, value = argument(call, 0, "the_type"), argument(call, 1, "the_value")
+    given, value = find_argument(call, 0, "the_type"), find_argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
         raise NoFix("the type and the value are not spelled out in the call")
     plain = replace(call, "{value}", value=value)
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))
         return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
-    needed = needed_by(use, ctx)
-    if needed is None or _says(use, call, given):
+    needed = explain_need(use, ctx)
+    if needed is None or _states_type(use, call, given):
         return Fix((plain,), Safety.SAFE, "Use the plain value")
-    waiting = waits_for(use, ctx) or (needed if _untyped(value, given) else None)
-    if waiting and leaf(given) != "Tensor":
+    waiting = find_blocker(use, ctx) or (needed if _needs_type(value, given) else None)
+    if waiting and last_name(given) != "Tensor":
         raise NoFix(f"TorchScript may infer another type from the value alone; {waiting}")
     return Fix((plain,), Safety.UNSAFE, "Use the plain value")
 
 
-def _untyped(value: ast.expr, given: ast.expr) -> bool:
+def _needs_type(value: ast.expr, given: ast.expr) -> bool:
     """Whether a value alone certainly does not show its type, or the type is wider than that of the value."""
-    if isinstance(given, ast.Subscript) and leaf(given.value) in ("Optional", "Union", "Future"):
+    if isinstance(given, ast.Subscript) and last_name(given.value) in ("Optional", "Union", "Future"):
         return True
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         return value.func.attr in ("tolist", "item")
@@ -89,7 +89,7 @@ def _untyped(value: ast.expr, given: ast.expr) -> bool:
     )
 
 
-def _says(use: Use, call: ast.Call, given: ast.expr) -> bool:
+def _states_type(use: Use, call: ast.Call, given: ast.expr) -> bool:
     """Whether the statement of the call already states the type, of its value and nothing else."""
     statement, scope = use.place.statement, use.place.scope.node
     stated: ast.expr | None = None
@@ -120,12 +120,12 @@ def _can_be_annotated(use: Use, value: ast.expr) -> bool:
     bindings = scope.bindings[target.id]
     if len(bindings) == 1:
         return True
-    here = {node for statement in use.place.block for node in _targets(statement)}
+    here = {node for statement in use.place.block for node in _get_targets(statement)}
     earlier = [binding.node for binding in bindings if binding.node.lineno < target.lineno]  # type: ignore[attr-defined]
     return use.place.block is scope.node.body and all(isinstance(n, ast.arg) or n in here for n in earlier)
 
 
-def _targets(statement: ast.stmt) -> list[ast.expr]:
+def _get_targets(statement: ast.stmt) -> list[ast.expr]:
     if isinstance(statement, ast.AnnAssign):
         return [statement.target]
     return statement.targets if isinstance(statement, ast.Assign) else []

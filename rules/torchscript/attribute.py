@@ -29,9 +29,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Declare, replace, template
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
 from ._authoring.authoring import BASES
 
@@ -52,20 +52,20 @@ _MODULES = (*BASES, "torch.nn.Module", "torch.nn.modules.module.Module")
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
         raise NoFix("it is used as a value, and not called")
-    value, stated = argument(call, 0, "value"), argument(call, 1, "type")
+    value, stated = find_argument(call, 0, "value"), find_argument(call, 1, "type")
     if value is None or stated is None:
         raise NoFix("the value and the type are not spelled out in the call")
     title = "Annotate the attribute"
     if isinstance(statement, ast.AnnAssign) and statement.annotation is call:
         return Fix((replace(call, "{type}", type=stated),), Safety.UNSAFE, title)
-    target, owner = _target(statement, call), use.place.scope.parent
+    target, owner = _get_target(statement, call), use.place.scope.parent
     if not isinstance(target, ast.Attribute):
         raise NoFix("only an attribute that is assigned in a statement of its own can be annotated")
     if owner is None or not isinstance(owner.node, ast.ClassDef) or not _is_name(target.value, "self"):
@@ -75,8 +75,10 @@ def _fix(use: Use, ctx: Context) -> Fix:
         if isinstance(node, ast.Name) and node.id in bound:
             raise NoFix(f"`{node.id}` in the type may be something else in the body of the class")
     is_same = isinstance(statement, ast.Assign) and ast.unparse(value) == ast.unparse(target)
-    changes: list[Change] = [ctx.removed(use.place) if is_same else replace(call, "{value}", value=value)]
-    is_hiding = _hides(owner.node, value, stated, use, ctx)
+    changes: list[FixChange] = [
+        ctx.remove_statement(use.place) if is_same else replace(call, "{value}", value=value)
+    ]
+    is_hiding = _hides_annotations(owner.node, value, stated, use, ctx)
     if not is_hiding and not _is_annotated(owner.node, target.attr):
         changes.append(Declare(owner.node, template(f"{target.attr}: {{type}}", type=stated)))
     return Fix(tuple(changes), Safety.UNSAFE, title)
@@ -86,7 +88,9 @@ def _is_annotated(definition: ast.ClassDef, name: str) -> bool:
     return any(isinstance(s, ast.AnnAssign) and _is_name(s.target, name) for s in definition.body)
 
 
-def _hides(definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use, ctx: Context) -> bool:
+def _hides_annotations(
+    definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use, ctx: Context
+) -> bool:
     """Whether an annotation would hide those of the bases and is not needed. Raise NoFix where it is needed but hidden."""
     is_shown = isinstance(stated, ast.Name) and stated.id in _SHOWN
     if is_shown and isinstance(value, ast.Constant):
@@ -100,26 +104,28 @@ def _hides(definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use
         raise NoFix(
             f"TorchScript reads the annotations of one class only, and one in `{definition.name}` would hide those of its bases"
         )
-    if place := _subclass(definition, ctx):
+    if place := _find_subclass(definition, ctx):
         raise NoFix(
             f"TorchScript reads the annotations of one class only, and those of the class in {place} would hide this one"
         )
     return False
 
 
-def _subclass(definition: ast.ClassDef, ctx: Context) -> str | None:
+def _find_subclass(definition: ast.ClassDef, ctx: Context) -> str | None:
     """Return the place of a class that derives from this one."""
-    if line := ctx.uses.once(_below, lambda: _below(ctx)).get(definition.name):
+    if line := ctx.uses.compute_once(_collect_subclasses, lambda: _collect_subclasses(ctx)).get(
+        definition.name
+    ):
         return f"line {line}"
     derived = (definition.name,), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{definition.name}\b",)
-    for path, line in ctx.project.spelling(derived, beside=ctx.source.path):
-        return f"{ctx.project.shown(path)}:{line}"
+    for path, line in ctx.project.find_spellings(derived, beside=ctx.source.path):
+        return f"{ctx.project.get_display_path(path)}:{line}"
     return None
 
 
-def _below(ctx: Context) -> dict[str, int]:
+def _collect_subclasses(ctx: Context) -> dict[str, int]:
     """Return the 1-based line of a subclass for the name of each base class."""
-    classes = (node for node in ctx.uses.flow.parents if isinstance(node, ast.ClassDef))
+    classes = (node for node in ctx.uses.data_flow.parents if isinstance(node, ast.ClassDef))
     return {base.id: node.lineno for node in classes for base in node.bases if isinstance(base, ast.Name)}
 
 
@@ -127,7 +133,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _target(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
+def _get_target(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
     """Return the only target of a statement that assigns ``value``."""
     match statement:
         case ast.AnnAssign(target=target) | ast.Assign(targets=[target]) if statement.value is value:

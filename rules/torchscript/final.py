@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -45,12 +45,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     rewritable = use.kind in (Kind.ANNOTATION, Kind.REFERENCE, Kind.IMPORT)
     name = "typing." + use.symbol.rpartition(".")[2]
     yield ctx.finding(
-        use, f"`{{symbol}}` is `{name}`", fix=(lambda: _fix(use, name, ctx)) if rewritable else None
+        use, f"`{{symbol}}` is `{name}`", fix=(lambda: _create_fix(use, name, ctx)) if rewritable else None
     )
 
 
-def _fix(use: Use, name: str, ctx: Context) -> Fix:
-    change: Change | None = ctx.rebound(use, name)
+def _create_fix(use: Use, name: str, ctx: Context) -> Fix:
+    change: FixChange | None = ctx.rebind_use(use, name)
     if change is None and use.kind is Kind.IMPORT:
         raise NoFix("the file binds the name more than once")
-    return Fix((change or ctx.renamed(use, name),), Safety.SAFE, f"Use `{name}`")
+    return Fix((change or ctx.rename_use(use, name),), Safety.SAFE, f"Use `{name}`")

@@ -27,7 +27,7 @@ from torchmigrate.api import Finding, Rule, Safety
 
 from ._authoring import inert
 from ._futures import futures
-from ._script.reach import note
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -51,9 +51,9 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: futures.fix_of(use, ctx))
+    yield ctx.finding(use, fix=lambda: futures.create_future_fix(use, ctx))

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Rule, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
 
 from ._authoring.authoring import ASKS, runs_torchscript
@@ -69,45 +69,51 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if use.kind in (Kind.CALL, Kind.GUARD) else None)
+    yield ctx.finding(
+        use, fix=(lambda: _create_fix(use, ctx)) if use.kind in (Kind.CALL, Kind.GUARD) else None
+    )
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     if runs_torchscript(ctx):
         raise NoFix("the project still makes or loads TorchScript, which this tunes")
-    change = _change(use, ctx)
+    change = _create_change(use, ctx)
     is_restored = use.call is not None and any(isinstance(given, ast.Name) for given in use.call.args)
-    if is_restored and (line := ctx.uses.once(_kept, lambda: _kept(ctx)).get(use.symbol)):
+    if is_restored and (
+        line := ctx.uses.compute_once(_find_kept_settings, lambda: _find_kept_settings(ctx)).get(use.symbol)
+    ):
         raise NoFix(f"line {line} keeps the old setting, which this restores")
     return Fix((change,), Safety.UNSAFE, "Remove the switch")
 
 
-def _kept(ctx: Context) -> dict[str, int]:
+def _find_kept_settings(ctx: Context) -> dict[str, int]:
     """Return the switches whose old setting a variable keeps, each with the 1-based line."""
-    parents = ctx.uses.flow.parents
+    parents = ctx.uses.data_flow.parents
     return {
         use.symbol: use.node.lineno
-        for use in reversed(ctx.uses.found)
+        for use in reversed(ctx.uses.all_uses)
         if use.call is not None and isinstance(assigned := parents[use.call], ast.Assign)
         if [*map(ast.unparse, assigned.targets)] != ["_"]
     }
 
 
-def _change(use: Use, ctx: Context) -> Change:
+def _create_change(use: Use, ctx: Context) -> FixChange:
     if use.decorated is not None:
-        return ctx.undecorated(use)
+        return ctx.remove_decorator(use)
     match use.place.statement:
         case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
             if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
                 raise NotYet("the condition has nothing else below it")
-            return ctx.removed(use.place)
+            return ctx.remove_statement(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
-            return ctx.removed(use.place)
+            return ctx.remove_statement(use.place)
         case ast.With() | ast.AsyncWith() as statement:
             for item in statement.items:
                 if item.context_expr is use.call and item.optional_vars is None:
                     is_only = len(statement.items) == 1
                     return (
-                        ctx.unwrapped(use.place, statement.body) if is_only else DropItems(statement, (item,))
+                        ctx.unwrap_block(use.place, statement.body)
+                        if is_only
+                        else DropItems(statement, (item,))
                     )
     raise NoFix("its value is used")

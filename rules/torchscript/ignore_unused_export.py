@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert
-from ._script.reach import note
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -42,44 +42,44 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if use.call is not None and use.name.endswith(".ignore") and _drops(use.call):
+    if use.call is not None and use.name.endswith(".ignore") and _has_drop(use.call):
         message = "`{symbol}(drop=True)` warns; use `torch.jit.unused`"
         # Only this form warns, and it does so in every supported torch.
-        yield ctx.finding(use, message, fix=lambda: _as_unused(use, ctx), severity=Severity.WARNING)
+        yield ctx.finding(use, message, fix=lambda: _create_unused_fix(use, ctx), severity=Severity.WARNING)
     else:
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+        yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _drops(call: ast.Call) -> bool:
+def _has_drop(call: ast.Call) -> bool:
     values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "drop")]
     return any(isinstance(value, ast.Constant) and value.value is True for value in values)
 
 
-def _as_unused(use: Use, ctx: Context) -> Fix:
-    if inert.needed_by(use, ctx) is None:
-        return _fix(use, ctx)
+def _create_unused_fix(use: Use, ctx: Context) -> Fix:
+    if inert.explain_need(use, ctx) is None:
+        return _create_fix(use, ctx)
     if use.decorated is None or use.call is None:
         raise NoFix("it is not a decorator; replace it with `torch.jit.unused` by hand")
-    change = replace(use.call, "{unused}", unused=ctx.symbol("torch.jit.unused", use))
+    change = replace(use.call, "{unused}", unused=ctx.write_symbol("torch.jit.unused", use))
     return Fix((change,), Safety.SAFE, "Use `unused`")
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
-    inert.let_go(use, ctx)
-    return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove the marker")
+def _create_fix(use: Use, ctx: Context) -> Fix:
+    inert.check_removable(use, ctx)
+    return Fix((_remove_marker(use, ctx),), Safety.UNSAFE, "Remove the marker")
 
 
-def _removed(use: Use, ctx: Context) -> Change:
+def _remove_marker(use: Use, ctx: Context) -> FixChange:
     if use.decorated is not None:
-        return ctx.undecorated(use)
+        return ctx.remove_decorator(use)
     statement, call = use.place.statement, use.call
     if isinstance(statement, ast.With) and [item.context_expr for item in statement.items] == [call]:
-        return ctx.unwrapped(use.place, statement.body)
+        return ctx.unwrap_block(use.place, statement.body)
     if call is not None and not call.keywords:
         match call.args:
             case [ast.Name() | ast.Attribute() as marked]:

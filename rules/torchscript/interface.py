@@ -42,10 +42,10 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=(lambda: _fix(use, ctx)) if use.kind is Kind.DECORATOR else None)
+    yield ctx.finding(use, fix=(lambda: _create_fix(use, ctx)) if use.kind is Kind.DECORATOR else None)
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     if makes_torchscript(ctx):
         raise NoFix("the project still makes TorchScript, which may need the interface")
-    return Fix((ctx.undecorated(use),), Safety.UNSAFE, "Remove the decorator")
+    return Fix((ctx.remove_decorator(use),), Safety.UNSAFE, "Remove the decorator")

@@ -25,12 +25,12 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.rewrite.conditions import Condition
+from torchmigrate.rewrite.conditions import FoldedCondition
 
 from ._authoring import inert
-from ._script.reach import note
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -42,45 +42,45 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=inert.ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
-    inert.let_go(use, ctx)
+def _create_fix(use: Use, ctx: Context) -> Fix:
+    inert.check_removable(use, ctx)
     if use.call is None:
         raise NoFix("it is used as a value, and not called")
-    for mention in ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
+    for mention in ctx.project.find_uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
         raise NoFix(f"{mention.path}:{mention.line} replaces this function to run the other branch")
-    joints = [*takewhile(_joins, reversed(use.parents[:-1]))]
+    joints = [*takewhile(_is_boolean_operator, reversed(use.parents[:-1]))]
     top = joints[-1] if joints else use.call
     assert isinstance(top, ast.expr)
     parent = use.parents[-2 - len(joints)]
 
-    def known(node: ast.expr) -> bool | None:
+    def get_known_value(node: ast.expr) -> bool | None:
         called = isinstance(node, ast.Call) and ctx.is_named(node.func, use, *rule.symbols)
         return False if called else None
 
-    condition = Condition(top, known, is_test=top is getattr(parent, "test", None))
+    condition = FoldedCondition(top, get_known_value, is_test=top is getattr(parent, "test", None))
     decided = condition.value
-    changes = condition.changes if decided is None else [_decided(use, ctx, top, parent, decided)]
+    changes = condition.changes if decided is None else [_decide_condition(use, ctx, top, parent, decided)]
     return Fix(tuple(changes), Safety.UNSAFE, "Keep what runs outside TorchScript")
 
 
-def _joins(node: ast.AST) -> bool:
+def _is_boolean_operator(node: ast.AST) -> bool:
     return isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
-def _decided(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool) -> Change:
+def _decide_condition(use: Use, ctx: Context, top: ast.expr, parent: ast.AST, value: bool) -> FixChange:
     """Return the change for a condition ``top`` that is always ``value``."""
     if isinstance(parent, ast.If):
-        return ctx.decided(use.place, value)
+        return ctx.decide_branch(use.place, value)
     if isinstance(parent, ast.IfExp) and top is parent.test:
         return replace(parent, "{kept}", kept=parent.body if value else parent.orelse)
     if isinstance(parent, ast.Expr) or (isinstance(parent, ast.Assert) and top is parent.test and value):
-        return ctx.removed(use.place)
+        return ctx.remove_statement(use.place)
     return replace(top, str(value))

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
 from ._authoring import inert
-from ._script.reach import note
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -41,7 +41,7 @@ rule = Rule(
     safety=Safety.SAFE,
     asks=inert.ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 _CLASSES = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 _BUILTINS = _CLASSES | {"list", "dict", "all", "isinstance"}
@@ -49,10 +49,10 @@ _BUILTINS = _CLASSES | {"list", "dict", "all", "isinstance"}
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     call = use.call
     if call is None:
         raise NoFix("it is used as a value, and not called")
@@ -62,27 +62,27 @@ def _fix(use: Use, ctx: Context) -> Fix:
     scopes = ctx.uses.scopes.all
     if any(scope.stars or not _BUILTINS.isdisjoint(scope.bindings) for scope in scopes):
         raise NoFix("a builtin that the rewrite needs may be something else in this file")
-    if _is_plain(asked, use, ctx):
+    if _is_class_or_tuple(asked, use, ctx):
         return Fix((replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
     if not isinstance(value, (ast.Name, ast.Attribute)):
         raise NoFix("the rewrite would evaluate the object twice")
-    test = _test(asked, use, ctx)
+    test = _create_test(asked, use, ctx)
     if test is None:
         raise NoFix("only classes, and lists, dicts and optionals of them, have a simple replacement")
-    inert.let_go(use, ctx)
+    inert.check_removable(use, ctx)
     code, parts = test
     change = replace(call, code, x=value, **parts)
     return Fix((change,), Safety.UNSAFE, "Check the container and its elements")
 
 
-def _test(asked: ast.expr, use: Use, ctx: Context) -> tuple[str, dict[str, Part]] | None:
+def _create_test(asked: ast.expr, use: Use, ctx: Context) -> tuple[str, dict[str, Part]] | None:
     """Return the plain Python condition that ``x`` has the type ``asked``: a template, and its parts beside ``x``."""
     if not isinstance(asked, ast.Subscript):
         return None
     inner = asked.slice.elts if isinstance(asked.slice, ast.Tuple) else [asked.slice]
     if not all(_is_class(part, use, ctx) for part in inner):
         return None
-    match _generic(asked.value, use, ctx), inner:
+    match _find_generic(asked.value, use, ctx), inner:
         case "list", [item]:
             return "isinstance({x}, list) and all(isinstance(item, {item}) for item in {x})", {"item": item}
         case "dict", [key, item]:
@@ -94,14 +94,14 @@ def _test(asked: ast.expr, use: Use, ctx: Context) -> tuple[str, dict[str, Part]
     return None
 
 
-def _generic(node: ast.expr, use: Use, ctx: Context) -> str | None:
+def _find_generic(node: ast.expr, use: Use, ctx: Context) -> str | None:
     if isinstance(node, ast.Name) and node.id in ("list", "dict"):
         return node.id
     known = ctx.is_named(node, use, "typing.List", "typing.Dict", "typing.Optional")
-    return (leaf(node) or "").lower() if known else None
+    return (last_name(node) or "").lower() if known else None
 
 
-def _is_plain(asked: ast.expr, use: Use, ctx: Context) -> bool:
+def _is_class_or_tuple(asked: ast.expr, use: Use, ctx: Context) -> bool:
     """Whether `isinstance` accepts the type unchanged: a class, or a tuple of classes."""
     parts = asked.elts if isinstance(asked, ast.Tuple) else [asked]
     return all(_is_class(part, use, ctx) for part in parts)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
-from ._export.fixes import consumers
+from ._export.fixes import find_consumers_hint
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,5 +56,5 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    hints = [rule.recipe, consumers(use, ctx)]
+    hints = [rule.recipe, find_consumers_hint(use, ctx)]
     yield ctx.finding(use, hint="; ".join(hint for hint in hints if hint))

@@ -32,7 +32,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import LOADING
-from ._export.fixes import ASKS, checked, note
+from ._export.fixes import ASKS, check_member, collect_notes
 
 rule = Rule(
     code="TS112",
@@ -45,5 +45,5 @@ rule = Rule(
     asks=ASKS,
     artifact=True,
 )
-rule.check(checked)
-rule.note(note)
+rule.check(check_member)
+rule.note(collect_notes)

@@ -35,11 +35,11 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, replace, template
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
 from ._authoring.authoring import SCRIPTS, TRACES
-from ._export.values import made_by
+from ._export.values import find_class
 from ._script.controlflow import depends_on_values
 
 if TYPE_CHECKING:
@@ -79,18 +79,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             use, "`{symbol}` is the TorchScript exporter; use `torch.onnx.export(..., dynamo=True)`"
         )
     elif use.kind is Kind.CALL and use.call is not None:
-        yield from _exported(use, use.call, ctx)
+        yield from _check_export(use, use.call, ctx)
 
 
-def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
+def _check_export(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     model = call.args[0] if call.args else keywords.get("model")
     dynamo = keywords.get("dynamo")
     if isinstance(dynamo, ast.Constant) and dynamo.value is False:
-        yield ctx.finding(use, fix=_manual)
+        yield ctx.finding(use, fix=_refuse_fix)
     elif None in keywords or (dynamo is not None and not isinstance(dynamo, ast.Constant)):
         return  # decided at run time
-    elif model is not None and (made := _made(model, use, ctx)):
+    elif model is not None and (made := _find_makers(model, use, ctx)):
         new = dynamo is not None or ctx.options.target >= _NEW_DEFAULT
         yield ctx.finding(
             use,
@@ -99,9 +99,13 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
             severity=Severity.ERROR
             if new
             else None,  # this form breaks before the other forms of the rule do
-            fix=lambda: _fix(call, model, made, dynamo, use, ctx),
+            fix=lambda: _create_fix(call, model, made, dynamo, use, ctx),
         )
-    elif dynamo is None and ctx.options.minimum < _NEW_DEFAULT and not _is_new(call, model, use, ctx):
+    elif (
+        dynamo is None
+        and ctx.options.minimum < _NEW_DEFAULT
+        and not _is_for_new_exporter(call, model, use, ctx)
+    ):
         yield ctx.finding(
             use,
             "`{symbol}` without `dynamo=` is the TorchScript exporter up to torch 2.8 and another one from 2.9; pass "
@@ -110,7 +114,7 @@ def _exported(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
+def _is_for_new_exporter(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
     """Whether a call without ``dynamo=`` is meant for the new exporter: the old one requires a file."""
     keywords = {keyword.arg for keyword in call.keywords}
     has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
@@ -118,25 +122,29 @@ def _is_new(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> b
     return exported or not has_file or not _NEW_ONLY.isdisjoint(keywords)
 
 
-def _made(model: ast.expr, use: Use, ctx: Context, depth: int = 4) -> list[ast.expr]:
+def _find_makers(model: ast.expr, use: Use, ctx: Context, depth: int = 4) -> list[ast.expr]:
     """Return the calls that may have scripted or traced the exported module: itself, or those assigned to its variable."""
     if isinstance(model, ast.Call) and isinstance(model.func, ast.Attribute) and model.func.attr in _KEEPS:
-        return _made(model.func.value, use, ctx, depth)
-    owner = use.place.scope.find(model.id) if isinstance(model, ast.Name) and depth else None
+        return _find_makers(model.func.value, use, ctx, depth)
+    owner = use.place.scope.find_scope(model.id) if isinstance(model, ast.Name) and depth else None
     state = None
     if isinstance(model, ast.Name) and owner is not None:
-        state = ctx.uses.flow.reaching(model.id, owner).reads.get(model)
+        state = ctx.uses.data_flow.find_reaching(model.id, owner).reads.get(model)
     if not state:
         return [model] if ctx.is_named(model, use, *SCRIPTED_RESULTS) else []
-    parents = ctx.uses.flow.parents
+    parents = ctx.uses.data_flow.parents
     values = [p.value for p in map(parents.get, state) if isinstance(p, ast.Assign) and p.value is not model]
-    return [made for value in values for made in _made(value, use, ctx, depth - 1)]
+    return [made for value in values for made in _find_makers(value, use, ctx, depth - 1)]
 
 
-def _fix(
+def _create_fix(
     call: ast.Call, model: ast.expr, made: list[ast.expr], dynamo: ast.expr | None, use: Use, ctx: Context
 ) -> Fix:
-    inner = None if dynamo is None and ctx.options.minimum < _NEW_DEFAULT else _inner(model, made, use, ctx)
+    inner = (
+        None
+        if dynamo is None and ctx.options.minimum < _NEW_DEFAULT
+        else _find_plain_module(model, made, use, ctx)
+    )
     if inner is not None and (dynamo is not None or not _has_control_flow(made, use, ctx)):
         return Fix((replace(model, "{module}", module=inner),), Safety.UNSAFE, "Pass the module itself")
     if dynamo is not None:
@@ -145,18 +153,18 @@ def _fix(
     return Fix((explicit,), Safety.UNSAFE, "Pass `dynamo=False`: that exporter accepts TorchScript")
 
 
-def _inner(model: ast.expr, made: list[ast.expr], use: Use, ctx: Context) -> ast.expr | None:
+def _find_plain_module(model: ast.expr, made: list[ast.expr], use: Use, ctx: Context) -> ast.expr | None:
     """Return the plain module of a scripted or traced one, if a variable still holds it."""
     source = made[0] if len(made) == 1 else None
     if not isinstance(source, ast.Call) or not ctx.is_named(source.func, use, *SCRIPTS, *TRACES):
         return None
-    inner = argument(source, 0, "obj", "func")
-    return inner if inner is not None and (source is model or _is_still(inner, use)) else None
+    inner = find_argument(source, 0, "obj", "func")
+    return inner if inner is not None and (source is model or _is_unchanged(inner, use)) else None
 
 
-def _is_still(inner: ast.expr, use: Use) -> bool:
+def _is_unchanged(inner: ast.expr, use: Use) -> bool:
     """Whether a variable has the same value at the export as where the module was scripted or traced."""
-    owner = use.place.scope.find(inner.id) if isinstance(inner, ast.Name) else None
+    owner = use.place.scope.find_scope(inner.id) if isinstance(inner, ast.Name) else None
     return owner is not None and isinstance(inner, ast.Name) and len(owner.bindings[inner.id]) == 1
 
 
@@ -164,12 +172,12 @@ def _has_control_flow(made: list[ast.expr], use: Use, ctx: Context) -> bool:
     """Whether a scripted class of this file has control flow that depends on values."""
     for source in made:
         if isinstance(source, ast.Call) and ctx.is_named(source.func, use, *SCRIPTS):
-            definition = made_by(argument(source, 0, "obj"), use, ctx)
+            definition = find_class(find_argument(source, 0, "obj"), use, ctx)
             methods = [n for n in definition.body if isinstance(n, ast.FunctionDef)] if definition else []
             if any(depends_on_values(method) for method in methods if method.name != "__init__"):
                 return True
     return False
 
 
-def _manual() -> Fix:
+def _refuse_fix() -> Fix:
     raise NoFix("sizes, names and custom operators are passed in another way; see the recipe")

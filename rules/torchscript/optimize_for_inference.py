@@ -18,7 +18,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 
 from ._authoring.authoring import OPTIMIZES
-from ._export.fixes import ASKS, checked, note
+from ._export.fixes import ASKS, check_member, collect_notes
 
 rule = Rule(
     code="TS122",
@@ -29,5 +29,5 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-rule.check(checked)
-rule.note(note)
+rule.check(check_member)
+rule.note(collect_notes)

@@ -35,11 +35,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.findings import Change
-from torchmigrate.semantics.scopes import Place
+from torchmigrate.model.findings import FixChange
+from torchmigrate.semantics.scopes import StatementPlace
 
 from ._authoring import inert
-from ._script.reach import note
+from ._script.reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -57,36 +57,36 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=inert.ASKS,
 )
-rule.note(note)
+rule.note(note_reach)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    choice = _choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
+    choice = _find_choice(use.node.id, ctx) if isinstance(use.node, ast.Name) else None
     if choice is not None:
         use = replace(use, certain=True)  # the name can only be `typing.overload` otherwise
-    yield ctx.finding(use, fix=lambda: _fix(use, choice, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, choice, ctx))
 
 
-def _fix(use: Use, choice: Place | None, ctx: Context) -> Fix:
-    inert.let_go(use, ctx)
+def _create_fix(use: Use, choice: StatementPlace | None, ctx: Context) -> Fix:
+    inert.check_removable(use, ctx)
     if use.kind is not Kind.DECORATOR:
         raise NoFix("it is used as a value, and not as a decorator")
-    return Fix((_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")
+    return Fix((_create_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")
 
 
-def _change(use: Use, choice: Place | None, ctx: Context) -> Change:
+def _create_change(use: Use, choice: StatementPlace | None, ctx: Context) -> FixChange:
     if choice is not None:
         assert isinstance(choice.statement, ast.If)
-        return ctx.decided(choice, True)
-    if rebound := ctx.rebound(use, "typing.overload"):
+        return ctx.decide_branch(choice, True)
+    if rebound := ctx.rebind_use(use, "typing.overload"):
         return rebound
     if isinstance(use.node, ast.Name):
         raise NoFix(f"the file binds `{use.node.id}` more than once")
-    return ctx.renamed(use, "typing.overload")
+    return ctx.rename_use(use, "typing.overload")
 
 
-def _choice(name: str, ctx: Context) -> Place | None:
+def _find_choice(name: str, ctx: Context) -> StatementPlace | None:
     """Find ``if TYPE_CHECKING: from typing import overload / else: from torch.jit import _overload as overload``."""
     for place in ctx.uses.scopes.places:
         match place.statement:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
-from ._export.fixes import ASKS, checked, note
+from ._export.fixes import ASKS, check_member, collect_notes
 
 rule = Rule(
     code="TS113",
@@ -32,5 +32,5 @@ rule = Rule(
     asks=ASKS,
     artifact=True,
 )
-rule.check(checked)
-rule.note(note)
+rule.check(check_member)
+rule.note(collect_notes)

@@ -65,14 +65,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
 from ._authoring import purpose
-from ._authoring.authoring import IF_TRACING, SCRIPTS, TRACES_ASKS, is_traced, traced_at, traces
+from ._authoring.authoring import (
+    IF_TRACING,
+    SCRIPTS,
+    TRACES_ASKS,
+    checks_for_tracing,
+    find_trace,
+    traces_anything,
+)
 from ._export import fixes
-from ._export.values import kind_of
+from ._export.values import find_kind
 from ._script import bodies, fate, functions, replaced
-from ._script.fallbacks import dead_arm
+from ._script.fallbacks import remove_dead_branch
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -88,38 +95,44 @@ rule = Rule(
     asks=(*fixes.ASKS, *TRACES_ASKS, *fate.ASKS, *bodies.ASKS),
 )
 
-rule.note(fixes.note)
+rule.note(fixes.collect_notes)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
-        traced = f"{traced_at(ctx)} traces, and a trace rejects compiled functions" if traces(ctx) else None
-        yield ctx.finding(use, fix=lambda: _fix(use, ctx), hint=fixes.stub_of(use, ctx) or traced)
+        traced = (
+            f"{find_trace(ctx)} traces, and a trace rejects compiled functions"
+            if traces_anything(ctx)
+            else None
+        )
+        yield ctx.finding(
+            use, fix=lambda: _create_fix(use, ctx), hint=fixes.find_stub_hint(use, ctx) or traced
+        )
     else:
         yield ctx.finding(use)
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
-    place = replaced.by_something(ctx)
+def _create_fix(use: Use, ctx: Context) -> Fix:
+    place = replaced.find_patch(ctx)
     if place is None and (use.decorated is None and use.call is None):
-        place = replaced.by_nothing(ctx)  # a reference may keep the original, to restore it
+        place = replaced.find_no_op(ctx)  # a reference may keep the original, to restore it
     if place is not None:
         raise NoFix(f"{place} replaces `torch.jit.script`, which would no longer affect this code")
-    if dead := dead_arm(use, ctx):
+    if dead := remove_dead_branch(use, ctx):
         return dead
-    purpose.check(use, ctx)
+    purpose.check_purpose(use, ctx)
     if use.decorated is not None:
-        return functions.decorated(use, ctx)
+        return functions.fix_decorated(use, ctx)
     if use.call is None:
-        return functions.referenced(use, ctx)
-    given = argument(use.call, 0, "obj")
-    kind = kind_of(given, use, ctx) if given is not None else None
+        return functions.fix_referenced(use, ctx)
+    given = find_argument(use.call, 0, "obj")
+    kind = find_kind(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
-        return functions.called(use, use.call, given, kind, ctx)
-    if kind is None and is_traced(ctx):
-        line = next(found.node.lineno for found in ctx.uses.found if found.symbol in IF_TRACING)
+        return functions.fix_called(use, use.call, given, kind, ctx)
+    if kind is None and checks_for_tracing(ctx):
+        line = next(found.node.lineno for found in ctx.uses.all_uses if found.symbol in IF_TRACING)
         raise NoFix(f"line {line} checks whether it is traced, and a trace rejects compiled functions")
     if given is not None:
         bodies.check_module(given, use, ctx)
-    return fixes.fix_of(use, ctx)
+    return fixes.create_chain_fix(use, ctx)

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert
@@ -50,21 +50,21 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: _fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: _create_fix(use, ctx))
 
 
-def _fix(use: Use, ctx: Context) -> Fix:
+def _create_fix(use: Use, ctx: Context) -> Fix:
     default = ctx.options.minimum >= (2, 9)
-    exports = ctx.project.uses(_EXPORT, kinds=(Kind.CALL,))
+    exports = ctx.project.find_uses(_EXPORT, kinds=(Kind.CALL,))
     tracing = [export for export in exports if dict(export.constants).get("dynamo", default) is not True]
-    inert.let_go(use, ctx, *tracing)
-    return Fix((_removed(use, ctx),), Safety.UNSAFE, "Remove it")
+    inert.check_removable(use, ctx, *tracing)
+    return Fix((_remove_call(use, ctx),), Safety.UNSAFE, "Remove it")
 
 
-def _removed(use: Use, ctx: Context) -> Change:
+def _remove_call(use: Use, ctx: Context) -> FixChange:
     call = use.call
     if use.decorated is not None and call is None:
-        return ctx.undecorated(use)
+        return ctx.remove_decorator(use)
     if use.decorated is None and call is not None:
         match call.args:
             case [ast.Name() | ast.Attribute() as function]:

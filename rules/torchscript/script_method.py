@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
 from ._authoring.authoring import METHODS
-from ._authoring.script_classes import ASKS, fix_of
+from ._authoring.script_classes import ASKS, create_class_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -41,4 +41,4 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     kinds = (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE)
-    yield ctx.finding(use, fix=(lambda: fix_of(ctx)) if use.kind in kinds else None)
+    yield ctx.finding(use, fix=(lambda: create_class_fix(ctx)) if use.kind in kinds else None)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
 from ._authoring.authoring import BASES
-from ._authoring.script_classes import ASKS, fix_of
+from ._authoring.script_classes import ASKS, create_class_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,4 +49,4 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(ctx))
+    yield ctx.finding(use, fix=lambda: create_class_fix(ctx))

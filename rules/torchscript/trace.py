@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Safety
 
 from ._authoring.authoring import TRACES
-from ._export.fixes import ASKS, fix_of, note
+from ._export.fixes import ASKS, collect_notes, create_chain_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -53,7 +53,7 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
 )
-rule.note(note)
+rule.note(collect_notes)
 
 _HINT = (
     "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about them"
@@ -62,4 +62,4 @@ _HINT = (
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: fix_of(use, ctx), hint=_HINT)
+    yield ctx.finding(use, fix=lambda: create_chain_fix(use, ctx), hint=_HINT)

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from tests.artifacts import made
 from torchmigrate.artifacts import advice, conversion, inputs
-from torchmigrate.artifacts.inputs import Dynamic, SpecError
+from torchmigrate.artifacts.inputs import OpenSize, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
 from torchmigrate.cli.artifacts import artifacts
-from torchmigrate.probe.ray import shipped
+from torchmigrate.probe.ray import zip_packages
 
 PAGE = Path(__file__).parents[2] / "docs" / "artifacts.md"
 
@@ -88,8 +88,8 @@ def test_a_process_that_ends_badly_is_explained(models: Path, tmp_path: Path) ->
         python = tmp_path / name
         python.write_text(f"#!/bin/sh\n{program}\n")
         python.chmod(0o755)
-        wanted = conversion.Wanted(str(python), seconds=0.5)
-        (row,) = conversion.convert(archive, str(target), wanted, os.environ).rows
+        wanted = conversion.ConversionOptions(str(python), seconds=0.5)
+        (row,) = conversion.convert_archive(archive, str(target), wanted, os.environ).rows
         said[name] = row.reason
     assert said["dies"].startswith("the process was ended by SIGKILL while starting Python, with 4.0 GiB")
     assert said["hangs"] == "conversion took longer than 0.5 s while starting Python"
@@ -100,7 +100,7 @@ def test_a_process_that_ends_badly_is_explained(models: Path, tmp_path: Path) ->
 def test_an_archive_is_not_replaced_by_what_is_made_of_it(models: Path, tmp_path: Path) -> None:
     shutil.copy(models / "traced.pt", tmp_path)
     place = str(tmp_path / "traced.pt")
-    found = conversion.convert(place, place, conversion.Wanted("python"), os.environ)
+    found = conversion.convert_archive(place, place, conversion.ConversionOptions("python"), os.environ)
     assert "choose another file" in str(found.error)
 
 
@@ -116,7 +116,7 @@ def asked(
         "work": "convert",
         "archive": str(models / name),
         "folder": str(tmp_path),
-        "inputs": {"": {"spec": inputs.parse(spec), "origin": "--inputs"}},
+        "inputs": {"": {"spec": inputs.parse_inputs(spec), "origin": "--inputs"}},
         "dynamic": [],
         "rtol": None,
         "atol": None,
@@ -146,7 +146,7 @@ def test_a_loop_that_ends_by_values_is_refused_with_its_place_and_what_to_do(
 ) -> None:
     said = asked(models, tmp_path, "until.pt")
     assert (said["outcome"], said["step"], said["operator"]) == ("refused", "convert", "prim::Loop")
-    reason, todo = advice.of(said["step"], said["reason"], said["operator"], said["place"])
+    reason, todo = advice.explain_refusal(said["step"], said["reason"], said["operator"], said["place"])
     assert reason.startswith("the archive has a loop that ends on a condition on values at programs.py:")
     assert "torch.while_loop" in todo
 
@@ -209,17 +209,17 @@ def test_the_interpreter_that_runs_this_goes_before_one_by_chance(
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(command, "find_spec", {"torch": "there is one"}.get)
-    assert command._interpreter(None) == sys.executable
-    assert command._interpreter("python3") == str(python)
+    assert command._choose_interpreter(None) == sys.executable
+    assert command._choose_interpreter("python3") == str(python)
     monkeypatch.setattr(command, "find_spec", {}.get)
-    assert command._interpreter(None) == str(python)
+    assert command._choose_interpreter(None) == str(python)
     monkeypatch.setenv("VIRTUAL_ENV", "/venv")
     monkeypatch.setattr(command, "find_spec", {"torch": "there is one"}.get)
-    assert command._interpreter(None) != sys.executable
+    assert command._choose_interpreter(None) != sys.executable
 
 
 def test_what_a_command_line_says_of_inputs() -> None:
-    assert inputs.parse("float32[2,3], int64[], 3,-1.5,true,none") == [
+    assert inputs.parse_inputs("float32[2,3], int64[], 3,-1.5,true,none") == [
         {"tensor": ["float32", [2, 3]]},
         {"tensor": ["int64", []]},
         {"value": 3},
@@ -227,19 +227,19 @@ def test_what_a_command_line_says_of_inputs() -> None:
         {"value": True},
         {"value": None},
     ]
-    assert inputs.parse_dynamic("1.0:batch") == Dynamic(1, 0, "batch")
+    assert inputs.parse_open_size("1.0:batch") == OpenSize(1, 0, "batch")
     for wrong in ("float32[2", "tensor", "float32[99999,99999]"):
         with pytest.raises(SpecError):
-            inputs.parse(wrong)
+            inputs.parse_inputs(wrong)
     with pytest.raises(SpecError, match="0:batch"):
-        inputs.parse_dynamic("batch")
+        inputs.parse_open_size("batch")
 
 
 def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Path) -> None:
     import subprocess
 
     archive = tmp_path / "torchmigrate.zip"
-    archive.write_bytes(shipped("artifacts", "probe"))
+    archive.write_bytes(zip_packages("artifacts", "probe"))
     program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import cluster"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", program, str(archive)], capture_output=True, text=True

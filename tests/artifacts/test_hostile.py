@@ -14,7 +14,7 @@ import pytest
 
 from tests.artifacts import made
 from torchmigrate.artifacts import conversion, pickles, reading, records, torchscript
-from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
+from torchmigrate.artifacts.model import Artifact, ArtifactKind, UnreadableArtifact
 
 
 class Running:
@@ -29,7 +29,7 @@ class Running:
 
 def read(tmp_path: Path, data: bytes, name: str = "a.pt") -> Artifact:
     (tmp_path / name).write_bytes(data)
-    return reading.read(str(tmp_path / name))
+    return reading.read_artifact(str(tmp_path / name))
 
 
 def archive(data: bytes, **more: bytes) -> bytes:
@@ -68,13 +68,13 @@ def test_what_runs_something_on_a_detour_is_no_instance_of_a_module(tmp_path: Pa
     data = f"c{module}\n{name}\n(Vtouch\ntR.".encode()
     found = read(tmp_path, archive(data))
     assert found.error == f"unpickling the file would run {function}: do not load it"
-    assert (found.kind, found.notes) == (Kind.SAVED, ())
+    assert (found.kind, found.notes) == (ArtifactKind.SAVED, ())
 
 
 def test_safetensors_are_named(tmp_path: Path) -> None:
     head = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
     found = read(tmp_path, len(head).to_bytes(8, "little") + head + b"\0" * 4)
-    assert found.kind is Kind.OTHER
+    assert found.kind is ArtifactKind.OTHER
     assert "safetensors" in str(found.error)
 
 
@@ -107,7 +107,7 @@ def test_paths_and_namespaces_of_honest_checkpoints_are_no_alarm(tmp_path: Path)
 )
 def test_records_that_are_wrong(tmp_path: Path, parts: dict[str, bytes], said: str) -> None:
     found = read(tmp_path, made.zipped(parts))
-    assert found.kind in (Kind.UNREADABLE, Kind.OTHER)
+    assert found.kind in (ArtifactKind.UNREADABLE, ArtifactKind.OTHER)
     assert said in str(found.error)
 
 
@@ -123,10 +123,10 @@ def test_sparse_tensors_are_no_alarm_and_modules_of_fx_hold_source(tmp_path: Pat
     import torch
 
     torch.save({"w": torch.eye(2).to_sparse()}, tmp_path / "sparse.pt")
-    assert reading.read(str(tmp_path / "sparse.pt")).error is None
+    assert reading.read_artifact(str(tmp_path / "sparse.pt")).error is None
     torch.save(torch.fx.symbolic_trace(torch.nn.Linear(2, 2)), tmp_path / "traced.pt")
-    found = reading.read(str(tmp_path / "traced.pt"))
-    assert (found.kind, found.error) == (Kind.MODULE, None)
+    found = reading.read_artifact(str(tmp_path / "traced.pt"))
+    assert (found.kind, found.error) == (ArtifactKind.MODULE, None)
     assert any("runs the Python source" in note for note in found.notes)
 
 
@@ -199,39 +199,42 @@ def test_files_that_are_cut_off_or_changed_never_end_a_run(tmp_path: Path) -> No
             for _ in range(chance.randrange(4)):
                 changed[chance.randrange(len(changed))] = chance.randrange(256)
             found = read(tmp_path, bytes(changed), name)
-            assert found.kind is not Kind.UNREADABLE or found.error
+            assert found.kind is not ArtifactKind.UNREADABLE or found.error
 
 
 def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "page.pt").write_bytes(b"\n<!DOCTYPE html><html></html>")
-    found = {os.path.basename(path): reading.read(path).error for path in reading.find([str(tmp_path)])}
+    found = {
+        os.path.basename(path): reading.read_artifact(path).error
+        for path in reading.find_model_files([str(tmp_path)])
+    }
     assert found["pipe.pt"] == "not a regular file"
     assert "a web page" in str(found["page.pt"])
-    assert reading.read(str(tmp_path / "gone.pt")).error == "No such file or directory"
+    assert reading.read_artifact(str(tmp_path / "gone.pt")).error == "No such file or directory"
 
 
 def test_a_pickle_of_every_protocol_is_read_as_it_would_be_built() -> None:
     value = {"a": (1, -2, 1 << 80), "b": [None, True, 2.5, b"\0", "é"], 3: {"c": ()}}
     for protocol in range(6):
-        read = pickles.read(io.BytesIO(pickle.dumps(value, protocol)))
+        read = pickles.read_pickle(io.BytesIO(pickle.dumps(value, protocol)))
         a, b, c = (part for _, part in read.value.pairs)
         assert (a, b[0], b[1:3], b[4]) == (value["a"], None, [True, 2.5], "é")
         assert dict(c.pairs)["c"] == ()
-    with pytest.raises(Unreadable):
-        pickles.read(io.BytesIO(b"\x80\x02\x82\x01."))
+    with pytest.raises(UnreadableArtifact):
+        pickles.read_pickle(io.BytesIO(b"\x80\x02\x82\x01."))
 
 
 def test_an_instance_of_an_old_pickle_names_its_class_and_takes_what_is_above_the_mark(
     tmp_path: Path,
 ) -> None:
-    found = pickles.read(io.BytesIO(b"(S'kept'\n(I1\nI2\niargparse\nNamespace\nt."))
+    found = pickles.read_pickle(io.BytesIO(b"(S'kept'\n(I1\nI2\niargparse\nNamespace\nt."))
     kept, instance = found.value
     assert kept == "kept"
     assert (str(instance.what), instance.args) == ("argparse.Namespace", (1, 2))
     assert [str(name) for name in found.names] == ["argparse.Namespace"]
     assert "would run os.system" in str(read(tmp_path, archive(b"(S'ls'\nios\nsystem\n.")).error)
-    found = pickles.read(io.BytesIO(b"(S'kept'\n(cargparse\nNamespace\nI1\not."))
+    found = pickles.read_pickle(io.BytesIO(b"(S'kept'\n(cargparse\nNamespace\nI1\not."))
     kept, instance = found.value
     assert (kept, str(instance.what), instance.args) == ("kept", "argparse.Namespace", (1,))
 
@@ -242,10 +245,10 @@ def test_weights_that_are_not_what_was_written_are_refused(
 ) -> None:
     monkeypatch.setattr(torchscript, "MOST_CHECKED", most)
     whole = archive(pickle.dumps({}), **{"constants.pkl": pickle.dumps(()), "data/0": b"weights"})
-    assert conversion.unfit(read(tmp_path, whole)) is None
+    assert conversion.find_obstacle(read(tmp_path, whole)) is None
     found = read(tmp_path, whole.replace(b"weights", b"weighty"))
-    assert (found.kind is Kind.UNREADABLE) is bool(most)
-    refused = conversion.unfit(found)
+    assert (found.kind is ArtifactKind.UNREADABLE) is bool(most)
+    refused = conversion.find_obstacle(found)
     assert refused is not None
     assert "'data/0' is damaged" in str(refused.error)
 

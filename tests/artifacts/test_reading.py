@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.artifacts import made
 from torchmigrate.artifacts import listing, reading
-from torchmigrate.artifacts.model import Kind
+from torchmigrate.artifacts.model import ArtifactKind
 from torchmigrate.cli.artifacts import artifacts
 
 TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> Dict[str, Tensor]"]
@@ -19,20 +19,20 @@ TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> D
 @pytest.mark.parametrize(
     ("name", "kind", "producer", "methods", "tensors"),
     [
-        ("scripted.pt", Kind.TORCHSCRIPT, "torch.jit", TWO, 3),
-        ("lite.ptl", Kind.LITE, "torch.jit", TWO, 3),
-        ("traced.pt", Kind.TORCHSCRIPT, "torch.jit.trace", ["forward(input: Tensor) -> Tensor"], 2),
-        ("state.pt", Kind.STATE, "torch.save", [], 3),
-        ("old.pth", Kind.STATE, "torch.save", [], 3),
-        ("checkpoint.pt", Kind.SAVED, "torch.save", [], 3),
-        ("module.pt", Kind.MODULE, "torch.save", [], 3),
-        ("oldmodule.pt", Kind.MODULE, "torch.save", [], 3),
+        ("scripted.pt", ArtifactKind.TORCHSCRIPT, "torch.jit", TWO, 3),
+        ("lite.ptl", ArtifactKind.LITE, "torch.jit", TWO, 3),
+        ("traced.pt", ArtifactKind.TORCHSCRIPT, "torch.jit.trace", ["forward(input: Tensor) -> Tensor"], 2),
+        ("state.pt", ArtifactKind.STATE, "torch.save", [], 3),
+        ("old.pth", ArtifactKind.STATE, "torch.save", [], 3),
+        ("checkpoint.pt", ArtifactKind.SAVED, "torch.save", [], 3),
+        ("module.pt", ArtifactKind.MODULE, "torch.save", [], 3),
+        ("oldmodule.pt", ArtifactKind.MODULE, "torch.save", [], 3),
     ],
 )
 def test_what_torch_writes(
-    models: Path, name: str, kind: Kind, producer: str, methods: list[str], tensors: int
+    models: Path, name: str, kind: ArtifactKind, producer: str, methods: list[str], tensors: int
 ) -> None:
-    found = reading.read(str(models / name))
+    found = reading.read_artifact(str(models / name))
     assert (found.kind, found.producer, found.error) == (kind, producer, None)
     assert [str(method) for method in found.methods] == methods
     assert (found.tensors, found.elements) == (tensors, 15 + (tensors == 3))
@@ -42,8 +42,8 @@ def test_what_torch_writes(
 def test_an_exported_program_names_its_torch_its_opset_and_its_open_size(models: Path) -> None:
     import torch
 
-    found = reading.read(str(models / "exported.pt2"))
-    assert (found.kind, found.torch) == (Kind.EXPORTED, torch.__version__)
+    found = reading.read_artifact(str(models / "exported.pt2"))
+    assert (found.kind, found.torch) == (ArtifactKind.EXPORTED, torch.__version__)
     assert found.opset is not None
     assert found.opset.startswith("aten ")
     (method,) = found.methods
@@ -52,16 +52,17 @@ def test_an_exported_program_names_its_torch_its_opset_and_its_open_size(models:
 
 
 def test_what_else_the_archives_hold_is_said(models: Path) -> None:
-    assert "forward was traced with float32[2, 4]" in reading.read(str(models / "traced.pt")).notes
-    assert "extra files: config.json" in reading.read(str(models / "scripted.pt")).notes
-    assert "keys: model, epoch" in reading.read(str(models / "checkpoint.pt")).notes
+    assert "forward was traced with float32[2, 4]" in reading.read_artifact(str(models / "traced.pt")).notes
+    assert "extra files: config.json" in reading.read_artifact(str(models / "scripted.pt")).notes
+    assert "keys: model, epoch" in reading.read_artifact(str(models / "checkpoint.pt")).notes
     assert any(
-        "tests.artifacts.programs.Two" in note for note in reading.read(str(models / "module.pt")).notes
+        "tests.artifacts.programs.Two" in note
+        for note in reading.read_artifact(str(models / "module.pt")).notes
     )
 
 
 def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
-    found = reading.read(str(models / "writing.pt"))
+    found = reading.read_artifact(str(models / "writing.pt"))
     assert found.error == "its code would write a file: it calls torch.save"
 
 
@@ -85,8 +86,8 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    found = [reading.read(path) for path in reading.find([str(tmp_path)])]
-    assert listing.as_text(found).replace(f"{tmp_path}/", "").splitlines() == [
+    found = [reading.read_artifact(path) for path in reading.find_model_files([str(tmp_path)])]
+    assert listing.render_text(found).replace(f"{tmp_path}/", "").splitlines() == [
         "a.onnx: ONNX model, torch 2.9.0, IR version 8, opset ai.onnx 18, 192 bytes, 12 elements in 1 tensor of float32",
         "  main_graph(x: float32[batch, 4]) -> y: float32[batch, 3]",
         "  1 nodes of 1 operators",
@@ -99,7 +100,7 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
         "  forward(x: Tensor) -> Tensor",
         "  1 operators",
         "d.mar: TorchServe model archive, by torch-model-archiver 0.9.0, format 3, "
-        f"{listing.size(len(files['d.mar']))}, 16 elements in 3 tensors of float32",
+        f"{listing.format_size(len(files['d.mar']))}, 16 elements in 3 tensors of float32",
         *(f"  {method}" for method in TWO),
         "  modelName two",
         "  model.pt: TorchScript archive",
@@ -117,8 +118,8 @@ def test_what_is_too_large_to_look_into_is_said_and_no_error(
     inner = (models / "scripted.pt").read_bytes()
     manifest = json.dumps({"model": {"serializedFile": "model.pt"}})
     (tmp_path / "a.mar").write_bytes(made.zipped({"MAR-INF/MANIFEST.json": manifest, "model.pt": inner}))
-    found = reading.read(str(tmp_path / "a.mar"))
-    assert (found.kind, found.error) == (Kind.MAR, None)
+    found = reading.read_artifact(str(tmp_path / "a.mar"))
+    assert (found.kind, found.error) == (ArtifactKind.MAR, None)
     assert found.notes == (f"model.pt: not checked, because it has {len(inner):,} bytes",)
 
 

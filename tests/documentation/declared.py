@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from torchmigrate.api import Severity
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import NEWEST, OLDEST, Version, parse, render, severity
+from torchmigrate.model.versions import NEWEST, OLDEST, Version, parse_version, render_version, severity_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 @cache
 def own_rules() -> Mapping[str, Rule]:
     """The rules in this repository, by code: other packages may offer more where the tests run."""
-    return {code: rule for code, rule in rules().items() if file_of(rule).exists()}
+    return {code: rule for code, rule in load_rules().items() if file_of(rule).exists()}
 
 
 def file_of(rule: Rule) -> Path:
@@ -35,16 +35,16 @@ def severities(rule: Rule) -> str:
         return " or ".join(sorted(recorded().get(rule.code, {"info"}), key=_rank))
 
     def at(version: Version) -> Severity:
-        return severity(version, rule.deprecated, rule.breaks)
+        return severity_at(version, rule.deprecated, rule.breaks)
 
     versions = [(OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
     said, first = at(OLDEST).value, _first_said(rule)
     if first is not None:
         versions = [version for version in versions if version >= first]
-        said = f"{at(first).value} from torch {render(first)}"
+        said = f"{at(first).value} from torch {render_version(first)}"
     for older, newer in pairwise(versions):
         if at(older) is not at(newer):
-            said += f", {at(newer).value} from torch {render(newer)}"
+            said += f", {at(newer).value} from torch {render_version(newer)}"
     others = recorded().get(rule.code, set()) - {at(version).value for version in versions}
     return said + (f"; {' or '.join(sorted(others, key=_rank))} for some findings" if others else "")
 
@@ -55,7 +55,7 @@ def _first_said(rule: Rule) -> Version | None:
     texts = [file.read_text("utf-8") for file in folder.glob("*.findings")]
     lines = [line for text in texts for line in text.splitlines() if f" {rule.code} " in line]
     silent = [re.search(r"silent before (\d+\.\d+)\)", line) for line in lines]
-    return parse(min(found[1] for found in silent if found)) if lines and all(silent) else None
+    return parse_version(min(found[1] for found in silent if found)) if lines and all(silent) else None
 
 
 @cache

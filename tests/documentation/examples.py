@@ -9,9 +9,9 @@ import ast
 from typing import Any, NamedTuple
 
 from tests.rewrite.support import changed, every
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite import changes
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
 class Example(NamedTuple):
@@ -20,13 +20,13 @@ class Example(NamedTuple):
     before: str
     code: str
 
-    def change(self, source: Source) -> Change:
+    def change(self, source: SourceText) -> FixChange:
         """The change of the text as ``source``."""
-        statements = source.tree.body
+        statements = source.syntax_tree.body
         known: dict[str, Any] = {**vars(changes), "statements": statements, "statement": statements[0]}
         known["call"] = next(iter(every(source, ast.Call)), None)
         made = eval(self.code, known)
-        assert isinstance(made, Change)
+        assert isinstance(made, FixChange)
         return made
 
     @property

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tests.documentation.declared import ROOT
-from torchmigrate.tables.changes import Kind, changes
+from torchmigrate.tables.changes import ApiChangeKind, load_changes
 
 LISTED = ROOT / "tests" / "documentation" / "messages.txt"
 """The generated list: a line with the path of each file, then its sentences, indented, in the order of the source."""
@@ -34,7 +34,7 @@ def collect_messages() -> str:
 
 def _collect_ledger() -> str:
     """Return the part of the list with what the ledger advises, each piece of advice once."""
-    found = (change for kind in Kind for change in changes(kind))
+    found = (change for kind in ApiChangeKind for change in load_changes(kind))
     advice = dict.fromkeys(f"    {change.instead}" for change in found if change.instead)
     return "\n".join(["torchmigrate/tables/data/changes.toml", *advice, ""])
 

@@ -17,8 +17,8 @@ from tests.documentation.rewrites import REWRITES, Rewrite
 from tests.documentation.systems import BLOGS, SYSTEMS
 from torchmigrate import api
 from torchmigrate.api import Context
-from torchmigrate.cli.pages import as_page
-from torchmigrate.model.findings import Change
+from torchmigrate.cli.pages import render_page
+from torchmigrate.model.findings import FixChange
 from torchmigrate.model.rule import Rule
 from torchmigrate.rewrite import changes
 from torchmigrate.settings import config
@@ -71,7 +71,7 @@ def parts() -> list[Part]:
         Part(contributing, "context", context_table),
         Part(contributing, "changes", changes_table),
         Part(DOCS / "rules.md", "rules", rules_index),
-        Part(DOCS / "settings.md", "settings", config.markdown),
+        Part(DOCS / "settings.md", "settings", config.render_table),
         Part(DOCS / "plugins.md", "example", plugin_example),
         Part(DOCS / "systems.md", "systems", systems_table),
     ]
@@ -158,7 +158,7 @@ def vocabulary() -> list[str]:
     return [
         name
         for name, value in vars(changes).items()
-        if inspect.isclass(value) and issubclass(value, Change) and value is not Change
+        if inspect.isclass(value) and issubclass(value, FixChange) and value is not FixChange
     ]
 
 
@@ -181,7 +181,7 @@ def _summary(rule: Rule) -> str:
 
 def page_of(rule: Rule) -> str:
     """What `torchmigrate explain` says of a rule, and how severe its findings are."""
-    explained = _LIST.sub(r"\1\n\n", as_page(rule).rstrip())
+    explained = _LIST.sub(r"\1\n\n", render_page(rule).rstrip())
     return f"{explained}\n- Severity: {severities(rule)}\n\n[All rules](../rules.md)\n"
 
 

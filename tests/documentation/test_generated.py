@@ -22,7 +22,7 @@ from tests.documentation.pages import (
 )
 from tests.documentation.rewrites import REWRITES, Rewrite
 from torchmigrate.engine import registry
-from torchmigrate.gates.triggers import PATH, Trigger, load, render
+from torchmigrate.gates.triggers import PATH, Trigger, load_triggers, render_triggers
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: f"{part.path.name}-{part.name}")
@@ -42,13 +42,13 @@ def test_the_page_of_a_rule_is_what_the_code_says(code: str, accept: bool) -> No
 
 
 def test_the_triggers_are_what_the_rules_say(accept: bool) -> None:
-    registry.source_files.cache_clear()
+    registry.list_source_files.cache_clear()
     own = [Trigger.from_rule(rule) for rule in own_rules().values()]
-    made = render(own, registry.state())
+    made = render_triggers(own, registry.digest_rule_sources())
     if accept:
         Path(PATH).write_text(made, "utf-8")
     assert Path(PATH).read_text("utf-8") == made, "pytest tests/documentation --accept"
-    assert load(registry.state()) == own
+    assert load_triggers(registry.digest_rule_sources()) == own
 
 
 def test_no_page_is_left_of_a_rule_that_is_gone() -> None:

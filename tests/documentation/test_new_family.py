@@ -63,7 +63,7 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: Fix((ctx.renamed(use, "torch.new_toy"),), Safety.SAFE, "Use the new toy"))
+    yield ctx.finding(use, fix=lambda: Fix((ctx.rename_use(use, "torch.new_toy"),), Safety.SAFE, "Use the new toy"))
 ''',
     "fixtures/toy/old_toy/case.py": "# flags: --min-version 2.12\nimport torch\n\ntorch.old_toy(1)  # expect: TY801\n",
 }

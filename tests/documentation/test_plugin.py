@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.text.toml import parse_toml
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "plugin"
 RULE = "acme_torch_rules/acme/global_seed.py"
@@ -22,7 +22,7 @@ GROUP = "torchmigrate.rules"
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder with the example installed in it, as an installer leaves it."""
-    project = toml_loads((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]
+    project = parse_toml((EXAMPLE / "pyproject.toml").read_text("utf-8"))["project"]
     folder = tmp_path / "site"
     shutil.copytree(EXAMPLE / "acme_torch_rules", folder / "acme_torch_rules")
     described = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"

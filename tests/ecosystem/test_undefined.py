@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import runner
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 from .packages import Package, fetch, pinned, recorded, sources
@@ -28,7 +28,7 @@ OPTIONS = ("--unsafe", "--min-version", "2.12", "--target-version", "2.15")
 DROP = "--no-keep-torchscript-support"
 COUNTS = recorded()
 FIXABLE = [
-    code for code, rule in rules().items() if code.startswith("TS") and rule.safety is not Safety.MANUAL
+    code for code, rule in load_rules().items() if code.startswith("TS") and rule.safety is not Safety.MANUAL
 ]
 
 
@@ -44,8 +44,8 @@ def fixed(package: Package, *options: str) -> dict[str, bytes]:
     """The files of a package that a fix changes, by their path in it; the package stays as it is."""
     fetch([*pinned().values()])
     settings, minimum = settings_of([*OPTIONS, *options])
-    inputs = [Input(str(path)) for path in sources(package)]
-    results = list(runner.fix(Tree(inputs, everywhere(settings, minimum))))
+    inputs = [InputFile(str(path)) for path in sources(package)]
+    results = list(runner.fix_tree(Tree(inputs, create_uniform_profile(settings, minimum))))
     return {
         Path(result.path).relative_to(package.folder).as_posix(): result.after
         for result in results

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from tests.rules.cases import FIXTURES, Case
-from torchmigrate.model.versions import parse
+from torchmigrate.model.versions import parse_version
 
 
 def _before(fixed: Path) -> Path:
     return fixed.with_name(fixed.name.replace(".fixed.py", ".py"))
 
 
-INSTALLED = parse(torch.__version__.partition("+")[0])
+INSTALLED = parse_version(torch.__version__.partition("+")[0])
 FIXED = [
     path
     for family in ("process_groups", "torchcomms")

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from rules.torchscript._script.language import differences
-from rules.torchscript._script.types import Typed
+from rules.torchscript._script.language import find_differences
+from rules.torchscript._script.types import InferredTypes
 from tests.executed.torchscript import torch
 
 pytestmark = [
@@ -194,6 +194,8 @@ def test_a_difference_is_reported_where_there_is_one(name: str, tmp_path: Path) 
     assert isinstance(function, ast.FunctionDef)
     found = [
         difference.reason
-        for difference in differences(function, Typed(function, ast.get_source_segment(text, function) or ""))
+        for difference in find_differences(
+            function, InferredTypes(function, ast.get_source_segment(text, function) or "")
+        )
     ]
     assert bool(found) == (name in DIFFERENT), found

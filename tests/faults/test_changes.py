@@ -21,14 +21,14 @@ def after_finding(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when the files are found and none is read."""
 
     def start() -> None:
-        find = files.find
+        find = files.find_files
 
-        def found(*arguments: object, **named: object) -> files.Found:
+        def found(*arguments: object, **named: object) -> files.FoundFiles:
             result = find(*arguments, **named)  # type: ignore[arg-type]
             change()
             return result
 
-        files.find = found
+        files.find_files = found
 
     return start
 
@@ -159,7 +159,7 @@ def test_a_file_that_another_run_is_writing_is_left_to_it(tmp_path: Path) -> Non
     plant(tmp_path, {"a.py": OLD})
 
     def meanwhile() -> None:
-        with write.beside(tmp_path / "a.py") as (temporary, file):
+        with write.create_temporary(tmp_path / "a.py") as (temporary, file):
             file.write(b"half of what another run wri")
             file.flush()
             done = run(*FIX, *JSON, folder=tmp_path)

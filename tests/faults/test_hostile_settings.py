@@ -8,8 +8,8 @@ import pytest
 
 from tests.faults.support import NEW, OLD, contents, plant, run
 from torchmigrate.settings import config
-from torchmigrate.settings.settings import fields, key
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.settings.settings import setting_fields, toml_key
+from torchmigrate.text.toml import parse_toml
 
 DEEP = 100_000
 WRONG = [
@@ -72,7 +72,7 @@ def test_a_broken_pyproject(tmp_path: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("key", [*(key(one.name) for one in fields()), "unknown"])
+@pytest.mark.parametrize("key", [*(toml_key(one.name) for one in setting_fields()), "unknown"])
 def test_wrong_types(key: str) -> None:
     refusals = [message for value in WRONG if (message := refusal(f"{key} = {value}\n"))]
     assert len(refusals) >= len(WRONG) - 3
@@ -82,7 +82,7 @@ def test_wrong_types(key: str) -> None:
 def refusal(text: str) -> str:
     """What is said of a table of settings; "" if they can be used."""
     try:
-        config.parse(toml_loads(text), "here")
+        config.parse_table(parse_toml(text), "here")
     except config.ConfigError as error:
         return str(error)
     return ""

@@ -19,9 +19,9 @@ import pytest
 
 from tests.faults.support import FIX, contents, many, plant, run
 from torchmigrate.cli import session
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import sharing
-from torchmigrate.run.looker import Looker
+from torchmigrate.run.looker import FileChecker
 
 FILES = many(40)
 
@@ -104,14 +104,14 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
 
     def start() -> None:
         sharing.WORTHWHILE = 20
-        main, look = os.getpid(), Looker.look
+        main, look = os.getpid(), FileChecker.check_file
 
-        def interrupting(self: Looker, path: str, file: Input) -> object:
+        def interrupting(self: FileChecker, path: str, file: InputFile) -> object:
             if os.getpid() != main and path.endswith("m00007.py"):
                 os.killpg(main, signal.SIGINT)
             return look(self, path, file)
 
-        Looker.look = interrupting  # type: ignore[assignment, method-assign]
+        FileChecker.check_file = interrupting  # type: ignore[assignment, method-assign]
 
     done = run(*FIX, "--jobs", "2", ".", folder=tmp_path, before=start)
     assert (done.status, done.out) == (130, b"")

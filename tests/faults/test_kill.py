@@ -25,7 +25,7 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
 from torchmigrate.run import sharing, together
-from torchmigrate.run.journals import journals_in
+from torchmigrate.run.journals import find_journals
 
 FILES = 500
 KILLS = 100
@@ -238,11 +238,11 @@ def test_a_kill_between_files_that_go_together_is_made_good(memory: Path) -> Non
         found = contents(tree)
         are_new = {found[name] == NEW for name in TOGETHER}
         places = {str(tree.resolve() / name) for name in TOGETHER}
-        left = [one for journal in journals_in(tree) if (one := together.unfinished(journal, places))]
-        assert any(one.is_half for one in left) == (len(are_new) == 2), at
+        left = [one for journal in find_journals(tree) if (one := together.read_journal(journal, places))]
+        assert any(one.is_partial for one in left) == (len(are_new) == 2), at
         half += len(are_new) == 2
         for one in left:
-            one.settle()
+            one.complete()
         found = contents(tree)
         assert len({found[name] == NEW for name in TOGETHER}) == 1, at
         for name in found.keys() - TOGETHER.keys():

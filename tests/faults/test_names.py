@@ -15,7 +15,7 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, contents, plant, run
 from torchmigrate import reporters
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import escape_controls
 
 NAMES = [
     b"line\nend\r.py",
@@ -51,7 +51,7 @@ def paths_of(pieces: list[dict[str, Any]]) -> set[bytes]:
 def test_text_formats_have_one_line_for_each(tree: Path, style: str) -> None:
     lines = check(tree, style).decode().split("\n")
     for name in NAMES:
-        shown = "./" * name.startswith(b"::") + escape(os.fsdecode(name))
+        shown = "./" * name.startswith(b"::") + escape_controls(os.fsdecode(name))
         beginnings = (shown, *(f"::{level} file={_property(name)}" for level in ("error", "notice")))
         beginnings += (f"    {shown}",) if style == "full" else ()
         assert sum(line.startswith(beginnings) for line in lines) == 2, shown
@@ -63,7 +63,7 @@ def _property(name: bytes) -> str:
     text = os.fsdecode(name)
     for sign, escaped in ("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C"):
         text = text.replace(sign, escaped)
-    return escape(text)
+    return escape_controls(text)
 
 
 @pytest.mark.parametrize("style", ["full", "concise", "statistics"])

@@ -13,7 +13,7 @@ import pytest
 from tests.faults.support import CHECK, FIX, NEW, OLD, plant, run
 from tests.support import check_text
 from torchmigrate.run import sharing
-from torchmigrate.semantics.resolve import Names, Resolved
+from torchmigrate.semantics.resolve import NameResolver, ResolvedName
 
 DEPTH = 5_000
 USE = "torch.jit.annotate(int, 1)"
@@ -121,14 +121,14 @@ def test_data_nested_too_deeply_is_reported(tmp_path: Path, name: str, text: str
 def test_a_long_chain_is_not_followed_to_its_name_from_each_of_its_links(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    extend, number = Names.extend, 0
+    extend, number = NameResolver.extend_name, 0
 
-    def counted(self: Names, base: Resolved | None, suffix: str | None) -> Resolved | None:
+    def counted(self: NameResolver, base: ResolvedName | None, suffix: str | None) -> ResolvedName | None:
         nonlocal number
         number += 1
         return extend(self, base, suffix)
 
-    monkeypatch.setattr(Names, "extend", counted)
+    monkeypatch.setattr(NameResolver, "extend_name", counted)
     assert check_text(f"import torch\n\nx = {USE}{'.a' * 800}\n")
     looks = 2
     assert number < looks * 800 * 120

@@ -84,14 +84,14 @@ def test_a_leftover_of_somebody_else_is_in_the_way(tmp_path: Path) -> None:
     def leave() -> None:
         from torchmigrate.run import write
 
-        create = write.created
+        create = write.create_locked
 
         def created(path: Path) -> int:
             path.write_bytes(b"")
             path.chmod(0)
             return create(path)
 
-        write.created = created
+        write.create_locked = created
         without_privileges()
 
     done = run(*FIX, *JSON, folder=tmp_path, before=leave)

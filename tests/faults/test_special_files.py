@@ -53,15 +53,15 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
     def replaced() -> None:
         from torchmigrate.project import files
 
-        found = files.find
+        found = files.find_files
 
-        def find(*arguments: object, **named: object) -> files.Found:
+        def find(*arguments: object, **named: object) -> files.FoundFiles:
             result = found(*arguments, **named)  # type: ignore[arg-type]
             os.unlink("a.py")
             os.mkfifo("a.py")
             return result
 
-        files.find = find
+        files.find_files = find
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path, before=replaced)
     assert done.errors == {"a.py": "cannot be read: it is not a regular file"}
@@ -74,13 +74,13 @@ def test_a_pipe_in_the_place_of_the_temporary_file_does_not_block(tmp_path: Path
     def leave() -> None:
         from torchmigrate.run import write
 
-        create = write.created
+        create = write.create_locked
 
         def created(path: Path) -> int:
             os.mkfifo(path)
             return create(path)
 
-        write.created = created
+        write.create_locked = created
 
     assert run(*FIX, ".", folder=tmp_path, before=leave).status == 0
     assert (tmp_path / "z.py").read_bytes() == NEW
@@ -93,13 +93,13 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
     def leave() -> None:
         from torchmigrate.run import write
 
-        create = write.created
+        create = write.create_locked
 
         def created(path: Path) -> int:
             path.symlink_to(tmp_path / "precious.txt")
             return create(path)
 
-        write.created = created
+        write.create_locked = created
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path / "tree", before=leave)
     assert done.status == 2

@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.support import OLD, Program, plant
 from torchmigrate.console import terminal
-from torchmigrate.run.looker import Looker
+from torchmigrate.run.looker import FileChecker
 
 EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e0041"
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")
@@ -40,7 +40,7 @@ def shown(
         for number in range(3):
             os.dup2(theirs, number)
         os.environ.update(TERM="xterm", NO_COLOR="")
-        terminal.Progress.DELAY = 1e9
+        terminal.ProgressBar.DELAY = 1e9
         if before is not None:
             before()
 
@@ -155,7 +155,7 @@ def test_a_fault_is_told_as_text(tmp_path: Path, verbose: bool) -> None:
         def look(*_: object, **__: object) -> None:
             raise RuntimeError(f"{EVIL}\n{EVIL}")
 
-        Looker.look = look  # type: ignore[assignment, method-assign]
+        FileChecker.check_file = look  # type: ignore[assignment, method-assign]
 
     text = shown("check", *["--verbose"] * verbose, ".", folder=tmp_path, before=break_down)
     assert_harmless(text)

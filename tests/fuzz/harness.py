@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine.module import Module
+from torchmigrate.engine.module import PythonModule
 from torchmigrate.model.findings import Edit, FileError, Finding
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run import looker, runner
-from torchmigrate.run.garbage import Paused
-from torchmigrate.run.profiles import everywhere
+from torchmigrate.run.garbage import PausedCollector
+from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
 UNSAFE = ("--unsafe", "--min-version", "2.12")
@@ -61,7 +61,7 @@ settings = functools.cache(settings_of)
 def check(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Outcome:
     """Looks at a file with this content."""
     chosen, minimum = settings(tuple(flags))
-    (result,) = runner.check(Tree([Input(path, data)], everywhere(chosen, minimum)))
+    (result,) = runner.check_tree(Tree([InputFile(path, data)], create_uniform_profile(chosen, minimum)))
     return Outcome(data, data, result.findings, (), result.errors, ())
 
 
@@ -69,7 +69,7 @@ def fix(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Ou
     """Fixes a file with this content."""
     chosen, minimum = settings(tuple(flags))
     with _recorded() as steps:
-        (result,) = runner.fix(Tree([Input(path, data)], everywhere(chosen, minimum)))
+        (result,) = runner.fix_tree(Tree([InputFile(path, data)], create_uniform_profile(chosen, minimum)))
     after = result.after if result.applied else data
     taken = tuple(_path(steps, data, after))
     return Outcome(data, after, result.result.findings, result.applied, result.result.errors, taken)
@@ -79,16 +79,16 @@ def fix(data: bytes, flags: Sequence[str] = UNSAFE, path: str = "case.py") -> Ou
 def _recorded() -> Iterator[list[Step]]:
     """Every set of edits that the tool tries out and finds right."""
     steps: list[Step] = []
-    edited = Module.edited
+    edited = PythonModule.apply_edits
 
-    def recording(self: Module, edits: Sequence[Edit]) -> Module:
+    def recording(self: PythonModule, edits: Sequence[Edit]) -> PythonModule:
         changed = edited(self, edits)
         before, after = self.source, changed.source
         steps.append(Step(before.text, tuple(edits), after.text, before.raw, after.raw))
         return changed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Module, "edited", recording)
+        patch.setattr(PythonModule, "apply_edits", recording)
         yield steps
 
 
@@ -102,10 +102,10 @@ def _path(steps: list[Step], start: bytes, end: bytes) -> list[Step]:
     return reached[end]
 
 
-class _Unpaused(Paused):
+class _Unpaused(PausedCollector):
     """Leaves the cycle collector alone: to count all objects takes longer than a small file."""
 
-    def __enter__(self) -> Paused:
+    def __enter__(self) -> PausedCollector:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,5 +116,5 @@ class _Unpaused(Paused):
 def objects_uncounted() -> Iterator[None]:
     """Leaves out what a run does with the garbage collector, for that takes longer than a small file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looker, "Paused", _Unpaused)
+        patch.setattr(looker, "PausedCollector", _Unpaused)
         yield

@@ -45,12 +45,12 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
     def selected(settings: object) -> Mapping[str, Rule]:
         return {rule.code: rule}
 
-    monkeypatch.setattr(registry, "selected", selected)
+    monkeypatch.setattr(registry, "select_rules", selected)
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
-    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(rule)])
+    monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(rule)])
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
-    monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
+    monkeypatch.setattr(verify, "verify_edits", lambda before, after, edits: None)
 
 
 def test_a_fix_without_a_fault_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +86,10 @@ def test_a_fix_that_is_never_done_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
 def tampered(monkeypatch: pytest.MonkeyPatch, tamper: Callable[[bytes], bytes]) -> None:
     """Makes the tool change files in a way that no edit tells of."""
-    from torchmigrate.text.source import Source
+    from torchmigrate.text.source import SourceText
 
-    replaced = Source.replaced
-    monkeypatch.setattr(Source, "replaced", lambda self, edits: tamper(replaced(self, edits)))
+    replaced = SourceText.apply_edits
+    monkeypatch.setattr(SourceText, "apply_edits", lambda self, edits: tamper(replaced(self, edits)))
 
 
 @pytest.mark.parametrize("tamper", [bytes.rstrip, lambda data: data.replace(b"(1,", b"(2,")])

@@ -13,8 +13,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from torchmigrate.cli.commands import cli
-from torchmigrate.cli.histories import near
-from torchmigrate.cli.ledger import complete, ledger
+from torchmigrate.cli.histories import suggest_names
+from torchmigrate.cli.ledger import complete_name, ledger
 
 
 def run(*arguments: str) -> str:
@@ -80,7 +80,7 @@ def test_a_name_that_is_not_qualified_is_completed_and_a_private_one_explained()
     ],
 )
 def test_near_misses_are_suggested(name: str, suggested: str) -> None:
-    assert suggested in near(name)
+    assert suggested in suggest_names(name)
     assert f"`{suggested}`" in refused(name)
 
 
@@ -150,7 +150,7 @@ def test_wrong_usage(arguments: tuple[str, ...], message: str) -> None:
 
 
 def test_names_are_completed() -> None:
-    assert complete(click.Context(ledger), ledger.params[-1], "torch.cholesky_") == [
+    assert complete_name(click.Context(ledger), ledger.params[-1], "torch.cholesky_") == [
         "torch.cholesky_inverse",
         "torch.cholesky_solve",
     ]
@@ -158,8 +158,8 @@ def test_names_are_completed() -> None:
     assert [one.value for one in completion.get_completions(["ledger"], "torch.nn.utils.weight_n")] == [
         "torch.nn.utils.weight_norm"
     ]
-    assert "torch.nn" in complete(click.Context(ledger), ledger.params[-1], "torch.n")
-    assert complete(click.Context(ledger), ledger.params[-1], "tor") == ["torch"]
+    assert "torch.nn" in complete_name(click.Context(ledger), ledger.params[-1], "torch.n")
+    assert complete_name(click.Context(ledger), ledger.params[-1], "tor") == ["torch"]
 
 
 def test_a_file_is_written(tmp_path: Any) -> None:

@@ -8,47 +8,47 @@ import pytest
 
 from torchmigrate.model.versions import NEWEST, OLDEST, Version
 from torchmigrate.tables import api
-from torchmigrate.tables.api import Entry, Parameter
-from torchmigrate.tables.releases import ALL, RELEASES, Releases
+from torchmigrate.tables.api import LedgerEntry, LedgerParameter
+from torchmigrate.tables.releases import ALL_RELEASES, RELEASES, ReleaseSet
 
 
-def known(name: str) -> Entry:
-    entry = api.find_any(name)
+def known(name: str) -> LedgerEntry:
+    entry = api.find_any_entry(name)
     assert entry, name
     return entry
 
 
-def parameter(name: str, of: str) -> Parameter:
+def parameter(name: str, of: str) -> LedgerParameter:
     return next(one for one in known(of).parameters if one.name == name)
 
 
-def since(version: Version) -> Releases:
-    return Releases.between(version, NEWEST)
+def since(version: Version) -> ReleaseSet:
+    return ReleaseSet.from_range(version, NEWEST)
 
 
-def until(version: Version) -> Releases:
-    return Releases.between(OLDEST, version)
+def until(version: Version) -> ReleaseSet:
+    return ReleaseSet.from_range(OLDEST, version)
 
 
 @pytest.mark.parametrize("name", ["all_gather_into_tensor", "reduce_scatter_tensor"])
 def test_a_deprecation_can_be_taken_back(name: str) -> None:
     entry = known(f"torch.distributed.{name}")
-    assert entry.present == ALL
-    assert entry.marked() == Releases.of([(2, 13), (2, 14)])
+    assert entry.present == ALL_RELEASES
+    assert entry.find_marked_releases() == ReleaseSet.from_versions([(2, 13), (2, 14)])
 
 
 @pytest.mark.parametrize("name", ["qr", "cholesky"])
 def test_removed_functions_live_on_and_only_raise(name: str) -> None:
     entry = known(f"torch.{name}")
-    assert entry.present == ALL
+    assert entry.present == ALL_RELEASES
     assert entry.raises == since((2, 14))
-    assert entry.usable == until((2, 13))
+    assert entry.usable_releases == until((2, 13))
 
 
 @pytest.mark.parametrize("name", ["symeig", "lstsq", "solve", "eig", "matrix_rank"])
 def test_hasattr_is_no_guard_for_what_only_raises(name: str) -> None:
     entry = known(f"torch.{name}")
-    assert (entry.present, entry.raises) == (ALL, ALL)
+    assert (entry.present, entry.raises) == (ALL_RELEASES, ALL_RELEASES)
 
 
 def test_a_default_that_flips_without_a_change_of_signature() -> None:
@@ -69,30 +69,30 @@ def test_a_marker_in_a_constructor_concerns_instances() -> None:
 
 
 def test_an_alias_that_stays_is_not_lost() -> None:
-    assert api.find("torch.optim.lr_scheduler._LRScheduler") is None
+    assert api.find_entry("torch.optim.lr_scheduler._LRScheduler") is None
 
 
 @pytest.mark.parametrize("name", ["torch.norm", "torch.svd", "torch.ger"])
 def test_what_only_its_documentation_deprecates_shows_nothing(name: str) -> None:
     entry = known(name)
-    assert not entry.marked()
+    assert not entry.find_marked_releases()
     assert {mark.when for mark in entry.marks} == {"documentation"}
 
 
 def test_a_user_warning_deprecates_too() -> None:
     entry = known("torch.nn.functional.upsample")
     assert {(mark.when, mark.category) for mark in entry.marks} == {("call", "UserWarning")}
-    assert entry.marked() == ALL
+    assert entry.find_marked_releases() == ALL_RELEASES
 
 
 @pytest.mark.parametrize("name", ["script", "trace", "save", "load"])
 def test_a_category_changes_with_the_release(name: str) -> None:
     """What TorchScript warns of is hidden by default in 2.10 to 2.13, and shown from 2.14 on."""
-    found = {"DeprecationWarning": Releases(0), "FutureWarning": Releases(0)}
+    found = {"DeprecationWarning": ReleaseSet(0), "FutureWarning": ReleaseSet(0)}
     for mark in known(f"torch.jit.{name}").marks:
         if mark.when == "call" and mark.text.startswith(f"`torch.jit.{name}` is deprecated"):
             found[mark.category] |= mark.releases
-    assert found["DeprecationWarning"] == Releases.between((2, 10), (2, 13))
+    assert found["DeprecationWarning"] == ReleaseSet.from_range((2, 10), (2, 13))
     assert found["FutureWarning"] == since((2, 14))
 
 
@@ -113,14 +113,14 @@ def test_keywords_that_stubs_do_not_have_are_not_lost(name: str, spelling: str) 
     ],
 )
 def test_what_is_made_at_run_time_is_not_lost(name: str) -> None:
-    entry = api.find(name)
-    assert entry is None or entry.present == ALL
+    entry = api.find_entry(name)
+    assert entry is None or entry.present == ALL_RELEASES
 
 
 def test_what_getattr_of_a_module_serves_is_there_and_marked() -> None:
     entry = known("torch.has_cuda")
-    assert entry.present == ALL
-    assert entry.marked() == since((2, 1))
+    assert entry.present == ALL_RELEASES
+    assert entry.find_marked_releases() == since((2, 1))
 
 
 def test_a_function_wins_over_a_submodule() -> None:
@@ -148,17 +148,17 @@ def test_since_when_a_replacement_exists(name: str, first: Version) -> None:
 
 def test_parameters_come_back() -> None:
     keyword = parameter("no_dist", of="torch.distributed.checkpoint.save").keyword
-    assert not keyword & Releases.between((2, 3), (2, 6))
-    assert keyword & Releases.between((2, 8), NEWEST) == since((2, 8))
+    assert not keyword & ReleaseSet.from_range((2, 3), (2, 6))
+    assert keyword & ReleaseSet.from_range((2, 8), NEWEST) == since((2, 8))
 
 
 def test_a_private_name_is_lost_only_where_it_is_gone() -> None:
-    assert api.find("torch._utils._flatten_dense_tensors") is None
-    assert known("torch._dynamo.is_compiling").present == ALL
+    assert api.find_entry("torch._utils._flatten_dense_tensors") is None
+    assert known("torch._dynamo.is_compiling").present == ALL_RELEASES
 
 
 def test_every_statement_holds_for_releases_that_are_known() -> None:
-    entries = list(api.entries())
+    entries = list(api.read_entries())
     assert len(entries) > 10_000
     for entry in entries:
         assert entry.present
@@ -166,23 +166,23 @@ def test_every_statement_holds_for_releases_that_are_known() -> None:
         for mark in entry.marks:
             assert mark.releases
             assert not mark.releases - entry.present, entry
-            assert not mark.releases - ALL
+            assert not mark.releases - ALL_RELEASES
         for one in entry.parameters:
             assert not (one.keyword | one.positional) - entry.present, entry
 
 
 def test_names_are_names() -> None:
-    for owner, name in api.names():
+    for owner, name in api.list_names():
         assert all(part.isidentifier() for part in f"{owner}.{name}".split(".") if part), (owner, name)
 
 
 def test_defaults_are_expressions() -> None:
-    for entry in api.entries(private=False):
+    for entry in api.read_entries(private=False):
         for one in entry.parameters:
             for _, text in one.defaults:
                 assert not text or ast.parse(text, mode="eval")
 
 
 def test_the_table_is_of_all_releases() -> None:
-    read = api.read_from()
+    read = api.list_source_releases()
     assert [tuple(map(int, version.split(".")[:2])) for version in read] == list(RELEASES)

@@ -8,8 +8,8 @@ import pytest
 
 from tools.api import undecided
 from tools.api.undecided import Patterns
-from torchmigrate.tables.api import Entry, Mark
-from torchmigrate.tables.releases import ALL, Releases
+from torchmigrate.tables.api import DeprecationMark, LedgerEntry
+from torchmigrate.tables.releases import ALL_RELEASES, ReleaseSet
 
 needs_changes = pytest.mark.skipif(not undecided.CHANGES.exists(), reason="no changes are written down yet")
 
@@ -35,11 +35,11 @@ def test_patterns() -> None:
 
 
 @pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Entry]:
-    old = Mark(ALL, "call", "FutureWarning", "use g")
-    renewed = Mark(Releases(3), "call", "FutureWarning", "use h")
+def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[LedgerEntry]:
+    old = DeprecationMark(ALL_RELEASES, "call", "FutureWarning", "use g")
+    renewed = DeprecationMark(ReleaseSet(3), "call", "FutureWarning", "use h")
     made = [
-        Entry(name, "function", "exported", ALL, Releases(0), marks, ())
+        LedgerEntry(name, "function", "exported", ALL_RELEASES, ReleaseSet(0), marks, ())
         for name, marks in [
             ("torch.nn.f", (old,)),
             ("torch.nn.functional.f", (old,)),
@@ -48,14 +48,14 @@ def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Entry]:
             ("torch.e", (old,)),
         ]
     ]
-    monkeypatch.setattr("torchmigrate.tables.api.entries", lambda *, private: made)
+    monkeypatch.setattr("torchmigrate.tables.api.read_entries", lambda *, private: made)
     monkeypatch.setattr(undecided, "CHANGES", tmp_path / "changes.toml")
     monkeypatch.setattr(undecided, "DECIDED", tmp_path / "decided.toml")
     return made
 
 
 def test_what_is_decided_of_a_name_is_so_of_the_same_thing_elsewhere(
-    entries: list[Entry], tmp_path: Path
+    entries: list[LedgerEntry], tmp_path: Path
 ) -> None:
     (tmp_path / "changes.toml").write_text('[[deprecated]]\nbelow = "torch.nn.functional"\nsymbols = ["f"]\n')
     (tmp_path / "decided.toml").write_text('[[group]]\nwhy = "It is for torch alone"\nnames = ["torch.e"]\n')
@@ -68,7 +68,9 @@ def test_what_is_decided_of_a_name_is_so_of_the_same_thing_elsewhere(
     assert not undecided.needless()
 
 
-def test_a_reason_for_what_is_decided_elsewhere_is_needless(entries: list[Entry], tmp_path: Path) -> None:
+def test_a_reason_for_what_is_decided_elsewhere_is_needless(
+    entries: list[LedgerEntry], tmp_path: Path
+) -> None:
     (tmp_path / "changes.toml").write_text('[[deprecated]]\nsymbols = ["torch.e"]\n')
     (tmp_path / "decided.toml").write_text(
         '[[group]]\nwhy = "…"\nnames = ["torch.e", "torch.nn.f", "torch.gone"]\n'

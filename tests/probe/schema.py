@@ -7,7 +7,7 @@ import types
 import typing
 from typing import Any, Literal
 
-from torchmigrate.probe.facts import FORMAT, Facts
+from torchmigrate.probe.facts import FACTS_FORMAT, MachineFacts
 
 _JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
 
@@ -17,7 +17,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "torchmigrate probe facts",
-        **_schema(Facts),
+        **_schema(MachineFacts),
         "required": ["format", "platform", "python"],
     }
 
@@ -31,8 +31,8 @@ def _schema(kind: Any) -> dict[str, Any]:
             f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing
         ]
         properties = {name: _schema(hint) for name, hint in hints.items()}
-        if kind is Facts:
-            properties["format"] = {"const": FORMAT}
+        if kind is MachineFacts:
+            properties["format"] = {"const": FACTS_FORMAT}
         return {
             "type": "object",
             "properties": properties,

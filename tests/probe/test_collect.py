@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import WHOLE
-from torchmigrate.probe.collect import collect, find_python
-from torchmigrate.probe.facts import Facts, Platform, Source, to_json
-from torchmigrate.probe.system import devices, intel, shadowing
-from torchmigrate.probe.verdict import judge
+from torchmigrate.probe.collect import collect_facts, find_python
+from torchmigrate.probe.facts import DriverSource, MachineFacts, OperatingSystem, facts_to_json
+from torchmigrate.probe.system import find_device_files, find_intel_gpus, find_shadowing_libraries
+from torchmigrate.probe.verdict import judge_machine
 
 PATIENT = 30
 """Seconds that nothing takes but what hangs, on a machine that may be busy."""
@@ -24,8 +24,8 @@ PATIENT = 30
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="fakes are Linux programs and libraries")
 
 
-def codes(facts: Facts) -> list[str]:
-    return [finding.code for finding in judge(facts).findings if finding.severity.value != "info"]
+def codes(facts: MachineFacts) -> list[str]:
+    return [finding.code for finding in judge_machine(facts).findings if finding.severity.value != "info"]
 
 
 def elsewhere(folder: Path) -> Path:
@@ -61,7 +61,7 @@ def test_a_broken_torch_is_a_finding_and_not_an_end(
 ) -> None:
     python = fake_torch(code)
     begin = time.monotonic()
-    facts = collect(python, environ, elsewhere(tmp_path), limit=1 if outcome == "hung" else PATIENT)
+    facts = collect_facts(python, environ, elsewhere(tmp_path), limit=1 if outcome == "hung" else PATIENT)
     assert time.monotonic() - begin < PATIENT
     assert facts.torch is not None
     assert facts.torch.version == "2.12.1+cu130"
@@ -74,7 +74,7 @@ def test_an_import_that_leaves_a_child_behind_does_not_hold_the_probe(
 ) -> None:
     python = fake_torch("import subprocess, sys, time; subprocess.Popen(['sleep', '30']); time.sleep(30)")
     begin = time.monotonic()
-    collect(python, environ, elsewhere(tmp_path), limit=0.5)
+    collect_facts(python, environ, elsewhere(tmp_path), limit=0.5)
     assert time.monotonic() - begin < 25
 
 
@@ -86,7 +86,7 @@ import sys, warnings
 print('{"version": "9.9"}'); sys.stderr.write("\\x1b[31mnoise\\xff")
 warnings.warn("the driver in /home/someone/lib is old")
 """
-    facts = collect(fake_torch(noise + WHOLE), environ, elsewhere(tmp_path))
+    facts = collect_facts(fake_torch(noise + WHOLE), environ, elsewhere(tmp_path))
     assert facts.torch is not None
     assert facts.torch.imported.outcome == "ok"
     assert facts.torch.compiled == ("sm_80", "sm_90")
@@ -98,7 +98,7 @@ def test_a_torch_in_the_current_folder_is_not_the_users_torch(
 ) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
-    facts = collect(sys.executable, environ, elsewhere(tmp_path))
+    facts = collect_facts(sys.executable, environ, elsewhere(tmp_path))
     assert facts.torch is None or facts.torch.imported.detail != "SystemExit"
 
 
@@ -107,7 +107,7 @@ def test_no_torch_at_all(environ: dict[str, str], tmp_path: Path) -> None:
 
     venv.create(tmp_path / "empty", with_pip=False)
     python = str(tmp_path / "empty" / "bin" / "python")
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.torch is None
     assert facts.python.pip is False
     assert codes(facts) == ["RT002"]
@@ -141,7 +141,7 @@ def test_packages_and_extensions_are_read_from_their_metadata(
     ]
     subprocess.run(["gcc", *named], check=True)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source), str(runtime)], check=True)
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.packages["nvidia-nccl-cu12"] == "2.27.5"
     assert facts.packages["torchvision"] == "0.27.1+cu130"
     assert "flask" not in facts.packages
@@ -155,7 +155,7 @@ def test_the_architectures_are_read_in_the_library_where_importing_fails(
     library = tmp_path / "site" / "torch" / "lib"
     library.mkdir()
     (library / "libtorch_python.so").write_bytes(b"\0sm_99\0 code for sm_80 \0sm_75 sm_80 compute_80\0")
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.torch is not None
     assert facts.torch.compiled == ("sm_75", "sm_80", "compute_80")
 
@@ -205,7 +205,7 @@ def test_the_symbols_that_an_extension_calls_are_looked_for_in_torchs_libraries(
     info.mkdir()
     (info / "RECORD").write_text("_C.so,,\n_other.so,,\nbroken.so,,\n")
     (site / "broken.so").write_bytes(b"\x7fELF\2\1 libc10.so and no more")
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.torch is not None
     assert facts.torch.new_abi is True
     (extension,) = facts.extensions
@@ -227,7 +227,7 @@ def test_what_packages_require_of_torch_and_who_installed_it(
         (site / f"{name}.dist-info").mkdir()
         (site / f"{name}.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\n{text}\n")
     (site / "torch-2.12.1+cu130.dist-info" / "INSTALLER").write_text("uv\n")
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.requires == {"xformers": "torch (==2.7.0)"}
     assert facts.packages["xformers"] == "0.0.30"
     assert facts.torch is not None
@@ -242,14 +242,14 @@ def test_an_environment_of_poetrys(
     info = tmp_path / "site" / "other-1.0.dist-info"
     info.mkdir()
     (info / "INSTALLER").write_text("poetry 1.8.3")
-    assert collect(python, environ, elsewhere(tmp_path)).python.manager == "poetry"
+    assert collect_facts(python, environ, elsewhere(tmp_path)).python.manager == "poetry"
 
 
 # --- the system ----------------------------------------------------------------------------------------------------
 
 
 def test_device_files_and_cards_by_the_systems_own_files(tmp_path: Path) -> None:
-    root, linux = tmp_path / "root", Platform("Linux", "x86_64")
+    root, linux = tmp_path / "root", OperatingSystem("Linux", "x86_64")
     for slot, vendor, kind, device in (
         ("0000:00:02.0", "0x8086", "0x030000", "0xa780"),
         ("0000:03:00.0", "0x8086", "0x030000", "0xe20b"),
@@ -259,14 +259,14 @@ def test_device_files_and_cards_by_the_systems_own_files(tmp_path: Path) -> None
         folder.mkdir(parents=True)
         for name, text in (("vendor", vendor), ("class", kind), ("device", device)):
             (folder / name).write_text(f"{text}\n")
-    assert [gpu.name for gpu in intel(root)] == ["Intel GPU (0xe20b)"]
-    assert devices(root, linux, nvidia=True, amd=True) == []
+    assert [gpu.name for gpu in find_intel_gpus(root)] == ["Intel GPU (0xe20b)"]
+    assert find_device_files(root, linux, nvidia=True, amd=True) == []
     (root / "dev/dri").mkdir(parents=True)
     for name in ("nvidiactl", "dri/renderD128"):
         (root / "dev" / name).touch()
-    found = [(d.name, d.state) for d in devices(root, linux, nvidia=True, amd=True)]
+    found = [(d.name, d.state) for d in find_device_files(root, linux, nvidia=True, amd=True)]
     assert found == [("nvidia-uvm", "missing"), ("kfd", "missing")]
-    assert devices(root, Platform("Linux", "x86_64", wsl=True), nvidia=True, amd=False) == []
+    assert find_device_files(root, OperatingSystem("Linux", "x86_64", wsl=True), nvidia=True, amd=False) == []
 
 
 def test_cuda_libraries_on_the_library_path(tmp_path: Path) -> None:
@@ -280,8 +280,12 @@ def test_cuda_libraries_on_the_library_path(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     path = f"{tmp_path / 'lib'}:{tmp_path / 'stubs'}:{tmp_path / 'none'}:"
-    assert shadowing({"LD_LIBRARY_PATH": path}) == ["libcudnn.so.9", "libcudnn_ops.so.9", "stubs/libcuda.so"]
-    assert shadowing({}) == []
+    assert find_shadowing_libraries({"LD_LIBRARY_PATH": path}) == [
+        "libcudnn.so.9",
+        "libcudnn_ops.so.9",
+        "stubs/libcuda.so",
+    ]
+    assert find_shadowing_libraries({}) == []
 
 
 # --- interpreters --------------------------------------------------------------------------------------------------
@@ -298,7 +302,7 @@ def test_an_old_or_new_interpreter_answers(version: str, environ: dict[str, str]
     found = [path for path in interpreters() if path.parent.parent.name.startswith(f"{version}.")]
     if not found:
         pytest.skip(f"there is no Python {version} here")
-    facts = collect(str(found[0]), environ, elsewhere(tmp_path))
+    facts = collect_facts(str(found[0]), environ, elsewhere(tmp_path))
     assert facts.python.version is not None
     assert facts.python.version.startswith(f"{version}.")
 
@@ -308,10 +312,10 @@ def test_python_3_8_without_pip(environ: dict[str, str], tmp_path: Path) -> None
     if not found:
         pytest.skip("there is no Python 3.8 here")
     subprocess.run([str(found[0]), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
-    facts = collect(str(tmp_path / "venv/bin/python"), environ, elsewhere(tmp_path))
+    facts = collect_facts(str(tmp_path / "venv/bin/python"), environ, elsewhere(tmp_path))
     assert facts.python.pip is False
     assert facts.python.failure is None
-    verdict = judge(facts, "2.15")
+    verdict = judge_machine(facts, "2.15")
     assert [(f.code, f.hint) for f in verdict.findings] == [
         ("RT002", None),
         ("RT010", "uv venv --python 3.11"),
@@ -324,13 +328,13 @@ def test_an_interpreter_that_is_none(
 ) -> None:
     program = fake_program("python3", script)
     begin = time.monotonic()
-    facts = collect(str(program), environ, elsewhere(tmp_path), limit=1)
+    facts = collect_facts(str(program), environ, elsewhere(tmp_path), limit=1)
     assert time.monotonic() - begin < 25
     assert codes(facts) == ["RT001"]
 
 
 def test_a_missing_interpreter(environ: dict[str, str], tmp_path: Path) -> None:
-    facts = collect(str(tmp_path / "nowhere"), environ, elsewhere(tmp_path))
+    facts = collect_facts(str(tmp_path / "nowhere"), environ, elsewhere(tmp_path))
     assert facts.python.failure == "No such file or directory"
 
 
@@ -397,7 +401,7 @@ def test_nvml_names_the_driver_and_every_gpu_with_and_without_nvidia_ml_py(
         (tmp_path / "site" / "pynvml.py").write_text("raise ImportError")
     fake_library("libnvidia-ml.so.1", NVML)
     fake_library("libcuda.so.1", CUDA % "return 0;")
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert facts.driver.cuda == "13.1"
     assert facts.driver.init == 0
@@ -430,7 +434,7 @@ def test_the_driver_may_fail_hang_or_crash(
 ) -> None:
     fake_library("libnvidia-ml.so.1", NVML)
     fake_library("libcuda.so.1", CUDA % body)
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert (facts.driver.init, facts.driver.init_failure) == (init, failure)
     assert code in codes(facts)
 
@@ -444,7 +448,7 @@ def test_nvml_may_fail_hang_or_crash(
         "libnvidia-ml.so.1",
         f"#include <unistd.h>\nint nvmlInit_v2(void) {{ {body} }}\nint nvmlInitWithFlags(int f) {{ {body} }}",
     )
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     (nvml,) = facts.driver.sources
     assert nvml.version is None
     assert nvml.failure in ("error 18", "timed out after 3 s", "SIGILL", "SIGTRAP")
@@ -456,7 +460,7 @@ def test_nvidia_smi_is_asked_and_its_banner_is_not_read(
     environ: dict[str, str], python: str, fake_program: Callable[..., Path], tmp_path: Path
 ) -> None:
     fake_program("nvidia-smi", SMI)
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert [(g.name, g.capability, g.mig) for g in facts.gpus] == [("NVIDIA H200", "9.0", False)]
 
@@ -468,7 +472,7 @@ def test_an_r610_that_only_prints_its_banner_is_no_source(
     fake_program(
         "nvidia-smi", 'echo "| NVIDIA-SMI 610.43    KMD Version: 610.43    CUDA UMD Version: 13.4 |"'
     )
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version is None
     assert "RT015" in codes(facts)
 
@@ -481,7 +485,7 @@ def test_an_old_nvidia_smi_does_not_know_the_newer_fields(
       *compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;;
       *) echo "Tesla V100-SXM2-16GB, 16160, 450.80.02" ;; esac"""
     fake_program("nvidia-smi", script)
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "450.80.02"
     assert [(g.name, g.capability, g.memory_mib) for g in facts.gpus] == [
         ("Tesla V100-SXM2-16GB", None, 16160)
@@ -495,7 +499,7 @@ def test_a_german_locale(
     environ.update(LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8", LC_NUMERIC="de_DE.UTF-8", LANGUAGE="de")
     german = 'echo "NVIDIA H200, 9,0, 143.771, Aktiviert, 580,159,04"'
     fake_program("nvidia-smi", f'if [ "$LC_ALL" = C ] && [ -z "$LANGUAGE" ]; then\n{SMI}\nelse {german}; fi')
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert facts.gpus[0].capability == "9.0"
 
@@ -524,11 +528,11 @@ def test_a_strange_nvidia_smi_beside_a_sound_library(
     fake_program("nvidia-smi", script, mode)
     fake_library("libnvidia-ml.so.1", NVML)
     begin = time.monotonic()
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert time.monotonic() - begin < PATIENT
     assert facts.driver.version == "580.159.04"
-    assert Source("nvidia-smi", None, failure) in facts.driver.sources
-    silent = [f for f in judge(facts).findings if f.code == "RT015"]
+    assert DriverSource("nvidia-smi", None, failure) in facts.driver.sources
+    silent = [f for f in judge_machine(facts).findings if f.code == "RT015"]
     assert [(f.severity.value, failure in f.message) for f in silent] == [("info", True)]
 
 
@@ -542,7 +546,7 @@ def test_an_nvidia_smi_of_another_version_than_the_library(
 ) -> None:
     fake_program("nvidia-smi", SMI.replace("580.159.04", "570.86.10"))
     fake_library("libnvidia-ml.so.1", NVML)
-    facts = collect(python, environ, elsewhere(tmp_path))
+    facts = collect_facts(python, environ, elsewhere(tmp_path))
     assert facts.driver.version == "580.159.04"
     assert "RT014" in codes(facts)
 
@@ -567,7 +571,7 @@ def test_what_the_kernel_says(environ: dict[str, str], python: str, tmp_path: Pa
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    facts = collect(python, environ, root)
+    facts = collect_facts(python, environ, root)
     assert [(s.name, s.version) for s in facts.driver.sources] == [
         ("sys", "580.95.05"),
         ("proc", "580.95.05"),
@@ -587,9 +591,9 @@ def test_cuda_compat_on_the_library_path(environ: dict[str, str], python: str, t
     compat = tmp_path / "cuda" / "compat"
     compat.mkdir(parents=True)
     (compat / "libcuda.so.1").touch()
-    assert collect(python, environ, elsewhere(tmp_path)).driver.compat is False
+    assert collect_facts(python, environ, elsewhere(tmp_path)).driver.compat is False
     environ["LD_LIBRARY_PATH"] = f"/usr/lib:{compat}"
-    assert collect(python, environ, elsewhere(tmp_path)).driver.compat is True
+    assert collect_facts(python, environ, elsewhere(tmp_path)).driver.compat is True
 
 
 def test_the_facts_name_no_person_machine_gpu_or_path(
@@ -602,7 +606,7 @@ def test_the_facts_name_no_person_machine_gpu_or_path(
     python = fake_torch(
         f"raise ImportError('{tmp_path}/site/torch/lib/libc10.so: cannot open shared object file')"
     )
-    text = json.dumps(to_json(collect(python, environ, elsewhere(tmp_path))))
+    text = json.dumps(facts_to_json(collect_facts(python, environ, elsewhere(tmp_path))))
     assert "libc10.so: cannot open shared object file" in text
     for secret in (str(tmp_path), platform.node(), "GPU-8932", os.path.expanduser("~")):
         assert secret not in text

@@ -11,10 +11,18 @@ import pytest
 
 from tests.probe.conftest import FIXTURES
 from tests.probe.schema import schema
-from torchmigrate.probe.facts import FORMAT, Facts, FactsError, Platform, Python, from_json, to_json
+from torchmigrate.probe.facts import (
+    FACTS_FORMAT,
+    FactsError,
+    Interpreter,
+    MachineFacts,
+    OperatingSystem,
+    facts_to_json,
+    parse_facts,
+)
 
 SMALL: dict[str, Any] = {
-    "format": FORMAT,
+    "format": FACTS_FORMAT,
     "platform": {"system": "Linux", "machine": "x86_64"},
     "python": {"version": "3.12.3"},
 }
@@ -23,7 +31,7 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize("file", sorted(FIXTURES.glob("*.facts.json")), ids=lambda file: file.name)
 def test_reading_and_writing_gives_the_same(file: Any) -> None:
     data = json.loads(file.read_text("utf-8"))
-    assert to_json(from_json(data)) == data
+    assert facts_to_json(parse_facts(data)) == data
 
 
 def test_the_published_schema_is_the_formats() -> None:
@@ -33,7 +41,7 @@ def test_the_published_schema_is_the_formats() -> None:
 
 
 def test_the_smallest_facts() -> None:
-    assert from_json(SMALL) == Facts(Platform("Linux", "x86_64"), Python("3.12.3"))
+    assert parse_facts(SMALL) == MachineFacts(OperatingSystem("Linux", "x86_64"), Interpreter("3.12.3"))
     jsonschema.validate(SMALL, schema())
 
 
@@ -56,7 +64,7 @@ def test_the_smallest_facts() -> None:
 )
 def test_what_does_not_follow_the_format_is_refused_by_name(change: dict[str, Any], message: str) -> None:
     with pytest.raises(FactsError) as caught:
-        from_json({**SMALL, **change})
+        parse_facts({**SMALL, **change})
     assert str(caught.value) == message
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**SMALL, **change}, schema())
@@ -79,11 +87,11 @@ def test_what_does_not_follow_the_format_is_refused_by_name(change: dict[str, An
 )
 def test_names_that_mean_nothing_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(FactsError) as caught:
-        from_json({**SMALL, **change})
+        parse_facts({**SMALL, **change})
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("data", [None, 3, "facts", []])
 def test_no_object_is_refused(data: object) -> None:
     with pytest.raises(FactsError):
-        from_json(data)
+        parse_facts(data)

@@ -12,18 +12,20 @@ import pytest
 
 from tests.probe.conftest import FIXTURES
 from torchmigrate.probe import fleet
-from torchmigrate.probe.facts import Facts, FactsError, from_json
+from torchmigrate.probe.facts import FactsError, MachineFacts, parse_facts
 
 
-def machine(name: str) -> Facts:
-    return from_json(json.loads((FIXTURES / f"{name}.facts.json").read_text("utf-8")))
+def machine(name: str) -> MachineFacts:
+    return parse_facts(json.loads((FIXTURES / f"{name}.facts.json").read_text("utf-8")))
 
 
 H200, V100, A100_OLD_DRIVER = machine("20-h200"), machine("29-v100-2.13"), machine("02-driver-of-12.2")
 
 
-def common(target: str, *machines: Facts) -> str | None:
-    build = fleet.common(fleet.group([(str(i), m) for i, m in enumerate(machines)], target))
+def common(target: str, *machines: MachineFacts) -> str | None:
+    build = fleet.find_common_build(
+        fleet.group_machines([(str(i), m) for i, m in enumerate(machines)], target)
+    )
     return build.variant if build else None
 
 
@@ -42,27 +44,27 @@ def common(target: str, *machines: Facts) -> str | None:
         ([machine("23-macos-13")], "2.15", None),
     ],
 )
-def test_the_variant_that_serves_all(machines: list[Facts], target: str, variant: str | None) -> None:
+def test_the_variant_that_serves_all(machines: list[MachineFacts], target: str, variant: str | None) -> None:
     assert common(target, *machines) == variant
     assert common(target, *reversed(machines)) == variant
 
 
 def test_machines_with_identical_facts_make_a_group_the_largest_first() -> None:
     machines = [("a", V100), ("b", H200), ("c", H200), ("d", replace(H200, gpus=H200.gpus * 2))]
-    groups = fleet.group(machines, "2.13")
+    groups = fleet.group_machines(machines, "2.13")
     assert [g.machines for g in groups] == [("b", "c"), ("a",), ("d",)]
 
 
 def test_the_table_says_what_breaks_where() -> None:
-    groups = fleet.group(
+    groups = fleet.group_machines(
         [("login", machine("22-cpu-machine")), ("n1", V100), ("n2", V100), ("n3", H200)], "2.15"
     )
-    assert fleet.rows(groups) == [
+    assert fleet.build_rows(groups) == [
         ("2: n1, n2", "Tesla V100-SXM2-16GB (7.0)", "580.65.06", "2.10.0+cu128", "RT022", "none"),
         ("1: login", "no GPU", "-", "2.13.0+cpu", "-", "cpu"),
         ("1: n3", "NVIDIA H200 (9.0)", "580.159.04", "2.11.0+cu130", "-", "cu132"),
     ]
-    found = fleet.findings(groups)
+    found = fleet.merge_findings(groups)
     assert found[0].message.startswith(
         "2 machines (n1, n2): no build of torch 2.15 has kernels for Tesla V100"
     )
@@ -70,8 +72,8 @@ def test_the_table_says_what_breaks_where() -> None:
 
 
 def test_the_command_for_all_machines() -> None:
-    groups = fleet.group([("n1", V100), ("n2", H200)], "2.13")
-    assert fleet.findings(groups)[-1].hint == (
+    groups = fleet.group_machines([("n1", V100), ("n2", H200)], "2.13")
+    assert fleet.merge_findings(groups)[-1].hint == (
         "pip install torch==2.13.0+cu126 --index-url https://download.pytorch.org/whl/cu126"
     )
 
@@ -81,8 +83,8 @@ def test_a_file_holds_one_machine_or_several(tmp_path: Path) -> None:
     one, several = tmp_path / "n7.json", tmp_path / "rack.json"
     one.write_text(json.dumps(data))
     several.write_text(json.dumps([data, data]))
-    assert fleet.read(one) == [("n7", H200)]
-    assert fleet.read(several) == [("rack[0]", H200), ("rack[1]", H200)]
+    assert fleet.read_machines(one) == [("n7", H200)]
+    assert fleet.read_machines(several) == [("rack[0]", H200), ("rack[1]", H200)]
 
 
 @pytest.mark.parametrize(
@@ -103,14 +105,14 @@ def test_a_file_that_cannot_be_read_is_named(text: str, message: str, tmp_path: 
     file = tmp_path / "n7.json"
     file.write_text(text)
     with pytest.raises(FactsError, match=message) as caught:
-        fleet.read(file)
+        fleet.read_machines(file)
     assert str(file) in str(caught.value)
 
 
 def test_one_bad_file_is_one_line_and_the_others_are_judged(tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    machines, unread = fleet.read_all([bad, FIXTURES / "20-h200.facts.json", tmp_path / "none.json"])
+    machines, unread = fleet.read_all_machines([bad, FIXTURES / "20-h200.facts.json", tmp_path / "none.json"])
     assert [name for name, _ in machines] == ["20-h200"]
     assert [finding.code for finding in unread] == ["RT039", "RT039"]
     assert all("\n" not in finding.message for finding in unread)
@@ -118,13 +120,13 @@ def test_one_bad_file_is_one_line_and_the_others_are_judged(tmp_path: Path) -> N
 
 
 def test_machines_whose_memory_is_nearly_the_same_make_one_group() -> None:
-    def with_memory(*sizes: int) -> Facts:
+    def with_memory(*sizes: int) -> MachineFacts:
         return replace(H200, gpus=tuple(replace(H200.gpus[0], memory_mib=size) for size in sizes))
 
     machines = [with_memory(143771), with_memory(143770), with_memory(141312), with_memory(81559)]
-    groups = fleet.group([(str(i), m) for i, m in enumerate(machines)], "2.15")
+    groups = fleet.group_machines([(str(i), m) for i, m in enumerate(machines)], "2.15")
     assert [g.machines for g in groups] == [("0", "1", "2"), ("3",)]
-    mixed = fleet.group([("a", with_memory(81559, 81920)), ("b", with_memory(81920, 81559))], "2.15")
+    mixed = fleet.group_machines([("a", with_memory(81559, 81920)), ("b", with_memory(81920, 81559))], "2.15")
     assert len(mixed) == 1
 
 
@@ -134,9 +136,9 @@ def test_ten_thousand_machines_take_seconds(tmp_path: Path) -> None:
     machines = []
     for number in range(1000):
         data["platform"]["glibc"] = f"2.{number}"
-        machines.append((str(number), from_json(data)))
+        machines.append((str(number), parse_facts(data)))
     begin = time.process_time()
-    groups = fleet.group(machines, "2.15")
+    groups = fleet.group_machines(machines, "2.15")
     assert len(groups) == 1000
-    assert fleet.findings(groups)
+    assert fleet.merge_findings(groups)
     assert time.process_time() - begin < 1.5

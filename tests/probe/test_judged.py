@@ -13,8 +13,8 @@ import pytest
 
 from tests.probe.conftest import FIXTURES
 from torchmigrate.probe import facts as facts_format
-from torchmigrate.probe.facts import Facts, from_json
-from torchmigrate.probe.verdict import Verdict, judge
+from torchmigrate.probe.facts import MachineFacts, parse_facts
+from torchmigrate.probe.verdict import MachineVerdict, judge_machine
 
 IDENTIFIES = {
     "gpus.memory_mib": "which of two cards of one name it is: reports show it, and a fleet tells machines apart by it",
@@ -99,11 +99,11 @@ def fields(kind: Any, where: str = "") -> Iterator[str]:
 
 
 def test_the_list_has_every_field() -> None:
-    assert sorted(fields(Facts)) == sorted({*JUDGED, *IDENTIFIES})
+    assert sorted(fields(MachineFacts)) == sorted({*JUDGED, *IDENTIFIES})
 
 
-def verdict(data: Any, target: str) -> tuple[Verdict, set[tuple[str, str, str | None]]]:
-    found = judge(from_json(data), target)
+def verdict(data: Any, target: str) -> tuple[MachineVerdict, set[tuple[str, str, str | None]]]:
+    found = judge_machine(parse_facts(data), target)
     return found, {(f.code, f.message, f.hint) for f in found.findings}
 
 
@@ -124,8 +124,8 @@ def test_a_field_is_judged(path: str) -> None:
 
 
 def test_what_only_identifies_is_shown() -> None:
-    from torchmigrate.probe.render import plain
+    from torchmigrate.probe.render import render_plain
 
     shown = verdict(json.loads((FIXTURES / "20-h200.facts.json").read_text("utf-8")), "2.15")[0]
-    assert "140 GiB" in plain(shown, ())
-    assert facts_format.FORMAT == 1
+    assert "140 GiB" in render_plain(shown, ())
+    assert facts_format.FACTS_FORMAT == 1

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.model.versions import parse
-from torchmigrate.probe.facts import Driver, Facts, Gpu, Platform, Python
-from torchmigrate.probe.fit import fit
+from torchmigrate.model.versions import parse_version
+from torchmigrate.probe.facts import Gpu, Interpreter, MachineFacts, NvidiaDriver, OperatingSystem
+from torchmigrate.probe.fit import judge_fit
 from torchmigrate.tables import matrix, wheels
 
 OLD = "5.0 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0"
@@ -69,25 +69,27 @@ CASES = [
 ]
 
 
-def machine(platform: str, driver: str = "600.10", cuda: str = "13.4") -> Facts:
+def machine(platform: str, driver: str = "600.10", cuda: str = "13.4") -> MachineFacts:
     """A machine whose driver is in no build's way."""
     system, processor = MACHINES[platform]
-    return Facts(Platform(system, processor), Python("3.12.3"), driver=Driver(driver, cuda, init=0))
+    return MachineFacts(
+        OperatingSystem(system, processor), Interpreter("3.12.3"), driver=NvidiaDriver(driver, cuda, init=0)
+    )
 
 
 @pytest.mark.parametrize(("platform", "torch", "variant"), CASES)
 def test_each_architecture_on_each_build(platform: str, torch: str, variant: str) -> None:
-    build = next(b for b in matrix.builds_of(torch, platform) if b.variant == variant)
+    build = next(b for b in matrix.find_builds(torch, platform) if b.variant == variant)
     expected = TABLES[platform][torch][variant]
-    for capability in matrix.architectures():
-        runs = fit(Gpu("GPU", capability=capability), build, machine(platform)).runs
+    for capability in matrix.load_architectures():
+        runs = judge_fit(Gpu("GPU", capability=capability), build, machine(platform)).runs
         assert runs is (capability in expected.split()), capability
 
 
 @pytest.mark.parametrize("platform", TABLES)
 @pytest.mark.parametrize("torch", X86)
 def test_the_tables_have_no_other_cuda_build(platform: str, torch: str) -> None:
-    there = {b.variant for b in matrix.builds_of(torch, platform) if b.cuda}
+    there = {b.variant for b in matrix.find_builds(torch, platform) if b.cuda}
     assert there == set(TABLES[platform][torch])
 
 
@@ -122,11 +124,11 @@ def test_the_tables_have_what_the_release_was_built_for(torch: str) -> None:
     """Torch's own matrix of each release; what was published apart from the release stands in `PUBLISHED` alone."""
 
     def there(platform: str, kind: str) -> set[str]:
-        builds = [b for b in matrix.builds_of(torch, platform) if not b.apart and b.evidence != "named"]
+        builds = [b for b in matrix.find_builds(torch, platform) if not b.apart and b.evidence != "named"]
         return {b.variant.removeprefix(kind) for b in builds if b.variant.startswith(kind)}
 
     built = MATRIX[torch]
-    assert {b.version for b in matrix.builds_of(torch, "linux_x86_64")} == {built["version"]}
+    assert {b.version for b in matrix.find_builds(torch, "linux_x86_64")} == {built["version"]}
     assert there("linux_x86_64", "rocm") == set(built["rocm"])
     apart = {"129"} if torch in ("2.9", "2.10") else set()
     assert there("linux_x86_64", "cu") - apart == {cuda.replace(".", "") for cuda in built["cuda"]}
@@ -137,17 +139,19 @@ def test_the_tables_have_what_the_release_was_built_for(torch: str) -> None:
 def test_no_variant_comes_back_after_a_release_without_it() -> None:
     for variant in {
         b.variant
-        for b in matrix.builds()
+        for b in matrix.load_builds()
         if b.platform == wheels.PLATFORM and b.variant.startswith(("cu", "rocm"))
     }:
-        with_it = [wheels.build(parse(torch), variant) is not None for torch in matrix.versions()]
+        with_it = [
+            wheels.find_build(parse_version(torch), variant) is not None for torch in matrix.list_versions()
+        ]
         first, last = with_it.index(True), len(with_it) - with_it[::-1].index(True)
         assert all(with_it[first:last]), variant
 
 
 @pytest.mark.parametrize("torch", PUBLISHED)
 def test_the_tables_have_what_the_index_has(torch: str) -> None:
-    there = {b.variant for b in matrix.builds_of(torch, "linux_x86_64") if b.cuda and b.evidence != "named"}
+    there = {b.variant for b in matrix.find_builds(torch, "linux_x86_64") if b.cuda and b.evidence != "named"}
     assert there == set(PUBLISHED[torch].split())
 
 
@@ -169,7 +173,7 @@ def test_the_tables_have_what_the_index_has(torch: str) -> None:
     ],
 )
 def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int] | None) -> None:
-    assert wheels.last_with(variant) == last
+    assert wheels.find_last_release(variant) == last
 
 
 @pytest.mark.parametrize(
@@ -186,16 +190,22 @@ def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int]
     ],
 )
 def test_a_driver_runs_every_build_of_its_cuda_major(driver: str, cuda: str, runs: bool) -> None:
-    from torchmigrate.probe.fit import driver_runs
+    from torchmigrate.probe.fit import is_driver_enough
 
     assert (
-        driver_runs(cuda, Facts(Platform("Linux", "x86_64"), Python("3.12"), driver=Driver(driver))) is runs
+        is_driver_enough(
+            cuda,
+            MachineFacts(
+                OperatingSystem("Linux", "x86_64"), Interpreter("3.12"), driver=NvidiaDriver(driver)
+            ),
+        )
+        is runs
     )
 
 
 def test_windows_has_minimum_drivers_of_its_own() -> None:
-    assert matrix.minimum_driver("12.6", "Windows") == "528.33"
-    assert matrix.minimum_driver("12.6", "Linux") == "525.60.13"
+    assert matrix.find_minimum_driver("12.6", "Windows") == "528.33"
+    assert matrix.find_minimum_driver("12.6", "Linux") == "525.60.13"
 
 
 @pytest.mark.parametrize(
@@ -220,42 +230,42 @@ def test_windows_has_minimum_drivers_of_its_own() -> None:
 def test_machine_code_runs_on_its_major_and_ptx_on_everything_newer(
     code: str, device: str, runs: bool
 ) -> None:
-    assert (matrix.code_for((code,), device, "13.0") is not None) is runs
+    assert (matrix.find_gpu_code((code,), device, "13.0") is not None) is runs
 
 
 def test_machine_code_goes_before_ptx() -> None:
-    assert matrix.code_for(("compute_80", "sm_80", "compute_86"), "8.9", "12.8") == matrix.Code(
+    assert matrix.find_gpu_code(("compute_80", "sm_80", "compute_86"), "8.9", "12.8") == matrix.GpuCode(
         "sm_80", ptx=False
     )
 
 
 def test_ptx_needs_the_driver_of_its_toolkit_and_machine_code_does_not() -> None:
-    from torchmigrate.probe.fit import fit_code
+    from torchmigrate.probe.fit import judge_code
 
     gpu, old = Gpu("GPU", capability="9.0"), machine("linux_x86_64", driver="560.28.03", cuda="12.6")
-    assert fit_code(gpu, ("sm_90",), "12.8", old).runs is True
-    assert fit_code(gpu, ("compute_90",), "12.8", old).runs is False
-    assert fit_code(gpu, ("compute_90",), "12.6", old).runs is True
+    assert judge_code(gpu, ("sm_90",), "12.8", old).runs is True
+    assert judge_code(gpu, ("compute_90",), "12.8", old).runs is False
+    assert judge_code(gpu, ("compute_90",), "12.6", old).runs is True
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    for build in matrix.builds():
+    for build in matrix.load_builds():
         assert build.source
         assert build.evidence in ("wheel", "documented", "named")
 
 
 def test_a_release_has_one_default_build_for_each_platform() -> None:
-    for torch in matrix.versions():
+    for torch in matrix.list_versions():
         for platform in ("linux_x86_64", "linux_aarch64", "win_amd64", "macosx_arm64"):
-            assert len([b for b in matrix.builds_of(torch, platform) if b.default]) == 1, (torch, platform)
-            variants = [b.variant for b in matrix.builds_of(torch, platform)]
+            assert len([b for b in matrix.find_builds(torch, platform) if b.default]) == 1, (torch, platform)
+            variants = [b.variant for b in matrix.find_builds(torch, platform)]
             assert len(variants) == len(set(variants)), (torch, platform)
 
 
 def test_the_tables_end_where_the_known_versions_end() -> None:
     from torchmigrate.model import versions
 
-    assert matrix.versions()[-1] == versions.render(versions.NEWEST)
+    assert matrix.list_versions()[-1] == versions.render_version(versions.NEWEST)
 
 
 @pytest.mark.parametrize(
@@ -271,4 +281,4 @@ def test_the_tables_end_where_the_known_versions_end() -> None:
     ],
 )
 def test_companions(project: str, torch: str, version: str) -> None:
-    assert matrix.companion(project, torch) == version
+    assert matrix.find_companion_release(project, torch) == version

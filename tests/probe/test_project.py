@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from tests.probe.conftest import FIXTURES
 from torchmigrate.cli.probe import probe
-from torchmigrate.cli.probed_project import judged
-from torchmigrate.probe.fleet import read
+from torchmigrate.cli.probed_project import judge_files
+from torchmigrate.probe.fleet import read_machines
 
 CU126 = "https://download.pytorch.org/whl/cu126"
 EXACT = ("requirements.txt", "torch==2.15.0\n")
@@ -72,8 +72,8 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
     """The code and the message of each verdict on a project on a machine."""
     for name, text in files:
         (folder / name).write_text(text, encoding="utf-8")
-    [(_, facts)] = read(FIXTURES / f"{machine}.facts.json")
-    return [(finding.code, finding.message) for finding in judged([str(folder)], facts)]
+    [(_, facts)] = read_machines(FIXTURES / f"{machine}.facts.json")
+    return [(finding.code, finding.message) for finding in judge_files([str(folder)], facts)]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from torchmigrate.probe.facts import from_json
-from torchmigrate.probe.ray import RayError, facts_of_nodes, shipped
+from torchmigrate.probe.facts import parse_facts
+from torchmigrate.probe.ray import RayError, collect_node_facts, zip_packages
 
 # Without this Ray takes the machine's outer address for 127.0.0.1; it is read when ray is imported.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -43,9 +43,9 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.ray
 def test_every_node_answers_once(cluster: Any) -> None:
     assert cluster.address.startswith("127.0.0.1:")
-    nodes = facts_of_nodes(cluster.address, limit=4.5)
+    nodes = collect_node_facts(cluster.address, limit=4.5)
     assert len(nodes) == 3
-    facts = [from_json(node) for node in nodes]
+    facts = [parse_facts(node) for node in nodes]
     assert all(one.python.failure is None for one in facts)
     assert socket.gethostname() not in str(nodes)
 
@@ -62,7 +62,7 @@ def test_a_node_whose_every_cpu_is_taken_answers_too(cluster: Any) -> None:
         actor: Any = ray.remote(num_cpus=1)(Busy)
         busy = [actor.remote() for _ in range(3)]
         assert all(ray.get([one.ready.remote() for one in busy], timeout=60))
-        assert len(facts_of_nodes(cluster.address, limit=4.5)) == 3
+        assert len(collect_node_facts(cluster.address, limit=4.5)) == 3
     finally:
         ray.shutdown()
 
@@ -70,12 +70,12 @@ def test_a_node_whose_every_cpu_is_taken_answers_too(cluster: Any) -> None:
 @pytest.mark.ray
 def test_no_cluster_is_said_in_one_line() -> None:
     with pytest.raises(RayError, match=r"the Ray cluster at 127\.0\.0\.1:1 did not respond: .+"):
-        facts_of_nodes("127.0.0.1:1", limit=1)
+        collect_node_facts("127.0.0.1:1", limit=1)
 
 
 def test_what_travels_needs_the_standard_library_only(tmp_path: Path) -> None:
     archive = tmp_path / "torchmigrate.zip"
-    archive.write_bytes(shipped("probe"))
+    archive.write_bytes(zip_packages("probe"))
     program = f"""
 import sys
 sys.path.insert(0, {str(archive)!r})

@@ -13,10 +13,10 @@ from tests.probe.conftest import FIXTURES
 from tests.probe.schema import schema
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe import facts as facts_format
-from torchmigrate.probe.verdict import Verdict, judge
+from torchmigrate.probe.verdict import MachineVerdict, judge_machine
 
 
-def failed(verdict: Verdict) -> bool:
+def failed(verdict: MachineVerdict) -> bool:
     return any(finding.severity is not Severity.INFO for finding in verdict.findings)
 
 
@@ -32,7 +32,7 @@ def load(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_situation_gives_its_verdict(name: str) -> None:
     data, expected = load(name)
-    verdict = judge(facts_format.from_json(data), expected["target"])
+    verdict = judge_machine(facts_format.parse_facts(data), expected["target"])
     found = [
         {"code": f.code, "severity": f.severity.value, "message": f.message, "hint": f.hint}
         for f in verdict.findings
@@ -60,9 +60,9 @@ def test_the_fifteen_public_situations_and_fifteen_more_are_recorded() -> None:
 def test_every_situation_can_be_judged_for_every_release(name: str) -> None:
     from torchmigrate.tables import matrix
 
-    facts = facts_format.from_json(load(name)[0])
-    for version in matrix.versions():
-        verdict = judge(facts, version)
+    facts = facts_format.parse_facts(load(name)[0])
+    for version in matrix.list_versions():
+        verdict = judge_machine(facts, version)
         assert verdict.findings, "a verdict always says something"
         if verdict.best is not None:
             assert verdict.best.torch == version
@@ -84,7 +84,7 @@ def test_every_code_that_is_said_has_a_page_and_every_page_a_code() -> None:
         for file in source.glob("*.py")
         for code in re.findall(r'\((?:\s*)"(RT\d{3})"', file.read_text("utf-8"))
     }
-    pages = {code: rule for code, rule in registry.rules().items() if code.startswith("RT")}
+    pages = {code: rule for code, rule in registry.load_rules().items() if code.startswith("RT")}
     assert set(pages) == said
     for rule in pages.values():
         assert rule.family == "probe"
@@ -97,7 +97,7 @@ def test_codes_in_the_fixtures_cover_every_code_but_those_of_smoke_and_fleets() 
     from torchmigrate.engine import registry
 
     recorded = {finding["code"] for name in SITUATIONS for finding in load(name)[1]["findings"]}
-    pages = {code for code in registry.rules() if code.startswith("RT")}
+    pages = {code for code in registry.load_rules() if code.startswith("RT")}
     assert pages - recorded == {"RT033", "RT039", "RT040"}
 
 
@@ -114,6 +114,6 @@ def test_a_torch_that_no_table_knows_gets_a_verdict(version: str, cuda: str | No
         "imported": {"outcome": outcome, "detail": "ImportError: libcudart.so.12"},
     }
     data["packages"] = {"torchvision": "0.1", "torchaudio": "?", "triton": "nightly", "nvidia-nccl-cu99": "1"}
-    verdict = judge(facts_format.from_json(data), "2.12")
+    verdict = judge_machine(facts_format.parse_facts(data), "2.12")
     assert all(finding.message for finding in verdict.findings)
     assert failed(verdict)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit
-from torchmigrate.proof.regions import Window, windows
+from torchmigrate.proof.regions import EditWindow, find_windows
 from torchmigrate.text.edits import VerifyError
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceText
 
 
-def made(text: str, *replacements: tuple[str, str]) -> list[Window]:
+def made(text: str, *replacements: tuple[str, str]) -> list[EditWindow]:
     """The windows for replacements of parts of the text, each of which it has once."""
-    before = read("a.py", text.encode())
+    before = read_source("a.py", text.encode())
     edits = sorted(Edit(text.index(old), text.index(old) + len(old), new) for old, new in replacements)
-    return windows(before, read("a.py", before.replaced(edits)), edits)
+    return find_windows(before, read_source("a.py", before.apply_edits(edits)), edits)
 
 
-def texts(found: list[Window]) -> list[tuple[str, str]]:
+def texts(found: list[EditWindow]) -> list[tuple[str, str]]:
     """What each window has before and after."""
     return [(window.before.text.decode(), window.after.text.decode()) for window in found]
 
@@ -55,9 +55,9 @@ def test_a_decorator_belongs_to_its_definition() -> None:
 
 def test_an_insertion_between_statements_concerns_the_one_before() -> None:
     text = "a = 0\nb = 1\n\nc = 2\nd = 3\n"
-    before = read("a.py", text.encode())
+    before = read_source("a.py", text.encode())
     edits = [Edit(12, 12, "e = 4\n")]
-    found = windows(before, read("a.py", before.replaced(edits)), edits)
+    found = find_windows(before, read_source("a.py", before.apply_edits(edits)), edits)
     assert texts(found) == [("b = 1\n\n", "b = 1\ne = 4\n\n")]
 
 
@@ -68,15 +68,15 @@ def test_without_edits_everything_is_one_window() -> None:
 def test_a_notebook_is_one_window() -> None:
     cell = '{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": ["%s"]}'
     text = f'{{"cells": [{cell % "a = 0"}, {cell % "b = old"}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}'
-    before = read("a.ipynb", text.encode())
-    assert type(before) is not Source
+    before = read_source("a.ipynb", text.encode())
+    assert type(before) is not SourceText
     at = before.text.index(b"old")
-    (window,) = windows(before, before, [Edit(at, at + 3, "new")])
+    (window,) = find_windows(before, before, [Edit(at, at + 3, "new")])
     assert window.before is before
 
 
 def test_a_statement_outside_that_is_another_one_is_refused() -> None:
-    before = read("a.py", b"a = 1\nb = 2\nc = 3\n")
-    after = read("a.py", b"a = 9\nb = 2\nc: 3\n")
+    before = read_source("a.py", b"a = 1\nb = 2\nc = 3\n")
+    after = read_source("a.py", b"a = 9\nb = 2\nc: 3\n")
     with pytest.raises(VerifyError, match="where another statement begins or ends"):
-        windows(before, after, [Edit(4, 5, "9")])
+        find_windows(before, after, [Edit(4, 5, "9")])

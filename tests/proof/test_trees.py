@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit
-from torchmigrate.proof.offsets import Shift
+from torchmigrate.proof.offsets import OffsetMap
 from torchmigrate.proof.trees import TreeComparison
-from torchmigrate.text.read import read
+from torchmigrate.text.read import read_source
 
 
 def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
@@ -16,9 +16,9 @@ def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
     for least, old, new in replacements:
         at = text.index(old, least)
         edits.append(Edit(at, at + len(old), new))
-    before = read("a.py", text.encode())
-    after = read("a.py", before.replaced(edits))
-    node = TreeComparison(before, after, Shift(before.text, edits)).difference()
+    before = read_source("a.py", text.encode())
+    after = read_source("a.py", before.apply_edits(edits))
+    node = TreeComparison(before, after, OffsetMap(before.text, edits)).find_difference()
     return None if node is None else type(node).__name__
 
 

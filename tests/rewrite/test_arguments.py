@@ -7,12 +7,12 @@ import ast
 import pytest
 
 from tests.rewrite.support import call, changed
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddArgument, replace, template
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def as_function(source: Source) -> list[Change]:
+def as_function(source: SourceText) -> list[FixChange]:
     """``m.save(path)`` → ``save(m, path)``."""
     found = call(source, "m.save")
     assert isinstance(found.func, ast.Attribute)
@@ -41,7 +41,7 @@ def test_an_argument_comes_first(before: str, after: str) -> None:
     [("f(a, b)", "[a, b]"), ("f(*a)", "[*a]"), ("f(a, *(b or c))", "[a, *(b or c)]"), ("f()", "[]")],
 )
 def test_arguments_are_listed(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         found = call(source, "f")
         return replace(found, "[{given}]", given=found.args)
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.rewrite.support import call, changed, every
-from torchmigrate.model.findings import Change, Edit, NoFix
+from torchmigrate.model.findings import Edit, FixChange, NoFix
 from torchmigrate.rewrite.changes import (
     Annotate,
     Declare,
@@ -18,9 +18,9 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.rewrite.conditions import Condition
+from torchmigrate.rewrite.conditions import FoldedCondition
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ from torchmigrate.text.source import Source
     ],
 )
 def test_a_context_manager_goes(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         found: list[ast.With | ast.AsyncWith] = []
         found += every(source, ast.With)
         found += every(source, ast.AsyncWith)
         (statement,) = found
-        gone = next(item for item in statement.items if source.segment(item.context_expr) == "gone()")
+        gone = next(item for item in statement.items if source.get_segment(item.context_expr) == "gone()")
         return DropItems(statement, (gone,))
 
     assert changed(before, change) == after
@@ -64,7 +64,7 @@ def test_a_context_manager_goes(before: str, after: str) -> None:
     ],
 )
 def test_a_variable_is_annotated(before: str, after: str) -> None:
-    def changes(source: Source) -> list[Change]:
+    def changes(source: SourceText) -> list[FixChange]:
         (statement,) = every(source, ast.Assign)
         note = call(source, "note")
         value = replace(note, "{value}", value=note.args[1])
@@ -73,7 +73,7 @@ def test_a_variable_is_annotated(before: str, after: str) -> None:
     assert changed(before, changes) == after
 
 
-def in_string(source: Source) -> ast.expr:
+def in_string(source: SourceText) -> ast.expr:
     """The name in the string ``"old.T"``, as gate 2 gives it."""
     literal = next(node for node in every(source, ast.Constant) if isinstance(node.value, str))
     quoted = ast.parse(str(literal.value), mode="eval").body
@@ -93,7 +93,7 @@ def test_a_name_in_a_string_changes() -> None:
 
 
 def test_no_part_of_the_file_moves_into_a_string() -> None:
-    def change(source: Source) -> Replace:
+    def change(source: SourceText) -> Replace:
         return replace(in_string(source), "{part}", part=every(source, ast.Name)[0])
 
     with pytest.raises(NoFix, match="written in a string"):
@@ -112,21 +112,21 @@ def test_no_part_of_the_file_moves_into_a_string() -> None:
     ],
 )
 def test_a_part_may_lie_behind_what_takes_it(before: str, after: str) -> None:
-    def changes(source: Source) -> list[Change]:
-        forks = [node for node in every(source, ast.Call) if source.segment(node.func) == "fork"]
-        named: list[Change] = [replace(node.func, "{f}", f=node.args[0]) for node in forks]
+    def changes(source: SourceText) -> list[FixChange]:
+        forks = [node for node in every(source, ast.Call) if source.get_segment(node.func) == "fork"]
+        named: list[FixChange] = [replace(node.func, "{f}", f=node.args[0]) for node in forks]
         return [*named, *(DropArguments(node, (node.args[0],)) for node in forks)]
 
     assert changed(before, changes) == after
 
 
 def test_two_declarations_share_the_blank_line_behind_them() -> None:
-    source = Source.read("case.py", b"class C:\n    def f(self): pass\n")
+    source = SourceText.decode_source("case.py", b"class C:\n    def f(self): pass\n")
     (owner,) = every(source, ast.ClassDef)
     edits: set[Edit] = set()
     for name in "ab":
-        edits.update(Rewriter(source).edits([Declare(owner, template(f"{name}: int"))]))
-    text = source.replaced(sorted(edits)).decode()
+        edits.update(Rewriter(source).build_edits([Declare(owner, template(f"{name}: int"))]))
+    text = source.apply_edits(sorted(edits)).decode()
     assert text == "class C:\n    a: int\n    b: int\n\n    def f(self): pass\n"
 
 
@@ -146,18 +146,18 @@ def test_two_declarations_share_the_blank_line_behind_them() -> None:
     ],
 )
 def test_a_condition_of_which_a_part_is_known(condition: str, after: str | bool) -> None:
-    source = Source.read("case.py", dedent(f"if {condition}:\n    pass\n").encode())
+    source = SourceText.decode_source("case.py", dedent(f"if {condition}:\n    pass\n").encode())
     (test,) = (node.test for node in every(source, ast.If))
 
     def known(node: ast.expr) -> bool | None:
-        return False if isinstance(node, ast.Call) and source.segment(node) == "s()" else None
+        return False if isinstance(node, ast.Call) and source.get_segment(node) == "s()" else None
 
-    found = Condition(test, known, is_test=True)
+    found = FoldedCondition(test, known, is_test=True)
     if found.value is not None:
         assert found.value is after
         return
-    edits = Rewriter(source).edits(found.changes)
-    assert source.replaced(edits).decode() == f"if {after}:\n    pass\n"
+    edits = Rewriter(source).build_edits(found.changes)
+    assert source.apply_edits(edits).decode() == f"if {after}:\n    pass\n"
 
 
 @pytest.mark.parametrize(
@@ -173,4 +173,4 @@ def test_a_condition_that_cannot_be_simplified(condition: str, is_test: bool, re
         return False if isinstance(node, ast.Call) and ast.unparse(node) == "s()" else None
 
     with pytest.raises(NoFix, match=reason):
-        Condition(ast.parse(condition, mode="eval").body, known, is_test)
+        FoldedCondition(ast.parse(condition, mode="eval").body, known, is_test)

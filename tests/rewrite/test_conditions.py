@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from torchmigrate.model.findings import NoFix
-from torchmigrate.proof.verify import verify
-from torchmigrate.rewrite.conditions import Condition
+from torchmigrate.proof.verify import verify_edits
+from torchmigrate.rewrite.conditions import FoldedCondition
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
 def known(node: ast.expr) -> bool | None:
@@ -19,18 +19,18 @@ def known(node: ast.expr) -> bool | None:
 
 def simplified(text: str, *, is_test: bool = True) -> bool | str:
     """The truth of the condition; what is left of it; or why it cannot be simplified."""
-    source = Source.read("a.py", f"{text}\n".encode())
-    (statement,) = source.tree.body
+    source = SourceText.decode_source("a.py", f"{text}\n".encode())
+    (statement,) = source.syntax_tree.body
     assert isinstance(statement, ast.Expr)
     try:
-        condition = Condition(statement.value, known, is_test)
+        condition = FoldedCondition(statement.value, known, is_test)
     except NoFix as none:
         return none.reason
     if condition.value is not None:
         return condition.value
-    edits = Rewriter(source).edits(condition.changes)
-    after = Source.read("a.py", source.replaced(edits))
-    verify(source, after, edits)
+    edits = Rewriter(source).build_edits(condition.changes)
+    after = SourceText.decode_source("a.py", source.apply_edits(edits))
+    verify_edits(source, after, edits)
     return after.text.decode().rstrip("\n")
 
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.rewrite.support import call, changed, every
-from torchmigrate.model.findings import Change, NoFix
+from torchmigrate.model.findings import FixChange, NoFix
 from torchmigrate.rewrite.changes import (
     AddArgument,
     DropArguments,
@@ -20,10 +20,10 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def plain(source: Source) -> Change:
+def plain(source: SourceText) -> FixChange:
     """``f(x)`` → ``x``."""
     found = call(source, "f")
     return replace(found, "{x}", x=found.args[-1])
@@ -75,7 +75,7 @@ def test_a_part_takes_the_place_of_the_whole(before: str, after: str) -> None:
 def test_an_expression_may_be_wrapped_while_its_parts_change() -> None:
     text = "m = trace(model, x,\n          check=False)\n"
 
-    def changes(source: Source) -> list[Change]:
+    def changes(source: SourceText) -> list[FixChange]:
         found = call(source, "trace")
         return [
             replace(found, "{m}.module()", m=found),
@@ -89,7 +89,7 @@ def test_an_expression_may_be_wrapped_while_its_parts_change() -> None:
 
 
 def test_a_part_that_is_used_twice_stands_twice() -> None:
-    def changes(source: Source) -> Change:
+    def changes(source: SourceText) -> FixChange:
         found = call(source, "f")
         return replace(found, "{a} is None or g({a}, {b})", a=found.args[0], b=found.args[1])
 
@@ -97,7 +97,7 @@ def test_a_part_that_is_used_twice_stands_twice() -> None:
 
 
 def test_a_sequence_is_listed() -> None:
-    def changes(source: Source) -> Change:
+    def changes(source: SourceText) -> FixChange:
         found = call(source, "f")
         return replace(found, "g(({all}), {{}})", all=found.args)
 
@@ -105,7 +105,7 @@ def test_a_sequence_is_listed() -> None:
 
 
 def test_a_part_may_come_from_another_statement() -> None:
-    def changes(source: Source) -> Change:
+    def changes(source: SourceText) -> FixChange:
         return replace(call(source, "f"), "{x}", x=call(source, "g").args[0])
 
     assert changed("f(1)\ng(a or\n  b)\n", changes) == "(a or\n  b)\ng(a or\n  b)\n"
@@ -129,10 +129,10 @@ def test_a_part_may_come_from_another_statement() -> None:
     ],
 )
 def test_an_argument_goes(before: str, gone: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         found = call(source, "f")
         given: list[ast.expr | ast.keyword] = [*found.args, *found.keywords]
-        return DropArguments(found, tuple(node for node in given if source.segment(node) == gone))
+        return DropArguments(found, tuple(node for node in given if source.get_segment(node) == gone))
 
     assert changed(before, change) == after
 
@@ -153,7 +153,7 @@ def test_an_argument_comes(before: str, after: str) -> None:
 
 
 def test_keywords_and_parameters_are_renamed_and_positions_named() -> None:
-    def changes(source: Source) -> list[Change]:
+    def changes(source: SourceText) -> list[FixChange]:
         found = call(source, "f")
         parameter = every(source, ast.arg)[0]
         return [Rename(found.keywords[0], "model"), NameArgument(found.args[0], "x"), Rename(parameter, "n")]
@@ -176,9 +176,9 @@ def test_keywords_and_parameters_are_renamed_and_positions_named() -> None:
     ],
 )
 def test_operands_go(before: str, gone: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         found = every(source, ast.BoolOp)[0]
-        return DropOperands(found, tuple(node for node in found.values if source.segment(node) == gone))
+        return DropOperands(found, tuple(node for node in found.values if source.get_segment(node) == gone))
 
     if "# why" in before:
         after = "# why\n" + after
@@ -196,7 +196,7 @@ def test_operands_go(before: str, gone: str, after: str) -> None:
     ],
 )
 def test_a_file_has_another_suffix(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         literal = call(source, "f").args[0]
         assert isinstance(literal, (ast.Constant, ast.JoinedStr))
         return RenameFile(literal, ".pt2")
@@ -207,7 +207,7 @@ def test_a_file_has_another_suffix(before: str, after: str) -> None:
 def test_a_line_that_becomes_too_long_is_broken_as_a_formatter_breaks_it() -> None:
     long = "a" * 40
 
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         return AddArgument(call(source, "f"), template("{x}", x=call(source, "g").args[0]), "keyword")
 
     before = f"""\
@@ -228,7 +228,7 @@ def test_a_line_that_becomes_too_long_is_broken_as_a_formatter_breaks_it() -> No
 
 
 def test_a_line_that_is_as_long_as_others_of_the_file_stays_whole() -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         return AddArgument(call(source, "f"), template("{x}", x=call(source, "g").args[0]), "keyword")
 
     before = f"y = f({'a' * 40}, 1)\ng({'b' * 110})\n"
@@ -237,7 +237,7 @@ def test_a_line_that_is_as_long_as_others_of_the_file_stays_whole() -> None:
     )
 
 
-def called(source: Source) -> Change:
+def called(source: SourceText) -> FixChange:
     """``wait(fork(f, x))`` → ``f(x)``."""
     fork = call(source, "fork")
     return replace(call(source, "wait"), "{f}({x})", f=fork.args[0], x=fork.args[1])
@@ -269,7 +269,7 @@ def test_a_call_may_be_broken_anywhere(before: str, after: str) -> None:
     ],
 )
 def test_a_method_becomes_a_function_in_any_layout(before: str, after: str) -> None:
-    def change(source: Source) -> list[Change]:
+    def change(source: SourceText) -> list[FixChange]:
         (found,) = every(source, ast.Call)
         (path,) = found.args
         assert isinstance(found.func, ast.Attribute)

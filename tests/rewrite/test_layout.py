@@ -8,12 +8,12 @@ from textwrap import dedent
 import pytest
 
 from tests.rewrite.support import call, changed
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddArgument, replace, template
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def longer(source: Source) -> Change:
+def longer(source: SourceText) -> FixChange:
     """``f(…)`` with another argument of 40 characters."""
     return AddArgument(call(source, "f"), template("w" * 40), "k")
 
@@ -68,7 +68,7 @@ def test_a_long_call(before: str, after: str) -> None:
 
 
 def test_what_is_long_inside_is_broken_too() -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         found = call(source, "f")
         return replace(found, "save({x}, path)", x=found)
 
@@ -87,7 +87,7 @@ def test_what_is_long_inside_is_broken_too() -> None:
 
 
 def test_lines_that_were_long_before_stay() -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         node = call(source, "f").func
         assert isinstance(node, ast.Name)
         return replace(node, "module.f")
@@ -108,7 +108,7 @@ def test_lines_that_were_long_before_stay() -> None:
     ],
 )
 def test_an_argument_in_the_place_of_its_call_moves_to_the_left(before: str, after: str) -> None:
-    def unwrap(source: Source) -> Change:
+    def unwrap(source: SourceText) -> FixChange:
         found = call(source, "f")
         return replace(found, "{value}", value=found.args[1])
 

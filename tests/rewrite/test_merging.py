@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchmigrate.rewrite.changes import Insert, Merge, Remove, Template, template
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 from .support import changed, every
 
@@ -23,7 +23,7 @@ if x:
 """
 
 
-def merged(source: Source) -> Merge:
+def merged(source: SourceText) -> Merge:
     calls = [call for call in every(source, ast.Call) if call.args]
     parts = {f"part{i}": template("Op({value})", value=call.args[0]) for i, call in enumerate(calls)}
     lines = "".join(f"    {{{name}}},\n" for name in parts)
@@ -69,7 +69,7 @@ def test_statements_of_a_line_that_has_others_do_not_merge() -> None:
 def test_what_is_removed_inside_of_a_larger_change_leaves_its_comments_once() -> None:
     text = "if x:\n    a = 1\n    # lead\n    b = 2  # trail\n    c = 3\n"
 
-    def both(source: Source) -> tuple[Remove, Insert]:
+    def both(source: SourceText) -> tuple[Remove, Insert]:
         (outer,) = every(source, ast.If)
         return Remove(outer.body[1]), Insert(outer, template("e = 1"))
 

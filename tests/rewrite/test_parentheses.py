@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchmigrate.rewrite.changes import Replace, replace
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 from .support import changed, every
 
@@ -25,7 +25,7 @@ from .support import changed, every
     ],
 )
 def test_what_an_attribute_was_taken_of(before: str, after: str) -> None:
-    def without(source: Source) -> Replace:
+    def without(source: SourceText) -> Replace:
         one = next(one for one in every(source, ast.Attribute) if one.attr == "n")
         return replace(one, "{value}", value=one.value)
 

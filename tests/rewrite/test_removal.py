@@ -7,39 +7,41 @@ from collections.abc import Callable
 
 import pytest
 
-from torchmigrate.model.findings import Change, NoFix
-from torchmigrate.proof.verify import verify
-from torchmigrate.rewrite.removal import Removal, outlives
+from torchmigrate.model.findings import FixChange, NoFix
+from torchmigrate.proof.verify import verify_edits
+from torchmigrate.rewrite.removal import CodeRemoval, describe_effect
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.semantics.scopes import Place
-from torchmigrate.semantics.statements import Scopes
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source
+from torchmigrate.semantics.scopes import StatementPlace
+from torchmigrate.semantics.statements import ModuleScopes
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceText
 
 
-def places(source: Source, kind: type[ast.stmt]) -> list[Place]:
-    return [place for place in Scopes(source.tree).places if isinstance(place.statement, kind)]
+def places(source: SourceText, kind: type[ast.stmt]) -> list[StatementPlace]:
+    return [place for place in ModuleScopes(source.syntax_tree).places if isinstance(place.statement, kind)]
 
 
-def changed(text: str, kind: type[ast.stmt], make: Callable[[Removal, Place], Change], which: int = 0) -> str:
+def changed(
+    text: str, kind: type[ast.stmt], make: Callable[[CodeRemoval, StatementPlace], FixChange], which: int = 0
+) -> str:
     """The text with a change made at the statement number ``which`` of a kind; the refusal, if there is one."""
-    source = read("a.py", text.encode())
+    source = read_source("a.py", text.encode())
     try:
-        change = make(Removal(source), places(source, kind)[which])
+        change = make(CodeRemoval(source), places(source, kind)[which])
     except NoFix as none:
         return none.reason
-    edits = Rewriter(source).edits([change])
-    after = read("a.py", source.replaced(edits))
-    verify(source, after, edits)
+    edits = Rewriter(source).build_edits([change])
+    after = read_source("a.py", source.apply_edits(edits))
+    verify_edits(source, after, edits)
     return after.text.decode()
 
 
 def decided(text: str, value: bool, which: int = 0) -> str:
-    return changed(text, ast.If, lambda removal, place: removal.decided(place, value), which)
+    return changed(text, ast.If, lambda removal, place: removal.decide_statement(place, value), which)
 
 
 def removed(text: str, kind: type[ast.stmt], which: int = 0) -> str:
-    return changed(text, kind, Removal.removed, which)
+    return changed(text, kind, CodeRemoval.remove_statement, which)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -156,17 +158,17 @@ def test_a_comment_in_a_block_keeps_the_statement() -> None:
     ],
 )
 def test_a_with_statement_is_unwrapped(text: str, expected: str) -> None:
-    def change(removal: Removal, place: Place) -> Change:
+    def change(removal: CodeRemoval, place: StatementPlace) -> FixChange:
         assert isinstance(place.statement, ast.With)
-        return removal.unwrapped(place, place.statement.body)
+        return removal.unwrap_statement(place, place.statement.body)
 
     assert changed(text, ast.With, change) == expected
 
 
 def test_of_a_try_statement_a_handler_is_left() -> None:
-    def change(removal: Removal, place: Place) -> Change:
+    def change(removal: CodeRemoval, place: StatementPlace) -> FixChange:
         assert isinstance(place.statement, ast.Try)
-        return removal.unwrapped(place, place.statement.handlers[0].body)
+        return removal.unwrap_statement(place, place.statement.handlers[0].body)
 
     text = "try:\n    a()\nexcept E:  # why\n    b()\n"
     assert changed(text, ast.Try, change) == "# why\nb()\n"
@@ -185,9 +187,9 @@ def test_of_a_try_statement_a_handler_is_left() -> None:
 )
 def test_what_a_dead_part_does_without_running(function: str, reason: str | None) -> None:
     text = f"def f():\n    {function}\n"
-    place = places(read("a.py", text.encode()), ast.If)[0]
+    place = places(read_source("a.py", text.encode()), ast.If)[0]
     assert isinstance(place.statement, ast.If)
-    said = outlives(place, place.statement.body)
+    said = describe_effect(place, place.statement.body)
     assert said is None if reason is None else reason in (said or "")
     assert (decided(text, False) == said) is (reason is not None)
 

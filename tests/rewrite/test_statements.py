@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tests.rewrite.support import call, changed, every
-from torchmigrate.model.findings import Change, NoFix
+from torchmigrate.model.findings import FixChange, NoFix
 from torchmigrate.rewrite.changes import (
     AddImport,
     Decide,
@@ -25,12 +25,12 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def gone(source: Source) -> list[Change]:
+def gone(source: SourceText) -> list[FixChange]:
     """Removes every ``gone()``."""
-    return [Remove(node) for node in every(source, ast.Expr) if source.segment(node).startswith("gone(")]
+    return [Remove(node) for node in every(source, ast.Expr) if source.get_segment(node).startswith("gone(")]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_statement_goes(before: str, after: str) -> None:
     ],
 )
 def test_a_block_takes_the_place_of_its_statement(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         statement = every(source, ast.With)[0]
         return Unwrap(statement, statement.body)
 
@@ -100,8 +100,8 @@ def test_a_block_takes_the_place_of_its_statement(before: str, after: str) -> No
     ],
 )
 def test_a_condition_is_decided(before: str, value: bool, after: str) -> None:
-    def change(source: Source) -> Change:
-        found = next(node for node in every(source, ast.If) if source.segment(node.test) == "t")
+    def change(source: SourceText) -> FixChange:
+        found = next(node for node in every(source, ast.If) if source.get_segment(node.test) == "t")
         return Decide(found, value)
 
     assert changed(before, change) == after
@@ -121,16 +121,16 @@ def test_a_condition_is_decided(before: str, value: bool, after: str) -> None:
     ],
 )
 def test_a_decorator_goes(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         owner = next(node for node in every(source, ast.AST) if getattr(node, "decorator_list", None))
-        decorator = next(d for d in owner.decorator_list if source.segment(d) == "d")  # type: ignore[attr-defined]
+        decorator = next(d for d in owner.decorator_list if source.get_segment(d) == "d")  # type: ignore[attr-defined]
         return RemoveDecorator(owner, decorator)  # type: ignore[arg-type]
 
     assert changed(before, change) == after
 
 
 def test_bases_and_keywords_of_a_class_go() -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         (owner,) = every(source, ast.ClassDef)
         return DropArguments(owner, (owner.bases[0], owner.keywords[0]))
 
@@ -156,7 +156,7 @@ def test_a_class_declares_something_more(before: str, after: str) -> None:
 
 
 def test_statements_come_before_and_behind() -> None:
-    def changes(source: Source) -> list[Change]:
+    def changes(source: SourceText) -> list[FixChange]:
         statement = every(source, ast.Assign)[0]
         return [
             Insert(statement, template("first = {x}", x=call(source, "f").args[0])),
@@ -170,7 +170,7 @@ def test_statements_come_before_and_behind() -> None:
 
 
 def test_a_statement_becomes_others_and_keeps_its_comments() -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         (statement,), found = every(source, ast.Assign), call(source, "annotate")
         return ReplaceStatement(statement, template("x: {t} = {v}", t=found.args[0], v=found.args[1]))
 
@@ -260,8 +260,8 @@ def test_an_import_is_extended(before: str, after: str) -> None:
     ],
 )
 def test_names_are_no_longer_imported(before: str, names: str, after: str) -> None:
-    def change(source: Source) -> Change:
-        statement = next(n for n in source.tree.body if not isinstance(n, ast.Expr))
+    def change(source: SourceText) -> FixChange:
+        statement = next(n for n in source.syntax_tree.body if not isinstance(n, ast.Expr))
         inner = statement.body[0] if isinstance(statement, ast.Try) else statement
         assert isinstance(inner, (ast.Import, ast.ImportFrom))
         return DropImports(inner, tuple(alias for alias in inner.names if alias.name == names))
@@ -282,7 +282,7 @@ def test_names_are_no_longer_imported(before: str, names: str, after: str) -> No
     ],
 )
 def test_a_name_comes_from_elsewhere(before: str, after: str) -> None:
-    def change(source: Source) -> Change:
+    def change(source: SourceText) -> FixChange:
         (statement,) = every(source, ast.ImportFrom)
         return Rebind(statement, next(a for a in statement.names if a.name == "b"), "new", "b")
 
@@ -305,7 +305,7 @@ def test_what_libcst_cannot_read_is_not_rewritten() -> None:
     ],
 )
 def test_a_statement_is_added_behind_a_last_line_that_changes(before: str, after: str) -> None:
-    def change(source: Source) -> list[Change]:
+    def change(source: SourceText) -> list[FixChange]:
         node, statement = call(source, "old"), every(source, ast.Assign)[0]
         return [replace(node, "{y}", y=node.args[0]), Insert(statement, template("new()"), after=True)]
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchmigrate.rewrite.changes import Replace, ReplaceStatement, Reword, replace, template
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 from .support import changed, every
 
@@ -20,14 +20,14 @@ from .support import changed, every
     ],
 )
 def test_a_text_inside_a_literal_changes(before: str, after: str) -> None:
-    def reword(source: Source) -> Reword:
+    def reword(source: SourceText) -> Reword:
         return Reword(next(one for one in every(source, ast.Constant)), "str b", "Any c")
 
     assert changed(before, reword) == after
 
 
 def test_templates_nest() -> None:
-    def wrap(source: Source) -> Replace:
+    def wrap(source: SourceText) -> Replace:
         (one,) = every(source, ast.Call)
         inner = template("g({x}, y)", x=one.args[0])
         return replace(one, "{listed}", listed=template("[{all}]", all=[inner, template("1 + 2")]))
@@ -37,7 +37,7 @@ def test_templates_nest() -> None:
 
 @pytest.mark.parametrize("unit", ["  ", "    ", "\t"])
 def test_new_blocks_are_indented_as_those_of_the_file(unit: str) -> None:
-    def looped(source: Source) -> ReplaceStatement:
+    def looped(source: SourceText) -> ReplaceStatement:
         return ReplaceStatement(every(source, ast.Expr)[0], template("for x in y:\n    if x:\n        x()"))
 
     before = f"class C:\n{unit}@a\n{unit}def f(self):\n{unit}{unit}run()\n"

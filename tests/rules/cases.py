@@ -24,11 +24,11 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from tests.support import Checked, fixed, settings_of
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
-from torchmigrate.model.versions import OLDEST, Version, render
+from torchmigrate.model.versions import OLDEST, Version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.run.joint import FixResult
 from torchmigrate.settings.settings import Settings
@@ -200,7 +200,7 @@ class Case:
             {
                 key: count
                 for key, count in found.items()
-                if not (rule := rules()[key[1]]).references or (is_python and rule.is_of_modules)
+                if not (rule := load_rules()[key[1]]).references or (is_python and rule.reads_modules)
             }
         )
 
@@ -225,8 +225,8 @@ def _may_be_case(path: Path) -> bool:
 def declared_otherwise() -> dict[str, Safety]:
     """Of the rules that do not declare the best safety that their recorded fixes have, that safety."""
     recorded = _recorded_safeties()
-    best = {code: next((s for s in Safety if s in recorded[code]), Safety.MANUAL) for code in rules()}
-    return {code: safety for code, safety in best.items() if rules()[code].safety is not safety}
+    best = {code: next((s for s in Safety if s in recorded[code]), Safety.MANUAL) for code in load_rules()}
+    return {code: safety for code, safety in best.items() if load_rules()[code].safety is not safety}
 
 
 def _recorded_safeties() -> dict[str, set[Safety]]:
@@ -254,7 +254,7 @@ def _by_key(checked: Checked) -> dict[Key, Finding]:
 
 def _severities(checked: Checked) -> dict[Key, Severity]:
     found = _by_key(checked).items()
-    return {key: finding.severity for key, finding in found if not rules()[finding.code].references}
+    return {key: finding.severity for key, finding in found if not load_rules()[finding.code].references}
 
 
 def _history(key: Key, severities: dict[Version, dict[Key, Severity]]) -> str:
@@ -264,7 +264,7 @@ def _history(key: Key, severities: dict[Version, dict[Key, Severity]]) -> str:
     for newer, older in pairwise(targets):
         then = severities[older].get(key)
         if then is not severities[newer].get(key):
-            parts.append(f"{then.value if then else 'silent'} before {render(newer)}")
+            parts.append(f"{then.value if then else 'silent'} before {render_version(newer)}")
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 import pytest
 
 from tests.rules.cases import FIXTURES, RECORD, Case, cases, declared_otherwise
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.foreign.use import UNREAD
 
 CASES = cases()
@@ -65,7 +65,7 @@ def test_fixes(case: Case, accept: bool) -> None:
 
 def test_every_rule_that_watches_something_has_fixtures() -> None:
     missing = []
-    for rule in rules().values():
+    for rule in load_rules().values():
         folder = FIXTURES / rule.family.replace("-", "_") / rule.name.replace("-", "_")
         texts = [file.read_text("utf-8") for file in folder.glob(f"*{RECORD}")]
         watches = rule.symbols or rule.references or rule.foreign not in ((), (UNREAD,))

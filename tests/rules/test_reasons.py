@@ -7,9 +7,9 @@ import re
 import pytest
 
 from tests.support import check_text
-from torchmigrate.engine.registry import rules
+from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 
 FLAGS = ("--unsafe", "--min-version", "2.12")
 RETURNED = "its result is returned, and its callers are not analyzed"
@@ -51,11 +51,11 @@ def test_a_fork_waits_for_what_is_scripted() -> None:
     )
 
 
-@pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", load_rules().values(), ids=lambda rule: rule.code)
 def test_a_message_names_versions_that_the_rule_has(rule: Rule) -> None:
     named = set(re.findall(r"{(\w+)}", rule.message)) - {"symbol"}
     assert all(getattr(rule, name) for name in named)
-    versions = {render(version) for version in (rule.deprecated, rule.breaks) if version is not None}
+    versions = {render_version(version) for version in (rule.deprecated, rule.breaks) if version is not None}
     repeated = versions.intersection(re.findall(r"since torch (\d+\.\d+)", rule.message))
     assert rule.family != "torchscript" or not repeated, "say {deprecated} or {breaks}"
 

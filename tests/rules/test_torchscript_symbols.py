@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from torchmigrate.engine.registry import rules
-from torchmigrate.gates.watch import Watch
+from torchmigrate.engine.registry import load_rules
+from torchmigrate.gates.watch import WatchedSymbols
 
-SCRIPT = [rule for rule in rules().values() if rule.code.startswith("TS")]
-WATCH = Watch(symbol for rule in SCRIPT for symbol in rule.symbols)
+SCRIPT = [rule for rule in load_rules().values() if rule.code.startswith("TS")]
+WATCH = WatchedSymbols(symbol for rule in SCRIPT for symbol in rule.symbols)
 
 
 def test_no_symbol_belongs_to_two_rules() -> None:
@@ -28,4 +28,4 @@ def test_every_name_of_torch_jit_belongs_to_a_rule() -> None:
     modules = {name for name, value in vars(jit).items() if type(value).__name__ == "module"}
     names = {name for name in vars(jit) if not name.startswith("__")} - incidental - modules
     assert names >= {*jit.__all__, "Final", "is_scripting", "_overload"}
-    assert [name for name in sorted(names) if WATCH.match(f"torch.jit.{name}") is None] == []
+    assert [name for name in sorted(names) if WATCH.match_symbol(f"torch.jit.{name}") is None] == []

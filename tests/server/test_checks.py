@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from torchmigrate.server import checks
-from torchmigrate.server.checks import Checks
+from torchmigrate.server.checks import CheckQueue
 
 
 def looked_at(monkeypatch: pytest.MonkeyPatch, idle: float, wanted: int) -> list[str]:
@@ -21,9 +21,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, idle: float, wanted: int) -> list
     async def refresh() -> None: ...
 
     async def typed() -> None:
-        made = Checks(look, refresh)
+        made = CheckQueue(look, refresh)
         for number in (1, 2):
-            made.changed("a", ["b"])
+            made.add_changed("a", ["b"])
             while len(looks) < number:
                 await asyncio.sleep(0.001)
         while len(looks) < wanted:

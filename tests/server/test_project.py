@@ -10,18 +10,18 @@ import pytest
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
 from torchmigrate.gates.triggers import Trigger
-from torchmigrate.model.findings import Fix, Joint
+from torchmigrate.model.findings import Fix, MultiFileFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.run import selection
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.looker import Look, Looker
+from torchmigrate.run.looker import FileCheck, FileChecker
 from torchmigrate.semantics.use import Use
 from torchmigrate.server import workspace as module
-from torchmigrate.server.actions import Actions, Todo
+from torchmigrate.server.actions import ActionRequest, Actions
 from torchmigrate.server.documents import TextDocument
 from torchmigrate.server.positions import Encoding, Position, Range
-from torchmigrate.server.project import Project
+from torchmigrate.server.project import OpenProject
 from torchmigrate.server.workspace import Documents, Workspace
 from torchmigrate.settings.config import ConfigError
 
@@ -36,13 +36,13 @@ EVERYWHERE = Range(Position(0, 0), Position(99, 0))
 def check(use: Use, ctx: Context) -> Iterator[object]:
     """Finds every use; fails at some; has a fix over all files that use it."""
     assert use.call is not None
-    if "fail" in ctx.text(use.call):
+    if "fail" in ctx.get_text(use.call):
         raise RuntimeError("the rule fails")
 
     def fix() -> Fix:
-        paths = tuple(sorted({mention.path for mention in ctx.project.uses("torch.old")}))
-        joint = Joint("old", paths) if len(paths) > 1 else None
-        return Fix((ctx.renamed(use, "torch.new"),), Safety.SAFE, "Rename it", joint=joint)
+        paths = tuple(sorted({mention.path for mention in ctx.project.find_uses("torch.old")}))
+        joint = MultiFileFix("old", paths) if len(paths) > 1 else None
+        return Fix((ctx.rename_use(use, "torch.new"),), Safety.SAFE, "Rename it", joint=joint)
 
     yield ctx.finding(use, fix=fix)
 
@@ -51,7 +51,7 @@ def check(use: Use, ctx: Context) -> Iterator[object]:
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule, which costs no time to load."""
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
-    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(RULE)])
+    monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
@@ -64,17 +64,17 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def opened(root: Path) -> Project:
+def opened(root: Path) -> OpenProject:
     """A project, known."""
-    project = Project(str(root), Cache(None))
+    project = OpenProject(str(root), Cache(None))
     project.refresh()
-    project.check({}, [str(root / "a.py")])
+    project.check_files({}, [str(root / "a.py")])
     return project
 
 
-def codes(project: Project, path: Path, data: bytes | None = None) -> list[str] | None:
+def codes(project: OpenProject, path: Path, data: bytes | None = None) -> list[str] | None:
     """The rules with findings in a file, with a content that need not be saved; None where it is left out."""
-    result = project.check({} if data is None else {str(path): data}, [str(path)]).get(str(path))
+    result = project.check_files({} if data is None else {str(path): data}, [str(path)]).get(str(path))
     return None if result is None else [finding.code for finding in result.findings]
 
 
@@ -93,13 +93,13 @@ def test_a_change_costs_the_look_at_one_file(root: Path, monkeypatch: pytest.Mon
         (root / f"other{number}.py").write_text("import torch\n")
     (root / "a.py").write_text("import torch\n")
     looked: list[str] = []
-    look = Looker.look
+    look = FileChecker.check_file
 
-    def counting(self: Looker, place: str, *arguments: object, **more: object) -> Look:
+    def counting(self: FileChecker, place: str, *arguments: object, **more: object) -> FileCheck:
         looked.append(Path(place).name)
         return look(self, place, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Looker, "look", counting)
+    monkeypatch.setattr(FileChecker, "look", counting)
     monkeypatch.setattr("torchmigrate.run.snapshot._SETTLED", 0)
     project = opened(root)
     assert len(looked) == 6
@@ -128,12 +128,12 @@ def test_a_file_without_a_project_stands_alone(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "a.py"
     workspace = Workspace(None)
     monkeypatch.setattr(module, "tree_of", lambda folder: None)
-    assert workspace.project_of(str(path)).root is None
-    shown = workspace.check(document(path, OLD.decode()), str(path))
+    assert workspace.get_project(str(path)).root is None
+    shown = workspace.check_document(document(path, OLD.decode()), str(path))
     assert [one.code for one in shown.diagnostics] == ["ZZ901"]
     workspace.folders = (str(tmp_path),)
     workspace.refresh()
-    assert workspace.project_of(str(path)).root == str(tmp_path), "the folder that the editor shows holds it"
+    assert workspace.get_project(str(path)).root == str(tmp_path), "the folder that the editor shows holds it"
 
 
 def test_settings_that_cannot_be_used_leave_what_was(root: Path) -> None:
@@ -151,7 +151,7 @@ def test_settings_that_cannot_be_used_leave_what_was(root: Path) -> None:
 def test_files_are_read_again_when_they_are_said_to_have_changed(root: Path) -> None:
     project = opened(root)
     (root / "a.py").write_text("import torch\n")
-    project.touch()
+    project.invalidate_files()
     assert codes(project, root / "a.py") == []
     (root / "a.py").unlink()
     project.refresh()
@@ -161,7 +161,7 @@ def test_files_are_read_again_when_they_are_said_to_have_changed(root: Path) -> 
 def test_a_rule_that_fails_costs_itself_and_is_for_the_log(root: Path) -> None:
     path = root / "a.py"
     text = OLD.decode() + "torch.old('fail')\n"
-    shown = Workspace(None).check(document(path, text), str(path))
+    shown = Workspace(None).check_document(document(path, text), str(path))
     assert shown.diagnostics == []
     (said,) = shown.faults
     assert "the rule fails" in said
@@ -171,12 +171,12 @@ def test_a_fix_over_several_files_changes_those_that_are_not_open(root: Path) ->
     (root / "b.py").write_bytes(b"\xef\xbb\xbf" + OLD)
     documents, made = document(root / "a.py", OLD.decode()), actions(root)
     place = str(root / "a.py")
-    fix, silence = made.offered(documents, place, (root / "a.py").as_uri(), EVERYWHERE)
+    fix, silence = made.list_actions(documents, place, (root / "a.py").as_uri(), EVERYWHERE)
     assert (fix.title, fix.preferred, silence.title) == ("Rename it", True, "Suppress ZZ901 here")
-    changes = made.done(documents, place, fix.todo)
+    changes = made.perform(documents, place, fix.todo)
     edits = {name: edit.text for change in changes for name, (edit,) in change.edits.items()}
     assert edits == {(root / name).as_uri(): "torch.new(1)\n" for name in ("a.py", "b.py")}
-    assert made.done(documents, place, Todo("all")) == [], (
+    assert made.perform(documents, place, ActionRequest("all")) == [], (
         "as `fix a.py` leaves what others have to change with"
     )
 
@@ -200,12 +200,12 @@ def test_a_fix_over_several_files_changes_those_that_are_not_open(root: Path) ->
 def test_a_comment_that_silences_stands_where_it_may(root: Path, before: str, after: str) -> None:
     path = root / "a.py"
     documents, made = document(path, f"import torch\nif x:\n\tpass\n{before}"), actions(root)
-    offered = made.offered(documents, str(path), path.as_uri(), EVERYWHERE)
+    offered = made.list_actions(documents, str(path), path.as_uri(), EVERYWHERE)
     (silence,) = [one for one in offered if one.todo.kind == "silence"]
-    ((change,),) = [made.done(documents, str(path), silence.todo)]
+    ((change,),) = [made.perform(documents, str(path), silence.todo)]
     (edits,) = change.edits.values()
     lines = TextDocument("", 1, f"import torch\nif x:\n\tpass\n{before}", Encoding.UTF16)
     assert (
-        lines.changed(2, [(edit.range, edit.text) for edit in edits]).lines.text
+        lines.apply_changes(2, [(edit.range, edit.text) for edit in edits]).lines.text
         == f"import torch\nif x:\n\tpass\n{after}"
     )

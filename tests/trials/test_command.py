@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.trials.baseline import Baseline, Unusable
-from torchmigrate.trials.command import Command, Outcome, read
-from torchmigrate.trials.copies import copied
+from torchmigrate.trials.baseline import ReferenceRuns, UnusableCommand
+from torchmigrate.trials.command import CommandOutcome, JudgingCommand, parse_output
+from torchmigrate.trials.copies import copy_project
 
 PYTEST = """\
 ERROR worker-3 restarted
@@ -43,7 +43,7 @@ FAILED (failures=1, errors=1)
 
 
 def test_what_pytest_says() -> None:
-    outcome = read(PYTEST, 1, 3.2)
+    outcome = parse_output(PYTEST, 1, 3.2)
     assert outcome.failures == {
         "tests/test_a.py::test_b[1 x]": "AssertionError: no - not so",
         "tests/test_c.py": "",
@@ -81,7 +81,7 @@ FAILED tests/test_a.py::test_unseen - Asser...
 
 
 def test_what_pytest_cuts_is_read_above() -> None:
-    outcome = read(CUT, 1, 3.2)
+    outcome = parse_output(CUT, 1, 3.2)
     assert [*outcome.failures.values()] == [
         "ModuleNotFoundError: No module named 'c'",
         "RuntimeError: something that is too long for the line of a terminal",
@@ -92,22 +92,26 @@ def test_what_pytest_cuts_is_read_above() -> None:
 
 
 def test_what_unittest_says() -> None:
-    outcome = read(UNITTEST, 1, 0.1)
+    outcome = parse_output(UNITTEST, 1, 0.1)
     assert outcome.failures == {
         "test_a (tests.test_x.TestX.test_a)": "AssertionError: 1 != 2",
         "test_b (tests.test_x.TestX.test_b)": "RuntimeError: no",
     }
     assert outcome.passed == 5
-    assert read("Ran 1 test in 0.1s\n\nOK\n", 0, 0.1).passed == 1
+    assert parse_output("Ran 1 test in 0.1s\n\nOK\n", 0, 0.1).passed == 1
 
 
 def test_an_error_of_the_command_is_no_test_that_fails() -> None:
-    outcome = read("ERROR: file or directory not found: tests/no.py\n\nno tests ran in 0.00s\n", 4, 0.1)
+    outcome = parse_output(
+        "ERROR: file or directory not found: tests/no.py\n\nno tests ran in 0.00s\n", 4, 0.1
+    )
     assert (outcome.failures, outcome.passed) == ({}, None)
 
 
-def outcome(status: int = 0, *failures: str, passed: int | None = None, timed_out: bool = False) -> Outcome:
-    return Outcome(status, dict.fromkeys(failures, "why"), passed, 1.0, "the end", timed_out)
+def outcome(
+    status: int = 0, *failures: str, passed: int | None = None, timed_out: bool = False
+) -> CommandOutcome:
+    return CommandOutcome(status, dict.fromkeys(failures, "why"), passed, 1.0, "the end", timed_out)
 
 
 FINE = outcome(passed=10)
@@ -132,9 +136,9 @@ FINE = outcome(passed=10)
     ],
 )
 def test_what_is_worse_than_before(
-    baseline: tuple[Outcome, Outcome], after: Outcome, objection: str | None
+    baseline: tuple[CommandOutcome, CommandOutcome], after: CommandOutcome, objection: str | None
 ) -> None:
-    assert Baseline(*baseline).objection(after) == objection
+    assert ReferenceRuns(*baseline).find_objection(after) == objection
 
 
 @pytest.mark.parametrize(
@@ -150,13 +154,13 @@ def test_what_is_worse_than_before(
         ),
     ],
 )
-def test_what_cannot_judge(one: Outcome, other: Outcome, reason: str) -> None:
-    with pytest.raises(Unusable, match=reason):
-        Baseline(one, other)
+def test_what_cannot_judge(one: CommandOutcome, other: CommandOutcome, reason: str) -> None:
+    with pytest.raises(UnusableCommand, match=reason):
+        ReferenceRuns(one, other)
 
 
 def test_tests_that_tell_nothing_are_said() -> None:
-    notes = list(Baseline(outcome(1, "a", "b"), outcome(1, "a")).notes())
+    notes = list(ReferenceRuns(outcome(1, "a", "b"), outcome(1, "a")).iter_notes())
     assert notes == [
         "a fails without any fix, and cannot judge fixes",
         "b fails only sometimes without any fix, and cannot judge fixes",
@@ -172,7 +176,7 @@ def test_a_copy_is_apart_from_the_project(tmp_path: Path) -> None:
     (root / "src" / "a.py").write_bytes(b"1\n")
     (root / "src" / "link.py").symlink_to("a.py")
     (root / "outside").symlink_to("../elsewhere")
-    with copied(root, {root / "src" / "a.py": b"2\n"}) as copy:
+    with copy_project(root, {root / "src" / "a.py": b"2\n"}) as copy:
         assert (copy / "src" / "link.py").read_bytes() == b"2\n"
         assert (root / "src" / "a.py").read_bytes() == b"1\n"
         assert sorted(path.name for path in copy.iterdir()) == ["outside", "src", "venv"]
@@ -183,8 +187,8 @@ def test_a_copy_is_apart_from_the_project(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the command is one of a POSIX shell")
 def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
-    with copied(tmp_path, {}) as copy:
-        command = Command("sleep 60 & echo $! > pid; sleep 60", tmp_path, tmp_path)
+    with copy_project(tmp_path, {}) as copy:
+        command = JudgingCommand("sleep 60 & echo $! > pid; sleep 60", tmp_path, tmp_path)
         result = command.run(copy, 0.5)
         child = int((copy / "pid").read_text())
         assert result.timed_out

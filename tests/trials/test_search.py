@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.trials.search import OutOfRuns, split
+from torchmigrate.trials.search import OutOfRuns, bisect_items
 
 
 class Bench:
@@ -37,7 +37,7 @@ class Bench:
 )
 def test_what_is_kept_holds(number: int, broken: list[set[int]], tries: int) -> None:
     bench = Bench(*broken, tries=tries)
-    found = split(range(number), bench)
+    found = bisect_items(range(number), bench)
     assert tuple(found.kept) in bench.passed
     assert sorted([*found.kept, *found.left_out, *found.undecided]) == list(range(number))
     if bench.left:
@@ -50,5 +50,5 @@ def test_what_is_kept_holds(number: int, broken: list[set[int]], tries: int) -> 
 @pytest.mark.parametrize("culprit", range(16))
 def test_one_of_many_is_found_in_few_tries(culprit: int) -> None:
     bench = Bench({culprit}, tries=1000)
-    assert list(split(range(16), bench).left_out) == [culprit]
+    assert list(bisect_items(range(16), bench).left_out) == [culprit]
     assert 1000 - bench.left <= math.log2(16) + 2

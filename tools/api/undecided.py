@@ -15,24 +15,24 @@ from typing import Any
 
 from torchmigrate.engine import registry
 from torchmigrate.tables import api, difference
-from torchmigrate.tables.api import Entry
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.tables.api import LedgerEntry
+from torchmigrate.text.toml import parse_toml
 
 DECIDED = Path(__file__).parent / "decided.toml"
 CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "changes.toml"
 
 
-def deprecated() -> list[Entry]:
+def deprecated() -> list[LedgerEntry]:
     """The names that are offered and that some release marks, or has only raise."""
-    return [entry for entry in api.entries(private=False) if entry.raises or entry.marks]
+    return [entry for entry in api.read_entries(private=False) if entry.raises or entry.marks]
 
 
-def undecided() -> list[Entry]:
+def undecided() -> list[LedgerEntry]:
     """Those of them that nothing is said about, each thing under its shortest name."""
     decided = Patterns([*_changed(), *_watched(), *reasons()])
     entries = deprecated()
     alike = {_thing(entry) for entry in entries if entry.name in decided}
-    left: dict[tuple[Any, ...], Entry] = {}
+    left: dict[tuple[Any, ...], LedgerEntry] = {}
     for entry in sorted(entries, key=lambda entry: (entry.name.count("."), entry.name)):
         if _thing(entry) not in alike:
             left.setdefault(_thing(entry), entry)
@@ -70,18 +70,18 @@ class Patterns:
         return name in self._names or not self._inside.isdisjoint(owners)
 
 
-def listed(entries: Iterable[Entry]) -> Iterator[str]:
+def listed(entries: Iterable[LedgerEntry]) -> Iterator[str]:
     """Lines about names, by module."""
     for owner, held in itertools.groupby(entries, key=lambda entry: entry.name.rpartition(".")[0]):
         yield owner
         for entry in held:
             said = [f"only raises in {entry.raises}"] if entry.raises else []
-            said += [f"{mark.releases}: {difference.described(mark)}" for mark in entry.marks]
+            said += [f"{mark.releases}: {difference.describe_mark(mark)}" for mark in entry.marks]
             yield f"  {entry.name}"
             yield from (f"    {text}" for text in said)
 
 
-def _thing(entry: Entry) -> tuple[Any, ...]:
+def _thing(entry: LedgerEntry) -> tuple[Any, ...]:
     """What is the same of a thing under all its names."""
     said = frozenset((mark.when, mark.category, mark.text) for mark in entry.marks)
     return entry.name.rpartition(".")[2], said, bool(entry.raises)
@@ -97,10 +97,10 @@ def _changed() -> Iterator[str]:
 
 def _watched() -> Iterator[str]:
     """What the rules watch."""
-    for rule in registry.rules().values():
+    for rule in registry.load_rules().values():
         yield from rule.symbols
 
 
 @functools.cache
 def _read(path: Path) -> dict[str, Any]:
-    return toml_loads(path.read_text("utf-8")) if path.exists() else {}
+    return parse_toml(path.read_text("utf-8")) if path.exists() else {}

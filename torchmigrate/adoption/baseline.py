@@ -22,13 +22,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from torchmigrate.model.findings import FileResult, Finding
-from torchmigrate.model.identity import identity
+from torchmigrate.model.identity import identify_finding
 from torchmigrate.model.vocabulary import Severity
 
 VERSION = 1
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """Equal findings of one file; the first two fields are those of an `Identity`."""
 
     code: str
@@ -36,21 +36,21 @@ class Entry(NamedTuple):
     severity: Severity
 
     @classmethod
-    def of(cls, finding: Finding) -> Entry:
+    def from_finding(cls, finding: Finding) -> BaselineEntry:
         """Create the entry of a finding."""
-        return cls(*identity(finding), finding.severity)
+        return cls(*identify_finding(finding), finding.severity)
 
 
 class BaselineError(Exception):
     """Raised for a file that is no baseline, or cannot be read; the message names the file."""
 
 
-class NoBaseline(BaselineError):
+class MissingBaselineError(BaselineError):
     """Raised for a baseline file that does not exist."""
 
 
 @dataclass(frozen=True)
-class Looked:
+class BaselineScope:
     """The scope of a run: the checked files and wanted codes. Baseline entries outside of it stay unchanged."""
 
     places: Collection[str]
@@ -58,7 +58,7 @@ class Looked:
     wants: Callable[[str, str], bool]
     """Returns whether findings with a code are wanted in the file at a place."""
 
-    def at(self, place: str, code: str) -> bool:
+    def covers_code(self, place: str, code: str) -> bool:
         """Return whether findings with this code were looked for in the file; always true for a removed file."""
         return not os.path.lexists(place) or (place in self.places and self.wants(code, place))
 
@@ -66,48 +66,50 @@ class Looked:
 class Baseline:
     """Known findings, by the absolute paths of their files."""
 
-    def __init__(self, entries: Mapping[str, Counter[Entry]] | None = None) -> None:
-        self.entries: dict[str, Counter[Entry]] = dict(entries or {})
+    def __init__(self, entries: Mapping[str, Counter[BaselineEntry]] | None = None) -> None:
+        self.entries: dict[str, Counter[BaselineEntry]] = dict(entries or {})
         self._left = {place: Counter(held) for place, held in self.entries.items()}
         """The entries that no finding has matched yet."""
         self._moved: dict[str, str] = {}
 
-    def add(self, place: str, findings: Iterable[Finding]) -> None:
+    def add_findings(self, place: str, findings: Iterable[Finding]) -> None:
         """Add findings of the file at ``place`` as known."""
         for finding in findings:
             for held in (self.entries, self._left):
-                held.setdefault(place, Counter())[Entry.of(finding)] += 1
+                held.setdefault(place, Counter())[BaselineEntry.from_finding(finding)] += 1
 
-    def new(self, place: str, result: FileResult) -> FileResult:
+    def keep_new_findings(self, place: str, result: FileResult) -> FileResult:
         """Return the result of the file at ``place`` without known findings; each entry matches only once."""
-        kept = [finding for finding in result.findings if not self._takes(place, finding, result)]
+        kept = [finding for finding in result.findings if not self._take_finding(place, finding, result)]
         return replace(result, findings=tuple(kept)) if len(kept) < len(result.findings) else result
 
-    def gone(self, looked: Looked) -> Iterator[tuple[str, Entry, int]]:
+    def iter_gone(self, looked: BaselineScope) -> Iterator[tuple[str, BaselineEntry, int]]:
         """Yield the entries that no finding matched, with their counts; call this after all files."""
         for place, held in sorted(self._left.items()):
-            for one, number in sorted(held.items(), key=lambda item: _order(item[0])):
-                if number and looked.at(place, one.code):
+            for one, number in sorted(held.items(), key=lambda item: _get_sort_key(item[0])):
+                if number and looked.covers_code(place, one.code):
                     yield place, one, number
 
-    def rewritten(self, found: Mapping[str, Iterable[Finding]], looked: Looked) -> Baseline:
+    def rebuild_baseline(self, found: Mapping[str, Iterable[Finding]], looked: BaselineScope) -> Baseline:
         """Return the baseline of the findings ``found``, with the entries of this one outside of the run's scope."""
         made = Baseline()
         for place, held in self.entries.items():
-            kept = Counter({one: number for one, number in held.items() if not looked.at(place, one.code)})
+            kept = Counter(
+                {one: number for one, number in held.items() if not looked.covers_code(place, one.code)}
+            )
             if kept:
                 made.entries[place] = kept
         for place, findings in found.items():
-            made.add(place, findings)
+            made.add_findings(place, findings)
         return made
 
     def __len__(self) -> int:
         return sum(sum(held.values()) for held in self.entries.values())
 
-    def _takes(self, place: str, finding: Finding, result: FileResult) -> bool:
+    def _take_finding(self, place: str, finding: Finding, result: FileResult) -> bool:
         """Return whether an entry that is at least as severe covers the finding; it covers no other one."""
-        held = self._left.get(self._place_in(place, result))
-        own = Entry.of(finding)
+        held = self._left.get(self._find_entry_place(place, result))
+        own = BaselineEntry.from_finding(finding)
         for severity in sorted(Severity, key=lambda severity: severity.rank)[own.severity.rank :]:
             entry = own._replace(severity=severity)
             if held and held[entry]:
@@ -115,31 +117,33 @@ class Baseline:
                 return True
         return False
 
-    def _place_in(self, place: str, result: FileResult) -> str:
+    def _find_entry_place(self, place: str, result: FileResult) -> str:
         """Return the place of a file's entries: its own, or that of a removed file of which it seems the new name."""
         if place in self.entries:
             return place
         if place not in self._moved:
-            mine = Counter(map(Entry.of, result.findings))
+            mine = Counter(map(BaselineEntry.from_finding, result.findings))
             taken = set(self._moved.values())
-            shared = {old: (self._left[old] & mine).total() for old in self._orphans if old not in taken}
+            shared = {
+                old: (self._left[old] & mine).total() for old in self._orphaned_places if old not in taken
+            }
             best = max(shared, key=lambda old: shared[old], default="")
             self._moved[place] = best if shared.get(best) else ""
         return self._moved[place]
 
     @cached_property
-    def _orphans(self) -> list[str]:
+    def _orphaned_places(self) -> list[str]:
         """The places of files that do not exist any more."""
         return [place for place in self.entries if not os.path.lexists(place)]
 
 
-def read(path: str) -> Baseline:
+def read_baseline(path: str) -> Baseline:
     """Parse the baseline in the file at ``path``. Raises BaselineError."""
     try:
         with open(path, "rb") as file:
             document = json.loads(file.read())
     except FileNotFoundError:
-        raise NoBaseline(
+        raise MissingBaselineError(
             f"{path}: there is no baseline; `torchmigrate check --write-baseline` creates one"
         ) from None
     except OSError as error:
@@ -151,59 +155,61 @@ def read(path: str) -> Baseline:
             raise BaselineError(f"{path}: the baseline is from another version of torchmigrate")
         folder = os.path.dirname(os.path.realpath(path))
         files = document["findings"].items()
-        places = ((os.path.normpath(os.path.join(folder, _text(name))), held) for name, held in files)
-        return Baseline({place: _entries(held) for place, held in places})
+        places = ((os.path.normpath(os.path.join(folder, _require_text(name))), held) for name, held in files)
+        return Baseline({place: _parse_entries(held) for place, held in places})
     except (KeyError, TypeError, AttributeError, ValueError):
         raise BaselineError(
             f"{path}: this is not a baseline; `torchmigrate check --write-baseline` creates one"
         ) from None
 
 
-def _entries(held: Iterable[Any]) -> Counter[Entry]:
-    found: Counter[Entry] = Counter()
+def _parse_entries(held: Iterable[Any]) -> Counter[BaselineEntry]:
+    found: Counter[BaselineEntry] = Counter()
     for one in held:
-        entry = Entry(_text(one["code"]), _text(one["text"]), Severity(one["severity"]))
-        found[entry] += _number(one["count"])
+        entry = BaselineEntry(
+            _require_text(one["code"]), _require_text(one["text"]), Severity(one["severity"])
+        )
+        found[entry] += _require_count(one["count"])
     return found
 
 
-def text(baseline: Baseline, path: str) -> str:
+def render_baseline(baseline: Baseline, path: str) -> str:
     """Render ``baseline`` as the text of the file at ``path``, to whose folder its paths are relative."""
     folder = os.path.dirname(os.path.realpath(path))
-    named = {_from(folder, place): held for place, held in baseline.entries.items()}
+    named = {_get_relative_path(folder, place): held for place, held in baseline.entries.items()}
     files = []
     for name, held in sorted(named.items()):
         lines = ",\n".join(
-            "      " + json.dumps(_shown(one, number))
-            for one, number in sorted(held.items(), key=lambda item: _order(item[0]))
+            "      " + json.dumps(_render_entry(one, number))
+            for one, number in sorted(held.items(), key=lambda item: _get_sort_key(item[0]))
         )
         files.append(f"    {json.dumps(name)}: [\n{lines}\n    ]")
     body = "{\n" + ",\n".join(files) + "\n  }" if files else "{}"
     return f'{{\n  "version": {VERSION},\n  "findings": {body}\n}}\n'
 
 
-def _shown(entry: Entry, number: int) -> dict[str, object]:
+def _render_entry(entry: BaselineEntry, number: int) -> dict[str, object]:
     return {"code": entry.code, "severity": entry.severity.value, "text": entry.text, "count": number}
 
 
-def _order(entry: Entry) -> tuple[str, str, int]:
+def _get_sort_key(entry: BaselineEntry) -> tuple[str, str, int]:
     return entry.code, entry.text, entry.severity.rank
 
 
-def _from(folder: str, place: str) -> str:
+def _get_relative_path(folder: str, place: str) -> str:
     try:
         return os.path.relpath(place, folder).replace(os.sep, "/")
     except ValueError:  # another drive
         return place
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _number(value: object) -> int:
+def _require_count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise TypeError
     return value

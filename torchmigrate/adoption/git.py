@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from torchmigrate.project.folders import is_repository, upward
+from torchmigrate.project.folders import is_repository, iter_upward
 
 _TIMEOUT = 300
 """Seconds after which a git process is ended: a FIFO among the repository's files makes it wait forever."""
@@ -67,36 +67,36 @@ class Git:
         self._folder = folder
 
     @classmethod
-    def around(cls, folder: str) -> Git:
+    def from_folder(cls, folder: str) -> Git:
         """Return git for the work tree that holds ``folder``.
 
         The root is found without git: `folder` may look like a bare repository, which git would take first.
         """
         folder = os.path.realpath(folder)
-        *_, root = upward(folder)
+        *_, root = iter_upward(folder)
         return cls(root if is_repository(root) else folder)
 
     @property
     def top(self) -> str:
         """The real path of the work tree's root. Raises GitError."""
-        return os.path.realpath(os.fsdecode(self.run("rev-parse", "--show-toplevel").rstrip(b"\n")))
+        return os.path.realpath(os.fsdecode(self.run_command("rev-parse", "--show-toplevel").rstrip(b"\n")))
 
-    def run(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
+    def run_command(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
         """Return what a git command prints, with ``given`` as its standard input. Raises GitError."""
-        return self._start(self._switched_off, command, *arguments, given=given)
+        return self._run_process(self._neutral_settings, command, *arguments, given=given)
 
-    def resolve(self, ref: str) -> str:
+    def resolve_commit(self, ref: str) -> str:
         """Return the digest of the commit that ``ref`` names. Raises GitError."""
         if ref.startswith("-"):
             raise GitError(f"{ref!r} is no revision")
         options = ("--verify", "--quiet", "--end-of-options")
-        return self.run("rev-parse", *options, f"{ref}^{{commit}}").decode().strip()
+        return self.run_command("rev-parse", *options, f"{ref}^{{commit}}").decode().strip()
 
     @cached_property
-    def _switched_off(self) -> dict[str, str]:
+    def _neutral_settings(self) -> dict[str, str]:
         """The settings that switch off the filters and hooks of the repository's own configuration."""
         settings = {}
-        for key in self._own_settings():
+        for key in self._iter_own_settings():
             if found := _DRIVER.fullmatch(key):
                 kind, name = found.groups()
                 for variable, value in _SWITCHED_OFF[kind].items():
@@ -106,22 +106,22 @@ class Git:
             raise GitError(f"the repository's configuration has a name with `=`, {odd!r}; remove it first")
         return settings
 
-    def _own_settings(self) -> Iterator[str]:
+    def _iter_own_settings(self) -> Iterator[str]:
         """Yield the keys from the repository's configuration files, and from those that they include."""
-        printed = self._start({}, "config", "--list", "--show-scope", "-z")
+        printed = self._run_process({}, "config", "--list", "--show-scope", "-z")
         records = iter(split_records(printed))
         for scope, setting in zip(records, records, strict=True):
             if scope in (b"local", b"worktree"):
                 yield os.fsdecode(setting.partition(b"\n")[0])
 
-    def _start(self, settings: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
+    def _run_process(self, settings: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
         overrides = [f"{key}={value}" for key, value in {**_SETTINGS, **settings}.items()]
         options = [word for override in overrides for word in ("-c", override)]
         try:
             done = subprocess.run(
-                [_program(), *options, "--no-optional-locks", "--no-pager", *arguments],
+                [_find_git(), *options, "--no-optional-locks", "--no-pager", *arguments],
                 cwd=self._folder,
-                env=_environment(),
+                env=_clean_environment(),
                 input=given,
                 capture_output=True,
                 check=False,
@@ -132,7 +132,7 @@ class Git:
         except OSError as error:
             raise GitError(f"git cannot be run: {error.strerror}") from None
         if done.returncode:
-            raise GitError(f"git {arguments[0]}: {_reason(done.stderr.decode(errors='replace'))}")
+            raise GitError(f"git {arguments[0]}: {_find_reason(done.stderr.decode(errors='replace'))}")
         return done.stdout
 
 
@@ -141,7 +141,7 @@ def split_records(printed: bytes) -> list[bytes]:
     return printed.split(b"\0")[:-1]
 
 
-def _reason(printed: str) -> str:
+def _find_reason(printed: str) -> str:
     """Return the line of git's error output that tells most."""
     lines = printed.strip().splitlines() or ["no reason given"]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
@@ -150,7 +150,7 @@ def _reason(printed: str) -> str:
     return (fatal or lines)[-1] + hint
 
 
-def _environment() -> dict[str, str]:
+def _clean_environment() -> dict[str, str]:
     """Return the environment without what makes git look at another repository or start other programs."""
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith("GIT_") or _KEPT.fullmatch(key)
@@ -158,7 +158,7 @@ def _environment() -> dict[str, str]:
     return {**kept, **_ENVIRONMENT}
 
 
-def _program() -> str:
+def _find_git() -> str:
     """Return the path of git. Raises GitError."""
     # A relative folder on PATH may be the checked project, which could bring a program of this name.
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchmigrate.adoption.git import Git, GitError, split_records
 
 
-class Blob(NamedTuple):
+class GitBlob(NamedTuple):
     """A file or submodule at a revision."""
 
     name: str
@@ -22,28 +22,28 @@ class Blob(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Revision:
+class GitRevision:
     """A commit that is an earlier state of the work tree at ``top``. Paths are absolute."""
 
     top: str
     commit: str
 
     @classmethod
-    def where_parted(cls, folder: str, ref: str) -> Revision:
+    def from_merge_base(cls, folder: str, ref: str) -> GitRevision:
         """Return the merge base of ``ref`` and HEAD in ``folder``: the commit that a pull request is compared with.
 
         In a shallow clone that does not contain the merge base, it is ``ref`` itself. Raises GitError.
         """
-        git = Git.around(folder)
+        git = Git.from_folder(folder)
         top = git.top
         try:
-            commit = git.resolve(ref)
+            commit = git.resolve_commit(ref)
         except GitError:
             raise GitError(
                 f"git knows no revision {ref!r} in {folder}; if the clone is shallow, fetch the revision first"
             ) from None
         with contextlib.suppress(GitError):
-            commit = git.run("merge-base", commit, "HEAD").decode().strip()
+            commit = git.run_command("merge-base", commit, "HEAD").decode().strip()
         return cls(top, commit)
 
     @cached_property
@@ -51,40 +51,42 @@ class Revision:
         return Git(self.top)
 
     @cached_property
-    def files(self) -> dict[str, Blob]:
+    def committed_files(self) -> dict[str, GitBlob]:
         """The files and submodules in the commit, by path. Raises GitError."""
         found = {}
-        for line in split_records(self._git.run("ls-tree", "-r", "-z", "--full-tree", self.commit)):
+        for line in split_records(self._git.run_command("ls-tree", "-r", "-z", "--full-tree", self.commit)):
             facts, _, path = line.partition(b"\t")
             mode, kind, name = facts.decode().split(" ")
             if kind == "commit" or mode in ("100644", "100755"):
-                found[self._place(path)] = Blob(name, kind == "commit")
+                found[self._get_place(path)] = GitBlob(name, kind == "commit")
         return found
 
     @cached_property
-    def changed(self) -> dict[str, str | None]:
+    def changed_files(self) -> dict[str, str | None]:
         """The tracked files that differ from the commit, with their paths in the commit; None for a new file.
 
         Removed files are not included. Raises GitError.
         """
-        printed = self._git.run(
+        printed = self._git.run_command(
             *("diff", "--name-status", "-z", "--find-renames", "-l0", "--no-ext-diff", "--no-textconv"),
             *("--ignore-submodules=all", self.commit, "--"),
         )
         records = iter(split_records(printed))
         found: dict[str, str | None] = {}
         for status in records:
-            place = self._place(next(records))
+            place = self._get_place(next(records))
             if status[:1] in b"RC":
-                found[self._place(next(records))] = place if status[:1] == b"R" else None
+                found[self._get_place(next(records))] = place if status[:1] == b"R" else None
             elif status[:1] != b"D":
                 found[place] = None if status[:1] == b"A" else place
         return found
 
-    def contents(self, names: Iterable[str]) -> dict[str, bytes]:
+    def read_blobs(self, names: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of blobs, by their digests. Raises GitError."""
         names = list(dict.fromkeys(names))
-        printed = self._git.run("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+        printed = self._git.run_command(
+            "cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode()
+        )
         found, at = {}, 0
         for name in names:
             end = printed.index(b"\n", at)
@@ -96,5 +98,5 @@ class Revision:
             at = end + size + 2
         return found
 
-    def _place(self, path: bytes) -> str:
+    def _get_place(self, path: bytes) -> str:
         return os.path.join(self.top, *os.fsdecode(path).split("/"))

@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchmigrate.adoption.places import Places
+from torchmigrate.adoption.places import CommentPlaces
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Edit, Finding, Span
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version, render_version
 from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.source import SourceError
 
@@ -23,7 +23,7 @@ NO_PLACE = "no comment is possible there; use `per-file-ignores`"
 
 
 @dataclass(frozen=True)
-class Ignore:
+class IgnoreComment:
     """The text of the comments besides the codes. Raises ValueError for a reason that no comment can contain."""
 
     reason: str = ""
@@ -33,18 +33,18 @@ class Ignore:
         if not self.reason.isprintable() or "-->" in self.reason or re.search(r"\s#", f" {self.reason}"):
             raise ValueError("a reason has to be one line without ` #` and `-->`")
 
-    def text(self, codes: Iterable[str], *, whole_file: bool = False) -> str:
+    def render_comment(self, codes: Iterable[str], *, whole_file: bool = False) -> str:
         """Render the comment for some codes."""
         parts = [f"# torchmigrate: ignore{'-file' if whole_file else ''}", ", ".join(sorted(codes))]
         if self.until is not None:
-            parts.append(f"until {render(self.until)}")
+            parts.append(f"until {render_version(self.until)}")
         if self.reason:
             parts.append(f"-- {self.reason}")
         return " ".join(parts)
 
 
 @dataclass
-class Ignoring:
+class IgnoreResult:
     """The result of adding comments to one file."""
 
     data: bytes
@@ -56,22 +56,22 @@ class Ignoring:
     """The findings that no comment can suppress."""
 
 
-def ignoring(
+def add_ignore_comments(
     path: str,
     data: bytes,
     findings: Sequence[Finding],
-    ignore: Ignore,
+    ignore: IgnoreComment,
     target: Version,
     *,
     whole_file: bool = True,
-) -> Ignoring:
+) -> IgnoreResult:
     """Add comments to the file at ``path`` that suppress ``findings``. Raises SourceError if it cannot be read.
 
     Findings without a place for a comment are left, unless ``whole_file`` allows ignoring their codes in the file.
     """
-    places = places_of(path, data)
+    places = find_comment_places(path, data)
     groups: dict[Span, list[Finding]] = {}
-    done = Ignoring(data)
+    done = IgnoreResult(data)
     starts = [statement.start for statement in places.statements]
     for finding in findings:
         at = bisect_right(starts, finding.span.start) - 1 if finding.span is not None else -1
@@ -79,76 +79,83 @@ def ignoring(
             done.left.append(finding)
         else:
             groups.setdefault(places.statements[at], []).append(finding)
-    edits = _proved_edits(places, groups, ignore, target)
+    edits = _prove_edits(places, groups, ignore, target)
     for statement, group in groups.items():
         (done.silenced if statement in edits else done.left).extend(group)
     made = list(edits.values())
     if done.left and whole_file:
-        made += _whole_file(places, made, done, ignore)
-    done.data = places.source.replaced(made) if made else data
+        made += _ignore_whole_file(places, made, done, ignore)
+    done.data = places.source.apply_edits(made) if made else data
     return done
 
 
-def _proved_edits(
-    places: Places, groups: Mapping[Span, Sequence[Finding]], ignore: Ignore, target: Version
+def _prove_edits(
+    places: CommentPlaces, groups: Mapping[Span, Sequence[Finding]], ignore: IgnoreComment, target: Version
 ) -> dict[Span, Edit]:
     """Return the edits that suppress findings, by statement, as far as they provably change only comments."""
-    candidates = ((span, _edit(places, span, group, ignore, target)) for span, group in groups.items())
+    candidates = ((span, _build_edit(places, span, group, ignore, target)) for span, group in groups.items())
     edits = {statement: edit for statement, edit in candidates if edit is not None}
-    if _are_proved(places, list(edits.values())):
+    if _are_comments_only(places, list(edits.values())):
         return edits
     proved: dict[Span, Edit] = {}
     for statement, edit in edits.items():
-        if _are_proved(places, [*proved.values(), edit]):
+        if _are_comments_only(places, [*proved.values(), edit]):
             proved[statement] = edit
     return proved
 
 
-def places_of(path: str, data: bytes) -> Places:
+def find_comment_places(path: str, data: bytes) -> CommentPlaces:
     """Return the comment places in the file at ``path`` with the content ``data``. Raises SourceError."""
     if is_document(path):
-        from torchmigrate.adoption.in_documents import InDocument
+        from torchmigrate.adoption.in_documents import DocumentCommentPlaces
 
-        return InDocument.read(path, data)
+        return DocumentCommentPlaces.from_bytes(path, data)
     if language_of(path) is not None:
-        from torchmigrate.adoption.in_languages import InLanguage
+        from torchmigrate.adoption.in_languages import ForeignCommentPlaces
 
-        return InLanguage.read(path, data)
-    from torchmigrate.adoption.in_modules import InModule
+        return ForeignCommentPlaces.from_bytes(path, data)
+    from torchmigrate.adoption.in_modules import ModuleCommentPlaces
 
-    return InModule.read(path, data)
+    return ModuleCommentPlaces.from_bytes(path, data)
 
 
-def _edit(
-    places: Places,
+def _build_edit(
+    places: CommentPlaces,
     statement: Span,
     group: Sequence[Finding],
-    ignore: Ignore,
+    ignore: IgnoreComment,
     target: Version,
 ) -> Edit | None:
     """Return the edit that suppresses findings in a statement: more codes in an existing comment, or a new one."""
     codes = {finding.code for finding in group}
     for one in places.directives:
-        if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
+        if (
+            one.covers == statement
+            and one.codes
+            and one.until == ignore.until
+            and not one.has_expired(target)
+        ):
             return Edit(one.codes_span.start, one.codes_span.end, ", ".join(sorted({*one.codes, *codes})))
     offset = min(finding.span.start for finding in group if finding.span is not None)
-    return places.at_statement(statement, offset, ignore.text(codes))
+    return places.comment_statement(statement, offset, ignore.render_comment(codes))
 
 
-def _whole_file(places: Places, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:
+def _ignore_whole_file(
+    places: CommentPlaces, edits: list[Edit], done: IgnoreResult, ignore: IgnoreComment
+) -> list[Edit]:
     """Return the edit that adds a comment for the whole file, if such a file can end with one."""
     codes = sorted({finding.code for finding in done.left})
-    edit = places.at_the_end(ignore.text(codes, whole_file=True))
-    if edit is None or not _are_proved(places, [*edits, edit]):
+    edit = places.comment_file(ignore.render_comment(codes, whole_file=True))
+    if edit is None or not _are_comments_only(places, [*edits, edit]):
         return []
     done.silenced += done.left
     done.whole_file, done.left = codes, []
     return [edit]
 
 
-def _are_proved(places: Places, edits: list[Edit]) -> bool:
+def _are_comments_only(places: CommentPlaces, edits: list[Edit]) -> bool:
     try:
-        places.prove(edits)
+        places.prove_edits(edits)
     except (VerifyError, SourceError):
         return False
     return True

@@ -8,48 +8,48 @@ from __future__ import annotations
 
 import re
 
-AGAIN = "export the module again from its Python source with torch.export.export"
+EXPORT_AGAIN = "export the module again from its Python source with torch.export.export"
 
-_KNOWN: tuple[tuple[str, str, str], ...] = (
+_KNOWN_REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         r"prim::Loop currently cannot run with dynamic value of number of iterations",
         "a loop whose number of iterations depends on the inputs",
-        f"{AGAIN}, with the loop rewritten as operations on whole tensors, torch.while_loop or torch.scan",
+        f"{EXPORT_AGAIN}, with the loop rewritten as operations on whole tensors, torch.while_loop or torch.scan",
     ),
     (
         r"prim::Loop currently cannot run with dynamic value of condition",
         "a loop that ends on a condition on values",
-        f"{AGAIN}, with the loop rewritten as torch.while_loop",
+        f"{EXPORT_AGAIN}, with the loop rewritten as torch.while_loop",
     ),
     (
         r"prim::SetAttr",
         "an attribute that is set within a branch",
-        f"{AGAIN}, with the attribute set after the branch, or with torch.cond returning its new value",
+        f"{EXPORT_AGAIN}, with the attribute set after the branch, or with torch.cond returning its new value",
     ),
     (
         r"GuardOnDataDependentSymNode|Could not guard on data-dependent|data-dependent",
         "a branch or a size that depends on values",
-        f"{AGAIN}, with the branch as torch.cond, or with torch._check for a condition that always holds",
+        f"{EXPORT_AGAIN}, with the branch as torch.cond, or with torch._check for a condition that always holds",
     ),
     (
         r"torch\.cond|branches? of .*cond|[Cc]ond.*(mismatch|same|aliasing|mutat)",
         "a branch on values whose two sides return different kinds of results",
-        f"{AGAIN}, with both sides of a torch.cond returning tensors of the same shape and type",
+        f"{EXPORT_AGAIN}, with both sides of a torch.cond returning tensors of the same shape and type",
     ),
     (
         r"prim::unchecked_cast",
         "an optional argument that is given",
-        f"convert without it if its callers omit it; otherwise, {AGAIN}, where Python decides on None",
+        f"convert without it if its callers omit it; otherwise, {EXPORT_AGAIN}, where Python decides on None",
     ),
     (
         r"prim::RaiseException|prim::Print|prim::PythonOp",
         "an operation without a counterpart in exported programs",
-        f"remove it from the source, or check before the call; then {AGAIN}",
+        f"remove it from the source, or check before the call; then {EXPORT_AGAIN}",
     ),
     (
         r"PackedParams|quantized::|packB|torch\.classes|Unsupported quantized op|Expected a value of type '__torch__\.torch\.classes",
         "weights that are packed for a quantization engine",
-        f"{AGAIN}, from the module before it was quantized, and quantize it with torchao (PT2E)",
+        f"{EXPORT_AGAIN}, from the module before it was quantized, and quantize it with torchao (PT2E)",
     ),
     (
         r"Unable to find operator|Unknown builtin op|is not a registered",
@@ -74,22 +74,22 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"Guard failed|Specialized|marked as dynamic|Constraints violated",
         "sizes that the code of the archive fixes",
-        f"{AGAIN}, with dynamic_shapes; a trace keeps the sizes that it was made with",
+        f"{EXPORT_AGAIN}, with dynamic_shapes; a trace keeps the sizes that it was made with",
     ),
     (
         r"Output .* not found",
         "a branch that returns a value from outside it, which torch's converter does not follow",
-        f"trace the module instead of scripting it if the branch depends on settings only; otherwise, {AGAIN}",
+        f"trace the module instead of scripting it if the branch depends on settings only; otherwise, {EXPORT_AGAIN}",
     ),
     (
         r"(ValueError: (Attribute|Input) .* not found)|AttributeError|KeyError|AssertionError|TypeError",
         "code that torch's converter does not support",
-        AGAIN,
+        EXPORT_AGAIN,
     ),
 )
 """Pattern in a refusal → what the archive has that is refused, and what to do."""
 
-_STEPS = {
+_STEP_FAILURES = {
     "load": "torch cannot load it",
     "run": "the archive itself does not run with these inputs",
     "save": "the program cannot be saved",
@@ -97,25 +97,25 @@ _STEPS = {
     "package": "AOTInductor cannot compile it",
 }
 
-_TODO = {
+_STEP_ADVICE = {
     "load": "load it with the torch that wrote it, and save it again; or create it again from its Python source",
     "run": "pass inputs that it was made for with --inputs",
-    **dict.fromkeys(("convert", "save", "compare"), AGAIN),
+    **dict.fromkeys(("convert", "save", "compare"), EXPORT_AGAIN),
 }
 """What to do where the reason is none of the known ones."""
 
 
-def of(step: str, reason: str, operator: str | None, place: str | None) -> tuple[str, str]:
+def explain_refusal(step: str, reason: str, operator: str | None, place: str | None) -> tuple[str, str]:
     """Explain why a step failed, and what to do; an unknown reason is quoted from torch."""
     if step in ("inputs", "open"):
-        return reason, "" if step == "inputs" else f"{AGAIN} with dynamic_shapes"
+        return reason, "" if step == "inputs" else f"{EXPORT_AGAIN} with dynamic_shapes"
     text = f"{operator or ''} {reason}"
     cause, todo = next(
-        ((cause, todo) for pattern, cause, todo in _KNOWN if re.search(pattern, text)),
-        ("", _TODO.get(step, "")),
+        ((cause, todo) for pattern, cause, todo in _KNOWN_REFUSALS if re.search(pattern, text)),
+        ("", _STEP_ADVICE.get(step, "")),
     )
     where = f" at {place}" if place else ""
     what = f" ({operator})" if operator and operator not in reason else ""
     if cause and step != "run":
         return f"the archive has {cause}{where}: {reason}{what}", todo
-    return f"{_STEPS.get(step, 'the converter refuses it')}{where}: {reason}{what}", todo
+    return f"{_STEP_FAILURES.get(step, 'the converter refuses it')}{where}: {reason}{what}", todo

@@ -15,17 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.artifacts import conversion, reading
-from torchmigrate.artifacts.batch import Job, Told
-from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.artifacts.inputs import Dynamic
-from torchmigrate.probe.ray import connect, reason_of, remote, shipped
+from torchmigrate.artifacts.batch import ConversionJob, ShowProgress
+from torchmigrate.artifacts.conversion import ConversionOutcome, MethodOutcome
+from torchmigrate.artifacts.inputs import OpenSize
+from torchmigrate.probe.ray import connect_to_ray, create_remote_call, first_error_line, zip_packages
 
 
-def run(work: Sequence[Job], address: str, progress: Told) -> list[Outcome]:
+def run_on_cluster(
+    work: Sequence[ConversionJob], address: str, progress: ShowProgress
+) -> list[ConversionOutcome]:
     """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
-    outcomes: dict[int, Outcome] = {}
-    with connect(address) as ray:
-        task, package = remote(ray, num_cpus=1, max_retries=1), ray.put(shipped("artifacts", "probe"))
+    outcomes: dict[int, ConversionOutcome] = {}
+    with connect_to_ray(address) as ray:
+        task, package = (
+            create_remote_call(ray, num_cpus=1, max_retries=1),
+            ray.put(zip_packages("artifacts", "probe")),
+        )
         function = (convert_on_node.__module__, convert_on_node.__name__)
         running: dict[Any, int] = {}
         waiting = list(enumerate(work))
@@ -34,21 +39,21 @@ def run(work: Sequence[Job], address: str, progress: Told) -> list[Outcome]:
         while waiting or running:
             while waiting and len(running) < most:
                 index, job = waiting.pop(0)
-                if found := conversion.unfit(reading.read(job.path)):
+                if found := conversion.find_obstacle(reading.read_artifact(job.path)):
                     outcomes[index] = found
                     continue
                 try:
-                    running[task.remote(package, *function, *_parts(job))] = index
+                    running[task.remote(package, *function, *_pack_job(job))] = index
                 except OSError as error:
-                    outcomes[index] = Outcome(job.path, error=error.strerror or str(error))
+                    outcomes[index] = ConversionOutcome(job.path, error=error.strerror or str(error))
             if not running:
                 continue
             (done, *_), _ = ray.wait(list(running), num_returns=1)
             index = running.pop(done)
             try:
-                outcomes[index] = _placed(work[index], *ray.get(done))
+                outcomes[index] = _place_result(work[index], *ray.get(done))
             except (ray.exceptions.RayError, OSError) as error:
-                outcomes[index] = Outcome(work[index].path, error=reason_of(error))
+                outcomes[index] = ConversionOutcome(work[index].path, error=first_error_line(error))
             progress(len(outcomes), len(work))
     return [outcomes[index] for index in range(len(work))]
 
@@ -66,15 +71,17 @@ def convert_on_node(
             inputs = folder / f"inputs-{method}.pt"
             inputs.write_bytes(data)
             wanted["files"][method] = str(inputs)
-        wanted["dynamic"] = tuple(Dynamic(*one) for one in wanted["dynamic"])
+        wanted["dynamic"] = tuple(OpenSize(*one) for one in wanted["dynamic"])
         wanted["python"] = sys.executable
         place = str(folder / "out" / target)
-        outcome = conversion.convert(str(source), place, conversion.Wanted(**wanted), os.environ)
+        outcome = conversion.convert_archive(
+            str(source), place, conversion.ConversionOptions(**wanted), os.environ
+        )
         programs = [Path(row.file) for row in outcome.rows if row.file]
         return dataclasses.asdict(outcome), {program.name: program.read_bytes() for program in programs}
 
 
-def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:
+def _pack_job(job: ConversionJob) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:
     """Return the arguments of `convert_on_node` for a job. Raises `OSError`."""
     wanted = dataclasses.asdict(job.wanted)
     wanted["dynamic"] = [dataclasses.astuple(one) for one in job.wanted.dynamic]
@@ -89,7 +96,7 @@ def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]
     )
 
 
-def _placed(job: Job, outcome: dict[str, Any], made: dict[str, bytes]) -> Outcome:
+def _place_result(job: ConversionJob, outcome: dict[str, Any], made: dict[str, bytes]) -> ConversionOutcome:
     """Write the new files on this machine, and return the outcome with their paths here. Raises `OSError`."""
     place = Path(job.target)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -98,6 +105,6 @@ def _placed(job: Job, outcome: dict[str, Any], made: dict[str, bytes]) -> Outcom
             (Path(folder) / name).write_bytes(data)
         for name in made:
             os.replace(Path(folder) / name, place.parent / name)
-    rows = [Row(**row) for row in outcome["rows"]]
+    rows = [MethodOutcome(**row) for row in outcome["rows"]]
     rows = [dataclasses.replace(r, file=str(place.parent / Path(r.file).name)) if r.file else r for r in rows]
-    return Outcome(**{**outcome, "path": job.path, "rows": tuple(rows)})
+    return ConversionOutcome(**{**outcome, "path": job.path, "rows": tuple(rows)})

@@ -17,41 +17,41 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.artifacts import advice, inputs, pickles, reading
-from torchmigrate.artifacts.inputs import Dynamic, Tree
-from torchmigrate.artifacts.model import Artifact, Kind, Unreadable
-from torchmigrate.artifacts.records import Records
+from torchmigrate.artifacts.inputs import InputTree, OpenSize
+from torchmigrate.artifacts.model import Artifact, ArtifactKind, UnreadableArtifact
+from torchmigrate.artifacts.records import ZipRecords
 from torchmigrate.probe import ask
 
 LEAST_MEMORY = 4 << 30
-TIMES_SIZE = 6
+MEMORY_FACTOR = 6
 """The memory of a conversion, in sizes of the archive: it holds the archive, copies of it, and the program."""
 
-WRONG_KINDS = {
-    Kind.STATE: "the file has weights but no code: load them into their module, and export that with torch.export.export",
-    Kind.SAVED: "the file has data but no code: load it into its module, and export that with torch.export.export",
-    Kind.MODULE: "the file is a pickled module: load it where its class is, and export it with torch.export.export",
-    Kind.EXPORTED: "the file is already an exported program",
-    Kind.AOTI: "the file is already compiled",
-    Kind.EXECUTORCH: "the file is an ExecuTorch program, which was made from an exported program",
-    Kind.ONNX: "the file is an ONNX model: export the module that it was made from",
-    Kind.MAR: "the file is a TorchServe archive: convert the model in it, and archive that again",
-    Kind.PACKAGE: "the file is a torch.package archive: import its module, and export that with torch.export.export",
-    Kind.POINTER: "the file is a Git LFS pointer: `git lfs pull` fetches the file itself",
+SKIP_REASONS = {
+    ArtifactKind.STATE: "the file has weights but no code: load them into their module, and export that with torch.export.export",
+    ArtifactKind.SAVED: "the file has data but no code: load it into its module, and export that with torch.export.export",
+    ArtifactKind.MODULE: "the file is a pickled module: load it where its class is, and export it with torch.export.export",
+    ArtifactKind.EXPORTED: "the file is already an exported program",
+    ArtifactKind.AOTI: "the file is already compiled",
+    ArtifactKind.EXECUTORCH: "the file is an ExecuTorch program, which was made from an exported program",
+    ArtifactKind.ONNX: "the file is an ONNX model: export the module that it was made from",
+    ArtifactKind.MAR: "the file is a TorchServe archive: convert the model in it, and archive that again",
+    ArtifactKind.PACKAGE: "the file is a torch.package archive: import its module, and export that with torch.export.export",
+    ArtifactKind.POINTER: "the file is a Git LFS pointer: `git lfs pull` fetches the file itself",
 }
 """Why a file that is no TorchScript archive is skipped, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConversionOptions:
     """The options of a conversion."""
 
     python: str
     methods: tuple[str, ...] = ("forward",)
     files: Mapping[str, str] = field(default_factory=dict)
     """Method → inputs file; ``""`` for all methods."""
-    specs: Mapping[str, Sequence[Tree]] = field(default_factory=dict)
+    specs: Mapping[str, Sequence[InputTree]] = field(default_factory=dict)
     """Method → descriptions of its inputs; ``""`` for all methods."""
-    dynamic: tuple[Dynamic, ...] = ()
+    dynamic: tuple[OpenSize, ...] = ()
     rtol: float | None = None
     atol: float | None = None
     """If neither tolerance is set, those of `torch.testing.assert_close` for each type are used."""
@@ -63,7 +63,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MethodOutcome:
     """The outcome of one method."""
 
     method: str
@@ -88,11 +88,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConversionOutcome:
     """The outcome of one file."""
 
     path: str
-    rows: tuple[Row, ...] = ()
+    rows: tuple[MethodOutcome, ...] = ()
     torch: str | None = None
     skipped: str | None = None
     """Why nothing was converted, if the file is no TorchScript archive."""
@@ -100,7 +100,7 @@ class Outcome:
     """Why the file could not be read, or the target not be written."""
 
     @property
-    def way(self) -> str:
+    def result_word(self) -> str:
         """One of `batch.WAYS`."""
         if self.error or self.skipped:
             return "failed" if self.error else "skipped"
@@ -111,71 +111,73 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         """Whether all requested methods were converted."""
-        return self.way == "converted"
+        return self.result_word == "converted"
 
 
-def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) -> Outcome:
+def convert_archive(
+    path: str, target: str, wanted: ConversionOptions, environ: Mapping[str, str]
+) -> ConversionOutcome:
     """Convert the archive at ``path`` to ``target``, with the methods other than ``forward`` in files beside it.
 
     Nothing in the file raises: the outcome tells what is wrong.
     """
-    artifact = reading.read(path)
-    if found := unfit(artifact):
+    artifact = reading.read_artifact(path)
+    if found := find_obstacle(artifact):
         return found
     place = Path(target)
     try:
         if place.exists() and place.samefile(path):
-            return Outcome(path, error="the output would replace the archive: choose another file")
+            return ConversionOutcome(path, error="the output would replace the archive: choose another file")
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             prefix=".torchmigrate-", dir=place.parent, ignore_cleanup_errors=True
         ) as folder:
-            return _converted(artifact, place, wanted, environ, Path(folder))
+            return _convert_in_folder(artifact, place, wanted, environ, Path(folder))
     except OSError as error:
-        return Outcome(path, error=f"{target} cannot be written: {error.strerror or error}")
+        return ConversionOutcome(path, error=f"{target} cannot be written: {error.strerror or error}")
 
 
-def unfit(artifact: Artifact) -> Outcome | None:
+def find_obstacle(artifact: Artifact) -> ConversionOutcome | None:
     """Return the outcome of a file that cannot be converted; None for an archive to convert."""
     if artifact.error:
-        return Outcome(artifact.path, error=artifact.error)
-    if artifact.kind in (Kind.TORCHSCRIPT, Kind.LITE):
-        damaged = reading.damage(artifact.path)
-        return Outcome(artifact.path, error=damaged) if damaged else None
-    why = WRONG_KINDS.get(artifact.kind, f"the file is not a TorchScript archive: {artifact.kind.value}")
-    return Outcome(artifact.path, skipped=why)
+        return ConversionOutcome(artifact.path, error=artifact.error)
+    if artifact.kind in (ArtifactKind.TORCHSCRIPT, ArtifactKind.LITE):
+        damaged = reading.find_damage(artifact.path)
+        return ConversionOutcome(artifact.path, error=damaged) if damaged else None
+    why = SKIP_REASONS.get(artifact.kind, f"the file is not a TorchScript archive: {artifact.kind.value}")
+    return ConversionOutcome(artifact.path, skipped=why)
 
 
-def _converted(
-    artifact: Artifact, place: Path, wanted: Wanted, environ: Mapping[str, str], folder: Path
-) -> Outcome:
+def _convert_in_folder(
+    artifact: Artifact, place: Path, wanted: ConversionOptions, environ: Mapping[str, str], folder: Path
+) -> ConversionOutcome:
     """Convert an archive in ``folder``, and move the programs to ``place`` if all are good. Raises `OSError`."""
-    memory = wanted.memory or max(LEAST_MEMORY, TIMES_SIZE * artifact.size)
+    memory = wanted.memory or max(LEAST_MEMORY, MEMORY_FACTOR * artifact.size)
     question = {
         "archive": os.path.abspath(artifact.path),
         "methods": list(dict.fromkeys(wanted.methods)),
-        "inputs": _inputs(artifact, wanted),
+        "inputs": _choose_inputs(artifact, wanted),
         "dynamic": [[one.input, one.dim, one.name] for one in wanted.dynamic],
         "rtol": wanted.rtol if wanted.rtol is not None or wanted.atol is None else 0.0,
         "atol": wanted.atol if wanted.atol is not None or wanted.rtol is None else 0.0,
         "memory": memory,
         "folder": os.path.abspath(folder),
     }
-    answer = _asked({**question, "work": "convert"}, wanted, environ)
-    rows = _rows(answer, wanted, memory)
+    answer = _run_worker({**question, "work": "convert"}, wanted, environ)
+    rows = _collect_outcomes(answer, wanted, memory)
     if not all(row.is_good for row in rows):
         note = "not written, because another method failed"
         rows = [replace(row, notes=(*row.notes, note)) if row.is_good else row for row in rows]
-        return Outcome(artifact.path, tuple(rows), answer.get("torch"))
-    files = {row.method: _name(place, row.method, alone=len(rows) == 1) for row in rows}
-    packed: list[Row] = []
+        return ConversionOutcome(artifact.path, tuple(rows), answer.get("torch"))
+    files = {row.method: _name_program(place, row.method, alone=len(rows) == 1) for row in rows}
+    packed: list[MethodOutcome] = []
     if wanted.aoti:
-        answer_of_package = _asked({**question, "work": "package"}, wanted, environ)
-        packed = _rows(answer_of_package, wanted, memory)
+        answer_of_package = _run_worker({**question, "work": "package"}, wanted, environ)
+        packed = _collect_outcomes(answer_of_package, wanted, memory)
     for row in rows:
         os.replace(folder / f"{row.method}.pt2", files[row.method])
     written = [replace(row, file=str(files[row.method])) for row in rows]
-    written[0] = replace(written[0], notes=(*written[0].notes, *_lost(artifact, wanted)))
+    written[0] = replace(written[0], notes=(*written[0].notes, *_note_other_methods(artifact, wanted)))
     for row in packed:
         made = files[row.method].with_suffix(".aoti.pt2")
         if row.is_good:
@@ -183,25 +185,25 @@ def _converted(
         written.append(
             replace(row, method=f"{row.method}, compiled", file=str(made) if row.is_good else None)
         )
-    return Outcome(artifact.path, tuple(written), answer.get("torch"))
+    return ConversionOutcome(artifact.path, tuple(written), answer.get("torch"))
 
 
-def _name(place: Path, method: str, *, alone: bool) -> Path:
+def _name_program(place: Path, method: str, *, alone: bool) -> Path:
     """Return the path of a method's program."""
     return place if alone or method == "forward" else place.with_name(f"{place.stem}.{method}{place.suffix}")
 
 
-def _lost(artifact: Artifact, wanted: Wanted) -> tuple[str, ...]:
+def _note_other_methods(artifact: Artifact, wanted: ConversionOptions) -> tuple[str, ...]:
     """Return the note on public methods that were not requested; nothing if there are none."""
     names = [method.name for method in artifact.methods]
     left = [name for name in names if name not in wanted.methods and not name.startswith("_")]
     return (f"not converted: {', '.join(left)}; add --method {left[0]} to convert it",) if left else ()
 
 
-def _inputs(artifact: Artifact, wanted: Wanted) -> dict[str, Any]:
+def _choose_inputs(artifact: Artifact, wanted: ConversionOptions) -> dict[str, Any]:
     """Return the source of each method's inputs: the user's, before the shapes that the archive was traced with."""
     found: dict[str, Any] = {}
-    for method, trees in _traced(artifact.path).items():
+    for method, trees in _read_traced_inputs(artifact.path).items():
         found[method] = {"spec": trees, "origin": "the shapes that it was traced with"}
     if set(wanted.files) | set(wanted.specs) >= {""}:
         found = {}
@@ -212,37 +214,43 @@ def _inputs(artifact: Artifact, wanted: Wanted) -> dict[str, Any]:
     return found
 
 
-def _traced(path: str) -> dict[str, list[Tree]]:
+def _read_traced_inputs(path: str) -> dict[str, list[InputTree]]:
     """Return the inputs that each method was traced with; nothing where the archive does not have them."""
-    with contextlib.suppress(Unreadable, OSError), open(path, "rb") as file:
-        records = Records(file)
+    with contextlib.suppress(UnreadableArtifact, OSError), open(path, "rb") as file:
+        records = ZipRecords(file)
         if "traced_inputs.pkl" in records:
-            return inputs.of_traced(pickles.read(io.BytesIO(records.read("traced_inputs.pkl"))))
+            return inputs.describe_traced_inputs(
+                pickles.read_pickle(io.BytesIO(records.read_record("traced_inputs.pkl")))
+            )
     return {}
 
 
-def _asked(question: Mapping[str, Any], wanted: Wanted, environ: Mapping[str, str]) -> dict[str, Any]:
+def _run_worker(
+    question: Mapping[str, Any], wanted: ConversionOptions, environ: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the worker's answer, or how its process ended: ``{"failed": …, "detail": …, "stage": …}``."""
     # Everything runs on the CPU, because devices differ in their results and in their memory.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
-    script, given = ask.snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
-    answer = ask.ask(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
+    script, given = ask.read_snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
+    answer = ask.ask_snippet(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
     if answer.outcome == "ok" and isinstance(answer.data.get("methods"), dict):
         return answer.data
     detail = answer.detail or "the process ended without an answer"
     return {"failed": answer.outcome, "detail": detail, "stage": answer.stage or "starting Python"}
 
 
-def _rows(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> list[Row]:
+def _collect_outcomes(
+    answer: Mapping[str, Any], wanted: ConversionOptions, memory: int
+) -> list[MethodOutcome]:
     """Return the outcome of each method from the worker's answer."""
     methods = list(dict.fromkeys(wanted.methods))
     if "failed" in answer:
-        reason, todo = _ended(answer, wanted, memory)
-        return [Row(method, "refused", reason=reason, advice=todo) for method in methods]
-    return [_row(method, answer["methods"].get(method, {})) for method in methods]
+        reason, todo = _explain_end(answer, wanted, memory)
+        return [MethodOutcome(method, "refused", reason=reason, advice=todo) for method in methods]
+    return [_parse_outcome(method, answer["methods"].get(method, {})) for method in methods]
 
 
-def _ended(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> tuple[str, str]:
+def _explain_end(answer: Mapping[str, Any], wanted: ConversionOptions, memory: int) -> tuple[str, str]:
     """Return why a process ended without an answer, and what to do."""
     stage, gib, detail = answer["stage"], f"{memory / (1 << 30):.1f} GiB", answer["detail"]
     if answer["failed"] == "hung":
@@ -259,15 +267,20 @@ def _ended(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> tuple[str,
 _MORE_MEMORY = "allow more with --memory"
 
 
-def _row(method: str, answer: Mapping[str, Any]) -> Row:
+def _parse_outcome(method: str, answer: Mapping[str, Any]) -> MethodOutcome:
     """Return the outcome of one method, with the advice for what was refused."""
     outcome = str(answer.get("outcome", "refused"))
     reason, todo = str(answer.get("reason", "")), ""
     if outcome == "refused":
-        reason, todo = advice.of(answer.get("step", ""), reason, answer.get("operator"), answer.get("place"))
+        reason, todo = advice.explain_refusal(
+            answer.get("step", ""), reason, answer.get("operator"), answer.get("place")
+        )
     elif outcome == "differs":
-        todo = "allow more with --rtol and --atol if the difference is rounding; otherwise, " + advice.AGAIN
-    return Row(
+        todo = (
+            "allow more with --rtol and --atol if the difference is rounding; otherwise, "
+            + advice.EXPORT_AGAIN
+        )
+    return MethodOutcome(
         method,
         outcome,
         difference=answer.get("difference"),

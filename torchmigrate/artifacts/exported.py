@@ -12,11 +12,11 @@ import math
 from typing import Any
 
 from torchmigrate.artifacts import names, pickles
-from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
-from torchmigrate.artifacts.records import MOST_READ, Records
+from torchmigrate.artifacts.model import Artifact, ArtifactKind, ArtifactMethod, UnreadableArtifact
+from torchmigrate.artifacts.records import MOST_READ, ZipRecords
 
-OLD = "serialized_exported_program.json"
-COMPILED = "data/aotinductor/"
+OLD_RECORD = "serialized_exported_program.json"
+COMPILED_FOLDER = "data/aotinductor/"
 
 _DTYPES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64",
@@ -27,17 +27,19 @@ _DTYPES = {
 """ScalarType of the schema"""
 
 
-def is_archive(records: Records) -> bool:
+def is_exported_archive(records: ZipRecords) -> bool:
     """Whether the records are those of a ``.pt2`` file."""
-    return "archive_format" in records or OLD in records or bool(records.names(COMPILED))
+    return "archive_format" in records or OLD_RECORD in records or bool(records.find_names(COMPILED_FOLDER))
 
 
-def read(path: str, size: int, records: Records) -> Artifact:
+def read_exported(path: str, size: int, records: ZipRecords) -> Artifact:
     """Read a ``.pt2`` file. Raises `Unreadable`."""
-    programs = {name[7:-5]: name for name in records.names("models/", ".json")}
-    if OLD in records:
-        programs["model"] = OLD
-    compiled = sorted({name.split("/")[2] for name in records.names(COMPILED) if name.count("/") > 2})
+    programs = {name[7:-5]: name for name in records.find_names("models/", ".json")}
+    if OLD_RECORD in records:
+        programs["model"] = OLD_RECORD
+    compiled = sorted(
+        {name.split("/")[2] for name in records.find_names(COMPILED_FOLDER) if name.count("/") > 2}
+    )
     torch: dict[str, None] = {}
     opsets: dict[str, None] = {}
     forms: dict[str, None] = {}
@@ -46,27 +48,27 @@ def read(path: str, size: int, records: Records) -> Artifact:
     tensors = elements = 0
     try:
         for name, record in programs.items():
-            data: Any = json.loads(records.read(record))
-            methods.append(_method("forward" if name == "model" else name, data["graph_module"]))
+            data: Any = json.loads(records.read_record(record))
+            methods.append(_parse_signature("forward" if name == "model" else name, data["graph_module"]))
             torch[data.get("torch_version") or ""] = None
             opsets |= {f"{key} {value}": None for key, value in (data.get("opset_version") or {}).items()}
             version = data.get("schema_version") or {}
             forms[f"schema {version.get('major')}.{version.get('minor')}"] = None
-            for dtype, count in _weights(data["graph_module"]):
+            for dtype, count in _count_weights(data["graph_module"]):
                 tensors, elements, dtypes[dtype] = tensors + 1, elements + count, None
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-        raise Unreadable(f"a program in the file is malformed ({type(error).__name__})") from None
-    notes = [f"compiled: {', '.join(compiled)}, {_machine(records)}"] if compiled else []
+        raise UnreadableArtifact(f"a program in the file is malformed ({type(error).__name__})") from None
+    notes = [f"compiled: {', '.join(compiled)}, {_describe_compiled_code(records)}"] if compiled else []
     if not programs and not compiled:
-        raise Unreadable("the file contains neither a program nor a compiled model")
+        raise UnreadableArtifact("the file contains neither a program nor a compiled model")
     if not programs:
-        torch |= dict.fromkeys(_metadata(records, "AOTI_TORCH_VERSION"))
-    running = names.running(_names(records))
-    if large := [name for name in records.names(end=".pt") if records.size(name) > MOST_READ]:
+        torch |= dict.fromkeys(_read_metadata(records, "AOTI_TORCH_VERSION"))
+    running = names.find_running_names(_collect_names(records))
+    if large := [name for name in records.find_names(end=".pt") if records.get_size(name) > MOST_READ]:
         notes.append(f"too large to be checked: {', '.join(large)}")
     return Artifact(
         path,
-        Kind.EXPORTED if programs else Kind.AOTI,
+        ArtifactKind.EXPORTED if programs else ArtifactKind.AOTI,
         size,
         torch=", ".join(filter(None, torch)) or None,
         producer="torch.export" if programs else "torch._inductor",
@@ -81,30 +83,30 @@ def read(path: str, size: int, records: Records) -> Artifact:
     )
 
 
-def _method(name: str, module: Any) -> Method:
+def _parse_signature(name: str, module: Any) -> ArtifactMethod:
     """Return the signature of a program from its graph module; malformed data raises whatever it raises."""
     graph, signature = module["graph"], module["signature"]
     inputs, outputs = (
         [
-            _argument(spec[f"user_{way}"]["arg"], graph)
+            _describe_argument(spec[f"user_{way}"]["arg"], graph)
             for spec in signature[f"{way}_specs"]
             if f"user_{way}" in spec
         ]
         for way in ("input", "output")
     )
-    return Method(name, tuple(inputs), ", ".join(outputs).replace(": ", " "))
+    return ArtifactMethod(name, tuple(inputs), ", ".join(outputs).replace(": ", " "))
 
 
-def _argument(argument: Any, graph: Any) -> str:
+def _describe_argument(argument: Any, graph: Any) -> str:
     """Return an input or output as ``x: float32[s0, 4]``."""
     kind, value = next(iter(argument.items()))
     if kind == "as_tensor":
         meta = graph["tensor_values"][value["name"]]
-        return f"{value['name']}: {_DTYPES.get(meta['dtype'], '?')}[{', '.join(map(_size, meta['sizes']))}]"
+        return f"{value['name']}: {_DTYPES.get(meta['dtype'], '?')}[{', '.join(map(_describe_size, meta['sizes']))}]"
     return str(value)[:80]
 
 
-def _size(size: Any) -> str:
+def _describe_size(size: Any) -> str:
     """Return a size as a number, or as the name or expression of an open size."""
     if "as_int" in size:
         return str(size["as_int"])
@@ -112,7 +114,7 @@ def _size(size: Any) -> str:
     return text.partition("'")[2].partition("'")[0] if text.startswith("Symbol(") else text
 
 
-def _weights(module: Any) -> list[tuple[str, int]]:
+def _count_weights(module: Any) -> list[tuple[str, int]]:
     """Return the element type and the number of elements of each parameter and buffer; an open size counts as 0."""
     graph, found = module["graph"], []
     for spec in module["signature"]["input_specs"]:
@@ -123,24 +125,24 @@ def _weights(module: Any) -> list[tuple[str, int]]:
     return found
 
 
-def _names(records: Records) -> list[pickles.Global]:
+def _collect_names(records: ZipRecords) -> list[pickles.ImportedName]:
     """Return the names that the pickles in the file would import; each pickle is in an archive of `torch.save`."""
-    found: list[pickles.Global] = []
-    for name in records.names(end=".pt"):
-        if not 0 < records.size(name) <= MOST_READ:  # before torch 2.8 all weights are in one
+    found: list[pickles.ImportedName] = []
+    for name in records.find_names(end=".pt"):
+        if not 0 < records.get_size(name) <= MOST_READ:  # before torch 2.8 all weights are in one
             continue
-        inner = Records(io.BytesIO(records.read(name)))
+        inner = ZipRecords(io.BytesIO(records.read_record(name)))
         if "data.pkl" in inner:
-            found += pickles.read(io.BytesIO(inner.read("data.pkl"))).names
+            found += pickles.read_pickle(io.BytesIO(inner.read_record("data.pkl"))).names
     return found
 
 
-def _metadata(records: Records, key: str) -> list[str]:
+def _read_metadata(records: ZipRecords, key: str) -> list[str]:
     """Return the different values of a key in the metadata of the compiled models."""
     texts = []
-    for name in records.names(COMPILED, "_metadata.json"):
+    for name in records.find_names(COMPILED_FOLDER, "_metadata.json"):
         try:
-            data: Any = json.loads(records.read(name, 1 << 20))
+            data: Any = json.loads(records.read_record(name, 1 << 20))
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict) and isinstance(data.get(key), str):
@@ -148,8 +150,8 @@ def _metadata(records: Records, key: str) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _machine(records: Records) -> str:
+def _describe_compiled_code(records: ZipRecords) -> str:
     """Return a clause about the devices and the libraries of the compiled code."""
-    devices = _metadata(records, "AOTI_DEVICE_KEY")
-    libraries = records.names(COMPILED, ".so") + records.names(COMPILED, ".pyd")
+    devices = _read_metadata(records, "AOTI_DEVICE_KEY")
+    libraries = records.find_names(COMPILED_FOLDER, ".so") + records.find_names(COMPILED_FOLDER, ".pyd")
     return f"for {', '.join(devices) or 'an unknown device'}, with {len(libraries)} libraries that run when it is loaded"

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchmigrate.artifacts import tensors
-from torchmigrate.artifacts.pickles import Mapping, Read
+from torchmigrate.artifacts.pickles import PickleContents, PickledDict
 
-Tree = dict[str, Any]
+InputTree = dict[str, Any]
 """``{"tensor": [dtype, sizes]}``, ``{"tuple" | "list": [Tree, …]}``, ``{"dict": [[key, Tree], …]}``, ``{"value": …}``."""
 
 MOST_ELEMENTS = 1 << 31
-_TENSOR = re.compile(r"(?P<dtype>[a-z]+\d*)\s*\[(?P<sizes>[\d\s,]*)\]$")
-_DYNAMIC = re.compile(r"(?:(?P<input>\d+)\.)?(?P<dim>\d+):(?P<name>[A-Za-z_]\w*)$")
-_WORDS = {"true": True, "false": False, "none": None}
+_TENSOR_PATTERN = re.compile(r"(?P<dtype>[a-z]+\d*)\s*\[(?P<sizes>[\d\s,]*)\]$")
+_DYNAMIC_PATTERN = re.compile(r"(?:(?P<input>\d+)\.)?(?P<dim>\d+):(?P<name>[A-Za-z_]\w*)$")
+_CONSTANTS = {"true": True, "false": False, "none": None}
 
 
 class SpecError(ValueError):
@@ -25,7 +25,7 @@ class SpecError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Dynamic:
+class OpenSize:
     """A size to leave open: dimension ``dim`` of the tensor number ``input``, or of all tensors that have it."""
 
     input: int | None
@@ -33,39 +33,39 @@ class Dynamic:
     name: str
 
 
-def parse(text: str) -> list[Tree]:
+def parse_inputs(text: str) -> list[InputTree]:
     """Parse a list of arguments: ``float32[2,3,224,224],int64[2],1.5``. Raises `SpecError`."""
-    return [_one(part.strip()) for part in re.split(r",(?![^\[]*\])", text)]
+    return [_parse_argument(part.strip()) for part in re.split(r",(?![^\[]*\])", text)]
 
 
-def parse_dynamic(text: str) -> Dynamic:
+def parse_open_size(text: str) -> OpenSize:
     """Parse a size to leave open: ``0:batch``, or ``1.0:batch`` for the second tensor alone. Raises `SpecError`."""
-    found = _DYNAMIC.match(text.strip())
+    found = _DYNAMIC_PATTERN.match(text.strip())
     if not found:
         raise SpecError(f"--dynamic takes DIM:NAME such as 0:batch, or INPUT.DIM:NAME, not {text!r}")
-    return Dynamic(int(found["input"]) if found["input"] else None, int(found["dim"]), found["name"])
+    return OpenSize(int(found["input"]) if found["input"] else None, int(found["dim"]), found["name"])
 
 
-def of_traced(read: Read) -> dict[str, list[Tree]]:
+def describe_traced_inputs(read: PickleContents) -> dict[str, list[InputTree]]:
     """Describe the inputs of each method in a ``traced_inputs.pkl``, except where a value cannot be made again."""
     found = {}
-    for name, given in tensors.traced_inputs(read.value).items():
-        trees = [_described(one) for one in given]
+    for name, given in tensors.find_traced_inputs(read.value).items():
+        trees = [_describe_value(one) for one in given]
         if None not in trees:
             found[name] = [tree for tree in trees if tree is not None]
     return found
 
 
-def _one(text: str) -> Tree:
+def _parse_argument(text: str) -> InputTree:
     """Parse one argument."""
-    if found := _TENSOR.match(text):
+    if found := _TENSOR_PATTERN.match(text):
         sizes = [int(size) for size in found["sizes"].split(",") if size.strip()]
         count = math.prod(sizes)
         if count > MOST_ELEMENTS:
             raise SpecError(f"{text} has {count:,} elements")
         return {"tensor": [found["dtype"], sizes]}
-    if text.lower() in _WORDS:
-        return {"value": _WORDS[text.lower()]}
+    if text.lower() in _CONSTANTS:
+        return {"value": _CONSTANTS[text.lower()]}
     if re.fullmatch(r"[+-]?\d+", text):
         return {"value": int(text)}
     with contextlib.suppress(ValueError):
@@ -75,15 +75,15 @@ def _one(text: str) -> Tree:
     raise SpecError(f"{text!r} is neither a tensor such as float32[2,3] nor a number, true, false or none")
 
 
-def _described(value: Any) -> Tree | None:
+def _describe_value(value: Any) -> InputTree | None:
     """Describe a value of a pickle; None for a value that no description can reproduce."""
-    value = tensors.untagged(value)
-    if tensors.is_plain(value):
-        return {"tensor": [tensors.dtype(value), list(tensors.sizes(value))]}
+    value = tensors.strip_type_tag(value)
+    if tensors.is_plain_tensor(value):
+        return {"tensor": [tensors.get_dtype(value), list(tensors.get_sizes(value))]}
     if isinstance(value, (list, tuple)):
-        trees = [_described(one) for one in value]
+        trees = [_describe_value(one) for one in value]
         return None if None in trees else {"list" if isinstance(value, list) else "tuple": trees}
-    if isinstance(value, Mapping):
-        pairs = [[key, _described(one)] for key, one in value.pairs if isinstance(key, str)]
+    if isinstance(value, PickledDict):
+        pairs = [[key, _describe_value(one)] for key, one in value.pairs if isinstance(key, str)]
         return {"dict": pairs} if len(pairs) == len(value.pairs) and all(one for _, one in pairs) else None
     return {"value": value} if isinstance(value, (bool, int, float, str, type(None))) else None

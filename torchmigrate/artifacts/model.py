@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Unreadable(Exception):
+class UnreadableArtifact(Exception):
     """A file, or a part of it, is damaged, or is not what it claims to be, or is unsafe; the message says why."""
 
 
-class Kind(str, Enum):
+class ArtifactKind(str, Enum):
     """The kind of a model file."""
 
     TORCHSCRIPT = "TorchScript archive"
@@ -30,7 +30,7 @@ class Kind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class ArtifactMethod:
     """One function in a model file, in the notation of the file's format."""
 
     name: str
@@ -47,7 +47,7 @@ class Artifact:
     """A model file, as its bytes describe it; a field that the file does not state is None or empty."""
 
     path: str
-    kind: Kind
+    kind: ArtifactKind
     size: int
     """In bytes."""
     torch: str | None = None
@@ -55,7 +55,7 @@ class Artifact:
     producer: str | None = None
     format: str | None = None
     opset: str | None = None
-    methods: tuple[Method, ...] = ()
+    methods: tuple[ArtifactMethod, ...] = ()
     tensors: int = 0
     elements: int = 0
     """The number of elements of all its tensors."""

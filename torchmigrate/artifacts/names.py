@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmigrate.artifacts.pickles import Global
+from torchmigrate.artifacts.pickles import ImportedName
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-RUNNING = _words(
+RUNNING_MODULES = _split_words(
     "_io _pickle _posixsubprocess _thread asyncio bdb cffi code codeop commands concurrent cProfile ctypes dill "
     "cloudpickle distutils doctest ensurepip ftplib gc http idlelib imp importlib inspect io joblib lib2to3 linecache logging.config marshal "
     "multiprocessing nt ntpath numpy.f2py numpy.testing operator os pathlib pdb pickle pip pkgutil platform popen2 posix "
@@ -23,42 +23,44 @@ RUNNING = _words(
 )
 """Modules whose functions run programs or code, read or write files, or give access to others that do."""
 
-BUILTINS = _words(
+RUNNING_BUILTINS = _split_words(
     "__import__ apply breakpoint compile delattr eval exec execfile exit getattr globals input locals map open "
     "print quit reduce setattr vars"
 )
 """The builtins that a pickle needs only to run something."""
 
-HARMLESS = _words(
+HARMLESS_NAMES = _split_words(
     "torch.serialization._get_layout "
     "pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath "
     "pathlib.WindowsPath types.SimpleNamespace uuid.UUID"
 )
 """Classes and functions of these modules that honest checkpoints use."""
 
-KNOWN = _words("torch __torch__ collections numpy _codecs builtins __builtin__ copy_reg copyreg")
+KNOWN_PACKAGES = _split_words(
+    "torch __torch__ collections numpy _codecs builtins __builtin__ copy_reg copyreg"
+)
 """The packages that pickles of torch's and NumPy's data name."""
 
 
-def running(names: Iterable[Global]) -> list[Global]:
+def find_running_names(names: Iterable[ImportedName]) -> list[ImportedName]:
     """Return the names that are in a pickle to run something."""
-    return [name for name in names if _runs(name)]
+    return [name for name in names if _is_running(name)]
 
 
-def foreign(names: Iterable[Global]) -> list[Global]:
+def find_foreign_names(names: Iterable[ImportedName]) -> list[ImportedName]:
     """Return the classes and functions of unknown packages, which loading would import."""
-    return [name for name in names if name.module.partition(".")[0] not in KNOWN]
+    return [name for name in names if name.module.partition(".")[0] not in KNOWN_PACKAGES]
 
 
-def _runs(name: Global) -> bool:
+def _is_running(name: ImportedName) -> bool:
     """Whether calling a name could run programs or code, or read or write files."""
     if name.module in ("builtins", "__builtin__", "__builtins__"):
-        return name.name.partition(".")[0] in BUILTINS
-    if str(name) in HARMLESS or name.module == "torch.jit._pickle":  # the latter is TorchScript's own
+        return name.name.partition(".")[0] in RUNNING_BUILTINS
+    if str(name) in HARMLESS_NAMES or name.module == "torch.jit._pickle":  # the latter is TorchScript's own
         return False
     # A dotted name may also lead from one module to another: torch, "serialization.os.system".
     parts = str(name).split(".")
-    if any(".".join(parts[:count]) in RUNNING for count in range(1, len(parts) + 1)):
+    if any(".".join(parts[:count]) in RUNNING_MODULES for count in range(1, len(parts) + 1)):
         return True
     inner = name.name.split(".")
-    return len(inner) > 1 and any(part in RUNNING or part in BUILTINS for part in inner)
+    return len(inner) > 1 and any(part in RUNNING_MODULES or part in RUNNING_BUILTINS for part in inner)

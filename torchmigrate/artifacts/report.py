@@ -8,19 +8,19 @@ import json
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.artifacts import batch
-from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.console.terminal import escape
+from torchmigrate.artifacts.conversion import ConversionOutcome, MethodOutcome
+from torchmigrate.console.terminal import escape_controls
 
-COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
-NARROW = 5
+REPORT_COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
+TERMINAL_COLUMNS = 5
 """The number of columns that fit a terminal; the others are in the lines below the table there."""
 
-COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "failed": "red"}
+OUTCOME_COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "failed": "red"}
 
 
-def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
+def build_cells(outcome: ConversionOutcome) -> Iterator[tuple[str, ...]]:
     """Return the rows of the table for one file."""
-    path = escape(outcome.path)
+    path = escape_controls(outcome.path)
     if not outcome.rows:
         yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
     for row in outcome.rows:
@@ -31,21 +31,21 @@ def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
             row.outcome,
             difference,
             "" if row.seconds is None else f"{row.seconds:.1f}",
-            escape(", ".join(row.inputs)),
-            escape("; ".join(row.open)),
+            escape_controls(", ".join(row.inputs)),
+            escape_controls("; ".join(row.open)),
         )
         path = ""
 
 
-def remarks(outcome: Outcome) -> Iterator[str]:
+def collect_remarks(outcome: ConversionOutcome) -> Iterator[str]:
     """Return what the table does not show of one file, a sentence or clause each."""
     if why := outcome.error or outcome.skipped:
-        yield escape(why)
+        yield escape_controls(why)
     for row in outcome.rows:
-        yield from (f"{row.method}: {escape(text)}" for text in _remarks(row))
+        yield from (f"{row.method}: {escape_controls(text)}" for text in _describe_method(row))
 
 
-def _remarks(row: Row) -> Iterator[str]:
+def _describe_method(row: MethodOutcome) -> Iterator[str]:
     """Yield the remarks on one method."""
     if row.reason:
         yield row.reason
@@ -60,19 +60,19 @@ def _remarks(row: Row) -> Iterator[str]:
         yield f"written to {row.file}"
 
 
-def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
+def render_table_text(outcomes: Sequence[ConversionOutcome], *, color: bool, width: int) -> str:
     """Render the table, and below it the remarks on each file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in COLUMNS[:NARROW]:
+    for column in REPORT_COLUMNS[:TERMINAL_COLUMNS]:
         table.add_column(column, overflow="fold", no_wrap=column != "file")
     for outcome in outcomes:
-        for row in cells(outcome):
-            file, method, verdict, *rest = row[:NARROW]
-            painted = Text(verdict, style=COLORS.get(verdict, ""))
+        for row in build_cells(outcome):
+            file, method, verdict, *rest = row[:TERMINAL_COLUMNS]
+            painted = Text(verdict, style=OUTCOME_COLORS.get(verdict, ""))
             table.add_row(Text(file), Text(method), painted, *(Text(cell) for cell in rest))
     out = io.StringIO()
     console = Console(
@@ -85,34 +85,41 @@ def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
     console.print(table)
     text = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
     for outcome in outcomes:
-        listed = "".join(f"  {line}\n" for line in remarks(outcome))
-        text += f"\n{escape(outcome.path)}\n{listed}" if listed else ""
-    return f"{text}\n{batch.summary(outcomes)}\n"
+        listed = "".join(f"  {line}\n" for line in collect_remarks(outcome))
+        text += f"\n{escape_controls(outcome.path)}\n{listed}" if listed else ""
+    return f"{text}\n{batch.summarize_outcomes(outcomes)}\n"
 
 
-def as_markdown(outcomes: Sequence[Outcome]) -> str:
+def render_markdown(outcomes: Sequence[ConversionOutcome]) -> str:
     """Render a page with a table, and a list of remarks for each file."""
     torch = ", ".join(sorted({outcome.torch for outcome in outcomes if outcome.torch}))
     versions = f"With torch {torch}." if torch else "No torch was run."
-    lines = ["# Conversion of TorchScript archives", "", versions, "", batch.summary(outcomes) + ".", ""]
-    lines += [_line(COLUMNS), _line(["---"] * len(COLUMNS))]
-    lines += [_line(row) for outcome in outcomes for row in cells(outcome)]
+    lines = [
+        "# Conversion of TorchScript archives",
+        "",
+        versions,
+        "",
+        batch.summarize_outcomes(outcomes) + ".",
+        "",
+    ]
+    lines += [_join_cells(REPORT_COLUMNS), _join_cells(["---"] * len(REPORT_COLUMNS))]
+    lines += [_join_cells(row) for outcome in outcomes for row in build_cells(outcome)]
     for outcome in outcomes:
-        if listed := [f"- {_quoted(text)}" for text in remarks(outcome)]:
-            lines += ["", f"## {_quoted(escape(outcome.path))}", "", *listed]
+        if listed := [f"- {_escape_markdown(text)}" for text in collect_remarks(outcome)]:
+            lines += ["", f"## {_escape_markdown(escape_controls(outcome.path))}", "", *listed]
     return "\n".join(lines) + "\n"
 
 
-def as_json(outcomes: Sequence[Outcome]) -> str:
+def render_report_json(outcomes: Sequence[ConversionOutcome]) -> str:
     """Render everything that is known, for a program."""
     files = [{**dataclasses.asdict(one), "converted": one.is_good} for one in outcomes]
     return json.dumps({"version": 1, "files": files}, indent=2) + "\n"
 
 
-def _line(row: Sequence[str]) -> str:
-    return f"| {' | '.join(_quoted(cell) for cell in row)} |"
+def _join_cells(row: Sequence[str]) -> str:
+    return f"| {' | '.join(_escape_markdown(cell) for cell in row)} |"
 
 
-def _quoted(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape what Markdown would interpret."""
     return "".join(f"\\{character}" if character in "\\`*_{}[]<>#|" else character for character in text)

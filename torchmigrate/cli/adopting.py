@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from torchmigrate.adoption.ignoring import Ignore
+    from torchmigrate.adoption.ignoring import IgnoreComment
     from torchmigrate.cli.session import Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -17,7 +17,7 @@ BARE = "--add-ignore"
 """An option whose value may be left out, in which case it does not consume the next argument."""
 
 
-class Checking(click.Command):
+class CheckCommand(click.Command):
     """The command `check`, which reads a bare ``--add-ignore`` as ``--add-ignore=``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -27,7 +27,7 @@ class Checking(click.Command):
         return super().parse_args(ctx, options + args[end:])
 
 
-def options(command: Command) -> Command:
+def add_options(command: Command) -> Command:
     """Decorate a command with the options."""
     for decorate in (
         click.option(
@@ -56,7 +56,7 @@ def options(command: Command) -> Command:
     return command
 
 
-def ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> Ignore | None:
+def parse_ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> IgnoreComment | None:
     """Return what --add-ignore requests, or None. Raises click.UsageError."""
     if given["write_baseline"] and given["diff_base"]:
         raise click.UsageError("--write-baseline and --diff-base cannot be used together")
@@ -70,17 +70,17 @@ def ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> I
         raise click.UsageError("--add-ignore cannot be used with standard input")
     from torchmigrate.cli import ignoring
 
-    return ignoring.wanted(reason, until)
+    return ignoring.parse_request(reason, until)
 
 
-def write(run: Session, ignore: Ignore | None) -> int:
+def write_adoption(run: Session, ignore: IgnoreComment | None) -> int:
     """Write the comments, or the baseline; return the exit status."""
     if ignore is None:
         run.write_baseline()
     else:
         from torchmigrate.cli import ignoring
 
-        for line in ignoring.write(run, ignore):
-            run.say(line)
+        for line in ignoring.write_suppressions(run, ignore):
+            run.print_note(line)
     run.print_errors()
-    return run.status(failed=False)
+    return run.exit_status(failed=False)

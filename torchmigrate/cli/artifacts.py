@@ -17,7 +17,7 @@ import click
 from torchmigrate.artifacts import listing, reading
 from torchmigrate.cli import output
 from torchmigrate.cli.options import PLACE, Failure
-from torchmigrate.console.terminal import Progress, wants_color
+from torchmigrate.console.terminal import ProgressBar, wants_color
 
 
 @click.group(short_help="List model files, and convert TorchScript archives.")
@@ -33,10 +33,10 @@ def artifacts() -> None:
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
     """List the model files in PATHS (default: here) without unpickling or running anything in them."""
-    found = [reading.read(path) for path in reading.find(paths or (".",))]
+    found = [reading.read_artifact(path) for path in reading.find_model_files(paths or (".",))]
     if not found:
         output.print_lines(f"torchmigrate: there is no model file in {', '.join(paths) or 'this folder'}")
-    _print(listing.as_json(found) if style == "json" else listing.as_text(found), output_file)
+    _write_text(listing.render_json(found) if style == "json" else listing.render_text(found), output_file)
     return 2 if any(one.error for one in found) else 0
 
 
@@ -98,7 +98,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
 )
 @click.argument("source", metavar="IN", type=PLACE)
-def convert(source: str, target: str, **given: Any) -> int:
+def convert_archives(source: str, target: str, **given: Any) -> int:
     """Convert the TorchScript archive IN, or those in a folder, and compare old and new outputs on the same inputs."""
     from torchmigrate.artifacts import batch, report
 
@@ -108,53 +108,58 @@ def convert(source: str, target: str, **given: Any) -> int:
         raise click.UsageError("--report FILE ends with .md or .json")
     if not os.path.isdir(source) and os.path.isdir(target):
         target = os.path.join(target, f"{Path(source).stem}.pt2")
-    wanted, folder = _wanted(given)
-    work = batch.jobs(source, target, wanted, folder)
+    wanted, folder = _parse_options(given)
+    work = batch.create_jobs(source, target, wanted, folder)
     if not work:
         raise Failure(f"there is no model file in {source}")
-    with Progress(sys.stderr, wanted=True) as progress:
+    with ProgressBar(sys.stderr, wanted=True) as progress:
         if given["ray"]:
             from torchmigrate.artifacts import cluster
             from torchmigrate.probe.ray import RayError
 
             try:
-                outcomes = cluster.run(work, given["ray_address"], progress)
+                outcomes = cluster.run_on_cluster(work, given["ray_address"], progress)
             except RayError as error:
                 raise Failure(str(error)) from None
         else:
-            outcomes = batch.run(work, os.environ, given["jobs"], progress)
+            outcomes = batch.run_jobs(work, os.environ, given["jobs"], progress)
     if given["report"]:
         is_json = Path(given["report"]).suffix == ".json"
-        _print(report.as_json(outcomes) if is_json else report.as_markdown(outcomes), given["report"])
+        _write_text(
+            report.render_report_json(outcomes) if is_json else report.render_markdown(outcomes),
+            given["report"],
+        )
     color = wants_color(given["color"], sys.stdout)
-    output.print_text(report.as_text(outcomes, color=color, width=shutil.get_terminal_size().columns))
+    output.print_text(
+        report.render_table_text(outcomes, color=color, width=shutil.get_terminal_size().columns)
+    )
     if any(one.error for one in outcomes):
         return 2
     alone = not os.path.isdir(source)
     return 0 if all(one.is_good or (one.skipped and not alone) for one in outcomes) else 1
 
 
-def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
+def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
     """Return the conversion that the options request, and the folder of input files, if one is given."""
     from torchmigrate.artifacts import inputs
-    from torchmigrate.artifacts.conversion import Wanted
+    from torchmigrate.artifacts.conversion import ConversionOptions
 
     files: dict[str, str] = {}
-    specs: dict[str, list[inputs.Tree]] = {}
+    specs: dict[str, list[inputs.InputTree]] = {}
     folder = None
     try:
         for text in given["inputs"]:
-            method, value = _of_method(text)
+            method, value = _split_method(text)
             if os.path.isdir(value) and not method:
                 folder = value
             elif os.path.isfile(value):
                 files[method] = value
             else:
-                specs[method] = inputs.parse(value)
-        dynamic = tuple(inputs.parse_dynamic(text) for text in given["dynamic"])
+                specs[method] = inputs.parse_inputs(value)
+        dynamic = tuple(inputs.parse_open_size(text) for text in given["dynamic"])
     except inputs.SpecError as error:
         raise Failure(f"{error}") from None
-    python = _interpreter(given["python"])
+    python = _choose_interpreter(given["python"])
     if python is None or not shutil.which(python):
         raise Failure(
             f"{python or 'a Python interpreter'} was not found; name one that has torch with --python"
@@ -162,7 +167,7 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
     memory = given["memory"]
     methods = given["methods"] or tuple(name for name in (*files, *specs) if name) or ("forward",)
     return (
-        Wanted(
+        ConversionOptions(
             python,
             methods,
             files,
@@ -178,24 +183,24 @@ def _wanted(given: dict[str, Any]) -> tuple[Any, str | None]:
     )
 
 
-def _interpreter(named: str | None) -> str | None:
+def _choose_interpreter(named: str | None) -> str | None:
     """Return the user's interpreter as `collect.find_python` finds it; the running one instead of one on ``PATH`` if it has torch."""
     from torchmigrate.probe import collect
 
     python = collect.find_python(named, os.environ, Path.cwd())
-    is_by_chance = not named and python == collect.on_path(os.environ)
+    is_by_chance = not named and python == collect.find_on_path(os.environ)
     return sys.executable if is_by_chance and find_spec("torch") is not None else python
 
 
-def _of_method(text: str) -> tuple[str, str]:
+def _split_method(text: str) -> tuple[str, str]:
     """Split ``encode=float32[2,3]`` into its two parts; a file name may contain a ``=`` too."""
     method, equals, value = text.partition("=")
     return (method, value) if equals and method.isidentifier() and not os.path.exists(text) else ("", text)
 
 
-def _print(text: str, output_file: str | None) -> None:
+def _write_text(text: str, output_file: str | None) -> None:
     if output_file:
-        with output.replaced(output_file) as file:
+        with output.replace_file(output_file) as file:
             file.write(text)
     else:
         output.print_text(text)

@@ -19,7 +19,7 @@ ANSWERS = {
 }
 
 
-class Chooser:
+class FixChooser:
     """Asks on the terminal whether to apply the fix of a finding."""
 
     def __init__(self, report: Report) -> None:
@@ -30,7 +30,7 @@ class Chooser:
         self._rules: set[str] = set()
         self._text = b""
 
-    def see(self, text: bytes) -> None:
+    def set_text(self, text: bytes) -> None:
         """Set the text that the edits of the next finding are for."""
         self._text = text
 
@@ -40,8 +40,8 @@ class Chooser:
             return self._rest
         if finding.path in self._files or finding.code in self._rules:
             return False
-        self._show(finding)
-        while (answer := self._answer()) == "?":
+        self._show_fix(finding)
+        while (answer := self._read_answer()) == "?":
             about = "".join(f"  {key}  {meaning}\n" for key, meaning in ANSWERS.items())
             output.print_text(about, to_stderr=True)
         if answer in "aq":
@@ -52,7 +52,7 @@ class Chooser:
             self._rules.add(finding.code)
         return answer in "ya"
 
-    def _answer(self) -> str:
+    def _read_answer(self) -> str:
         """Return one of `ANSWERS`. Raises KeyboardInterrupt if the user interrupts or the input ends."""
         one_of = click.Choice(list(ANSWERS), case_sensitive=False)
         try:
@@ -61,15 +61,17 @@ class Chooser:
             raise KeyboardInterrupt from None
         return answer
 
-    def _show(self, finding: Finding) -> None:
+    def _show_fix(self, finding: Finding) -> None:
         """Print the finding, and the lines that the fix changes."""
         from torchmigrate.console import diff
         from torchmigrate.reporters import full
-        from torchmigrate.text.edits import apply
+        from torchmigrate.text.edits import apply_edits
 
-        text = "\n".join(full.lines(finding, self._report, self._sourced)) + "\n"
+        text = "\n".join(full.describe_finding(finding, self._report, self._sourced)) + "\n"
         if finding.fix is not None and self._text:
-            made = diff.unified(finding.path, self._text, apply(self._text, finding.fix.edits))
+            made = diff.create_unified_diff(
+                finding.path, self._text, apply_edits(self._text, finding.fix.edits)
+            )
             hunks = made.split(b"\n", 2)[-1]  # without the lines that name the file
-            text += diff.readable(hunks, color=self._report.color)
+            text += diff.escape_diff(hunks, color=self._report.color)
         output.print_text(text, to_stderr=True)

@@ -17,14 +17,14 @@ import click
 from torchmigrate import __version__
 from torchmigrate.cli import adopting, mending, options, output
 from torchmigrate.cli import verify as verifying
-from torchmigrate.cli.group import Commands
+from torchmigrate.cli.group import LazyGroup
 from torchmigrate.cli.session import Session
-from torchmigrate.console.terminal import Progress, escape, wants_color, width
+from torchmigrate.console.terminal import ProgressBar, escape_controls, line_width, wants_color
 from torchmigrate.run import cache
 from torchmigrate.settings.config import ConfigError
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="torchmigrate")
 def cli() -> None:
     """Find what a PyTorch upgrade breaks in a project, and fix what can be proved."""
@@ -34,12 +34,12 @@ VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TA
 
 
 @cli.command(
-    cls=adopting.Checking,
+    cls=adopting.CheckCommand,
     epilog=VARIABLES,
     short_help="Report what an upgrade breaks, deprecates or supersedes.",
 )
-@options.of_session
-@adopting.options
+@options.add_session_options
+@adopting.add_options
 @click.option(
     "--with-probe", is_flag=True, help="Also check whether this machine can run the target version."
 )
@@ -57,7 +57,7 @@ VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TA
 )
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 @click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
-@mending.common
+@mending.add_common_options
 def check(
     with_probe: bool,
     python: str | None,
@@ -84,47 +84,47 @@ def check(
             "--show-settings and --show-files cannot be used with --add-ignore or --write-baseline"
         )
     if mends or diff:
-        wanted = mending.Mending(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
-        return mending.mend(wanted, given, diff=diff)
+        wanted = mending.FixRequest(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
+        return mending.run_fixes(wanted, given, diff=diff)
     if python and not with_probe:
         raise click.UsageError("--python requires --with-probe")
-    ignore = adopting.ignore(add_ignore, until, given)
+    ignore = adopting.parse_ignore(add_ignore, until, given)
     if show_settings is not None:
-        return show(show_settings, given)
+        return print_settings(show_settings, given)
     if show_files:
         run = Session(**{**given, "quiet": True, "diff_base": None, "write_baseline": False})
-        output.print_text("".join(f"{escape(file.path)}\n" for file in run.inputs))
+        output.print_text("".join(f"{escape_controls(file.path)}\n" for file in run.inputs))
         run.print_errors()
-        return run.status(failed=False)
+        return run.exit_status(failed=False)
     run = Session(**given)
     if run.format == "diff":
         raise click.UsageError("--output-format diff is for `torchmigrate fix`")
-    run.settle(apply=False)
-    with Progress(sys.stderr, wanted=not run.quiet) as progress:
+    run.recover(apply=False)
+    with ProgressBar(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
-            run.collect(runner.check(tree, cache=run.cache, progress=progress))
+            run.collect_results(runner.check_tree(tree, cache=run.cache, progress=progress))
     run.cache.close()
     if ignore or given["write_baseline"]:
-        return adopting.write(run, ignore)
-    run.say_gone()
+        return adopting.write_adoption(run, ignore)
+    run.report_obsolete()
     if with_probe:
         from torchmigrate.cli import probed_machine
 
         settings = run.report.settings
-        run.report.settings = probed_machine.showing(settings)
-        run.collect(
+        run.report.settings = probed_machine.show_verdict(settings)
+        run.collect_results(
             [
-                probed_machine.result(
+                probed_machine.probe_machine(
                     settings, python, [path for path in given["paths"] or ["."] if path != "-"]
                 )
             ]
         )
     run.write_report()
-    return run.status(failed=run.fails())
+    return run.exit_status(failed=run.has_failing())
 
 
 @cli.command(epilog=VARIABLES, short_help="Show the diff that fixes a project, or write it.")
-@options.of_session
+@options.add_session_options
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report the remaining findings.")
 @click.option("--interactive", is_flag=True, help="Show every fix, and ask whether to apply it.")
 @click.option("--commit-per-rule", is_flag=True, help="With --apply, in git: make one commit for each rule.")
@@ -134,8 +134,8 @@ def check(
     type=options.PLACE,
     help="With --apply: describe what changed and what is left, in Markdown for a pull request.",
 )
-@mending.common
-@verifying.options
+@mending.add_common_options
+@verifying.add_options
 def fix(
     apply: bool,
     interactive: bool,
@@ -150,9 +150,9 @@ def fix(
     **given: Any,
 ) -> int:
     """Print the diff that fixes PATHS (default: here), or write the files with --apply."""
-    judge = verifying.wanted(verify, verify_runs, verify_timeout, verify_env)
-    wanted = mending.Mending(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
-    return mending.mend(wanted, given, diff=diff)
+    judge = verifying.parse_request(verify, verify_runs, verify_timeout, verify_env)
+    wanted = mending.FixRequest(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
+    return mending.run_fixes(wanted, given, diff=diff)
 
 
 @cli.command()
@@ -169,7 +169,11 @@ def rules(style: str) -> int:
     from torchmigrate.cli import pages
     from torchmigrate.engine import registry
 
-    text = pages.as_json(registry.rules()) if style == "json" else pages.as_table(registry.rules())
+    text = (
+        pages.render_json(registry.load_rules())
+        if style == "json"
+        else pages.render_table(registry.load_rules())
+    )
     output.print_text(text)
     return 0
 
@@ -179,7 +183,7 @@ def rules(style: str) -> int:
 def clean(cache_dir: str) -> int:
     """Remove the cached results of earlier runs."""
     try:
-        removed = cache.clean(cache_dir)
+        removed = cache.remove_cache(cache_dir)
     except OSError as error:
         raise options.Failure(f"{cache_dir} cannot be removed: {error.strerror}") from None
     output.print_text(f"Removed {cache_dir}.\n" if removed else f"There is no cache in {cache_dir}.\n")
@@ -196,21 +200,21 @@ def explain(codes: tuple[str, ...], style: str) -> int:
     from torchmigrate.cli import pages
     from torchmigrate.engine import registry
 
-    rules = pages.asked(codes, registry.rules())
+    rules = pages.find_rules(codes, registry.load_rules())
     if style == "json":
-        output.print_text(pages.as_documents(rules))
+        output.print_text(pages.render_documents(rules))
     else:
-        columns = width() if sys.stdout.isatty() else 0
-        output.print_text(pages.as_pages(rules, color=wants_color("auto", sys.stdout), width=columns))
+        columns = line_width() if sys.stdout.isatty() else 0
+        output.print_text(pages.render_pages(rules, color=wants_color("auto", sys.stdout), width=columns))
     return 0
 
 
-def show(file: str, given: Mapping[str, Any]) -> int:
+def print_settings(file: str, given: Mapping[str, Any]) -> int:
     """Print the settings for a file."""
     from torchmigrate.cli import show as showing
 
     try:
-        output.print_text(showing.settings(file, options.load(given)))
+        output.print_text(showing.render_settings(file, options.load_profiles(given)))
     except ConfigError as error:
         raise options.Failure(str(error)) from None
     return 0
@@ -229,15 +233,15 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except Exception as error:
-        from torchmigrate.model.faults import described
+        from torchmigrate.model.faults import describe_fault
 
         if {"-v", "--verbose"} & set(sys.argv):
             import traceback
 
             output.print_lines(traceback.format_exc())
         output.print_lines(
-            f"Error: {escape(described(error))}; --verbose shows the traceback, please report it"
+            f"Error: {escape_controls(describe_fault(error))}; --verbose shows the traceback, please report it"
         )
         status = 2
-    output.close()
+    output.flush_output()
     sys.exit(status)

@@ -20,7 +20,7 @@ ORDER = ("check", "fix", "plan", "explain", "rules", "ledger", "probe", "artifac
 """The order in which help lists the commands."""
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
     """A group that imports the commands in `LAZY` only when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,7 +42,9 @@ class Commands(click.Group):
         """Resolve the command as click does, but suggest the nearest name for an unknown one."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from torchmigrate.settings.config import nearest
+            from torchmigrate.settings.config import suggest_name
 
-            raise click.UsageError(f"No such command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
+            raise click.UsageError(
+                f"No such command {name!r}{suggest_name(name, self.list_commands(ctx))}", ctx
+            )
         return super().resolve_command(ctx, args)

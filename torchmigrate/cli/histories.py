@@ -11,89 +11,91 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.model.versions import NEWEST, Version, render
+from torchmigrate.model.versions import NEWEST, Version, render_version
 from torchmigrate.tables import api, difference
 from torchmigrate.tables import changes as written
-from torchmigrate.tables.api import Entry, Parameter
-from torchmigrate.tables.changes import Change as Written
-from torchmigrate.tables.difference import ORDER, Change
-from torchmigrate.tables.releases import ALL, Releases
+from torchmigrate.tables.api import LedgerEntry, LedgerParameter
+from torchmigrate.tables.changes import ApiChange as Written
+from torchmigrate.tables.difference import DIFFERENCE_ORDER, ApiDifference
+from torchmigrate.tables.releases import ALL_RELEASES, ReleaseSet
 
 
-def near(name: str) -> list[str]:
+def suggest_names(name: str) -> list[str]:
     """Return up to three names of the ledger that ``name`` may be a misspelling of."""
     owner, _, last = name.rpartition(".")
     if not owner:
         owner = "torch"
         name = f"torch.{name}"
-    beside = [f"{owner}.{one}" for one in api.members(owner)]
+    beside = [f"{owner}.{one}" for one in api.list_members(owner)]
     if found := difflib.get_close_matches(name, beside, n=3, cutoff=0.8):
         return found
     # The same name elsewhere, the public places first; else a module with nearly this name.
-    same = [f"{one}.{last}" for one in api.owners() if last in api.members(one)]
+    same = [f"{one}.{last}" for one in api.list_owners() if last in api.list_members(one)]
     public = sorted((one for one in same if "._" not in one), key=lambda one: (one.count("."), one))
     if public:
         return public[:3]
     return [
         f"{one}.{last}"
-        for one in difflib.get_close_matches(owner, api.owners(), n=3, cutoff=0.8)
-        if last in api.members(one)
+        for one in difflib.get_close_matches(owner, api.list_owners(), n=3, cutoff=0.8)
+        if last in api.list_members(one)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class NameHistory:
     """The history of a name: its entry from the releases, and its hand-written changes."""
 
     name: str
-    entry: Entry | None
+    entry: LedgerEntry | None
     written: Sequence[Written]
 
 
-def as_text(histories: Sequence[History]) -> str:
+def render_text(histories: Sequence[NameHistory]) -> str:
     """Return a paragraph for each name."""
-    return "\n".join("".join(f"{line}\n" for line in _lines(history)) for history in histories)
+    return "\n".join("".join(f"{line}\n" for line in _render_lines(history)) for history in histories)
 
 
-def _lines(history: History) -> Iterator[str]:
+def _render_lines(history: NameHistory) -> Iterator[str]:
     entry = history.entry
     yield f"{entry.name}: {entry.kind}, {entry.level}" if entry else f"{history.name}:"
-    events = sorted(_events(entry), key=lambda event: event[0].mask & -event[0].mask) if entry else []
+    events = sorted(_list_events(entry), key=lambda event: event[0].mask & -event[0].mask) if entry else []
     width = max((len(str(releases)) for releases, _ in events), default=0)
     for releases, text in events:
         yield f"  {releases!s:{width}}  {text}"
     for change in history.written:
-        yield f"  = {_said(change, history.name)}"
+        yield f"  = {_describe_change(change, history.name)}"
 
 
-def _said(change: Written, name: str) -> str:
+def _describe_change(change: Written, name: str) -> str:
     """Return a hand-written change of a name as one sentence."""
     instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
     value = f"={change.values[0]}" if len(change.values) == 1 else ""
     names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
-    if change.kind is written.Kind.DEFAULT:
+    if change.kind is written.ApiChangeKind.DEFAULT:
         return f"without {names}, the default is {change.was}; {instead}"
     subject = f"positional {names} " if change.by_place else f"{names} " if names else ""
-    return f"{subject}{change.state(NEWEST)}; {instead}"
+    return f"{subject}{change.describe_state(NEWEST)}; {instead}"
 
 
-def _events(entry: Entry) -> Iterator[tuple[Releases, str]]:
+def _list_events(entry: LedgerEntry) -> Iterator[tuple[ReleaseSet, str]]:
     """Yield the facts about the name, each with the releases in which it is true."""
     said = entry.raises
     if entry.raises:
         yield entry.raises, "calling it raises an error"
     for mark in entry.marks:
         said |= mark.releases
-        yield mark.releases, f"deprecated; {difference.described(mark)}"
+        yield mark.releases, f"deprecated; {difference.describe_mark(mark)}"
     for parameter in entry.parameters:
-        yield from _of_parameter(parameter, entry.usable)
-    if absent := ALL - entry.present:
+        yield from _list_parameter_events(parameter, entry.usable_releases)
+    if absent := ALL_RELEASES - entry.present:
         yield absent, "absent"
     if plain := entry.present - said:
         yield plain, "present"
 
 
-def _of_parameter(parameter: Parameter, usable: Releases) -> Iterator[tuple[Releases, str]]:
+def _list_parameter_events(
+    parameter: LedgerParameter, usable: ReleaseSet
+) -> Iterator[tuple[ReleaseSet, str]]:
     name = f"`{parameter.name}`"
     if gone := usable - parameter.keyword - parameter.positional:
         yield (
@@ -108,28 +110,30 @@ def _of_parameter(parameter: Parameter, usable: Releases) -> Iterator[tuple[Rele
         yield releases, f"{name} is required" if not text else f"{name} is `{text}` by default"
 
 
-def as_json(histories: Sequence[History]) -> str:
+def render_json(histories: Sequence[NameHistory]) -> str:
     """Return a JSON list of the names, with the releases in which each fact is true."""
     facts = [
         {
-            **(_facts(history.entry) if history.entry else {"name": history.name}),
-            "written": [{"text": _said(one, history.name), "source": one.source} for one in history.written],
+            **(_render_entry(history.entry) if history.entry else {"name": history.name}),
+            "written": [
+                {"text": _describe_change(one, history.name), "source": one.source} for one in history.written
+            ],
         }
         for history in histories
     ]
     return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
 
 
-def _facts(entry: Entry) -> dict[str, Any]:
+def _render_entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "kind": entry.kind,
         "level": entry.level,
-        "present": _listed(entry.present),
-        "raises": _listed(entry.raises),
+        "present": _render_releases(entry.present),
+        "raises": _render_releases(entry.raises),
         "marks": [
             {
-                "releases": _listed(mark.releases),
+                "releases": _render_releases(mark.releases),
                 "when": mark.when,
                 "parameter": mark.parameter or None,
                 "category": mark.category or None,
@@ -140,11 +144,11 @@ def _facts(entry: Entry) -> dict[str, Any]:
         "parameters": [
             {
                 "name": one.name,
-                "keyword": _listed(one.keyword & entry.present),
-                "positional": _listed(one.positional & entry.present),
+                "keyword": _render_releases(one.keyword & entry.present),
+                "positional": _render_releases(one.positional & entry.present),
                 "renamed": one.renamed or None,
                 "defaults": [
-                    {"releases": _listed(releases), "default": text or None}
+                    {"releases": _render_releases(releases), "default": text or None}
                     for releases, text in one.defaults
                 ],
             }
@@ -153,21 +157,21 @@ def _facts(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _listed(releases: Releases) -> list[str]:
-    return [render(version) for version in releases]
+def _render_releases(releases: ReleaseSet) -> list[str]:
+    return [render_version(version) for version in releases]
 
 
-def changes(old: Version, new: Version, owners: Sequence[str], *, private: bool) -> list[Change]:
+def find_changes(old: Version, new: Version, owners: Sequence[str], *, private: bool) -> list[ApiDifference]:
     """Return the differences between two releases; only those inside the modules ``owners``, if any are given."""
     inside = tuple(f"{owner}." for owner in owners)
     return [
         change
-        for change in difference.between(old, new, private=private)
+        for change in difference.compare_releases(old, new, private=private)
         if not owners or f"{change.owner}.{change.name}.".startswith(inside)
     ]
 
 
-def as_difference(changes: Iterable[Change], old: Version, new: Version, style: str) -> str:
+def render_changes(changes: Iterable[ApiDifference], old: Version, new: Version, style: str) -> str:
     """Return the changes as ``json``, ``csv`` or ``markdown``."""
     if style == "json":
         rows = [
@@ -180,12 +184,14 @@ def as_difference(changes: Iterable[Change], old: Version, new: Version, style: 
         writer.writerow(("owner", "name", "change", "detail"))
         writer.writerows((c.owner, c.name, c.what, c.detail) for c in changes)
         return text.getvalue()
-    return "\n".join(_markdown(changes, old, new)) + "\n"
+    return "\n".join(_render_markdown(changes, old, new)) + "\n"
 
 
-def _markdown(changes: Iterable[Change], old: Version, new: Version) -> Iterator[str]:
-    yield f"# From torch {render(old)} to {render(new)}"
-    by_owner = sorted(changes, key=lambda change: (change.owner, ORDER.index(change.what), change.name))
+def _render_markdown(changes: Iterable[ApiDifference], old: Version, new: Version) -> Iterator[str]:
+    yield f"# From torch {render_version(old)} to {render_version(new)}"
+    by_owner = sorted(
+        changes, key=lambda change: (change.owner, DIFFERENCE_ORDER.index(change.what), change.name)
+    )
     for owner, held in itertools.groupby(by_owner, key=lambda change: change.owner):
         yield f"\n## `{owner}`\n"
         for what, group in itertools.groupby(held, key=lambda change: change.what):

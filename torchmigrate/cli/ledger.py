@@ -15,12 +15,12 @@ from torchmigrate.tables import api, changes
 FORMATS = ("text", "json", "markdown", "csv")
 
 
-def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that begin with what is typed, one part further."""
     owner, dot, last = incomplete.rpartition(".")
     if not dot:
-        return sorted(name for name in api.owners() if "." not in name and name.startswith(last))
-    return sorted(f"{owner}.{name}" for name in api.members(owner) if name.startswith(last))
+        return sorted(name for name in api.list_owners() if "." not in name and name.startswith(last))
+    return sorted(f"{owner}.{name}" for name in api.list_members(owner) if name.startswith(last))
 
 
 @click.command(short_help="Show the history of names of torch's API, by release.")
@@ -30,12 +30,12 @@ def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str
 @click.option(
     "--output-format",
     "style",
-    type=options.Format(FORMATS),
+    type=options.FormatChoice(FORMATS),
     default=None,
     help="How to print.  [default: text; markdown for --from]",
 )
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write to a file.")
-@click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete)
+@click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete_name)
 def ledger(
     names: tuple[str, ...],
     old: str | None,
@@ -54,49 +54,49 @@ def ledger(
             )
         if style not in (None, "text", "json"):
             raise click.UsageError(f"--output-format {style} requires --from")
-        found = [_found(name) for name in names]
-        text = histories.as_json(found) if style == "json" else histories.as_text(found)
+        found = [_find_history(name) for name in names]
+        text = histories.render_json(found) if style == "json" else histories.render_text(found)
     else:
         if style == "text":
             raise click.UsageError("--output-format text requires names")
-        first, last = _version(old), _version(new or "latest")
+        first, last = _parse_version(old), _parse_version(new or "latest")
         if first >= last:
             raise options.Failure(
-                f"--from {versions.render(first)} is not older than --to {versions.render(last)}"
+                f"--from {versions.render_version(first)} is not older than --to {versions.render_version(last)}"
             )
-        between = histories.changes(first, last, names, private=private)
-        text = histories.as_difference(between, first, last, style or "markdown")
+        between = histories.find_changes(first, last, names, private=private)
+        text = histories.render_changes(between, first, last, style or "markdown")
     if output_file:
-        with output.replaced(output_file) as file:
+        with output.replace_file(output_file) as file:
             file.write(text)
     else:
         output.print_text(text)
     return 0
 
 
-def _version(text: str) -> Version:
+def _parse_version(text: str) -> Version:
     try:
-        return versions.parse_target(text)
+        return versions.parse_target_version(text)
     except ValueError as error:
         raise options.Failure(str(error)) from None
 
 
-def _gone_around(name: str) -> api.Entry | None:
+def _find_removed_module(name: str) -> api.LedgerEntry | None:
     """Return the removed module that contained a name, whose members have no entries of their own."""
     while name := name.rpartition(".")[0]:
-        entry = api.find(name)
+        entry = api.find_entry(name)
         if entry is not None:
             return entry if entry.kind == "module" and versions.NEWEST not in entry.present else None
     return None
 
 
-def _found(name: str) -> histories.History:
-    written = changes.about(name)
-    if (entry := api.find_any(name)) or written:
-        return histories.History(name, entry, written)
-    if module := _gone_around(name):
-        return histories.History(name, module, changes.about(module.name))
-    near = histories.near(name)
+def _find_history(name: str) -> histories.NameHistory:
+    written = changes.find_changes(name)
+    if (entry := api.find_any_entry(name)) or written:
+        return histories.NameHistory(name, entry, written)
+    if module := _find_removed_module(name):
+        return histories.NameHistory(name, module, changes.find_changes(module.name))
+    near = histories.suggest_names(name)
     meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
     if "." not in name:
         raise options.Failure(f"{name} is not a qualified name such as torch.qr{meant}")

@@ -14,7 +14,7 @@ from torchmigrate.cli.session import Session
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def common(command: Command) -> Command:
+def add_common_options(command: Command) -> Command:
     """Decorate a command with the options of both commands, the parameters ``diff`` and ``exit_non_zero_on_fix``."""
     for decorate in (
         click.option(
@@ -28,12 +28,12 @@ def common(command: Command) -> Command:
     return command
 
 
-class Mending(NamedTuple):
+class FixRequest(NamedTuple):
     """What to do with the fixes."""
 
     apply: bool
     interactive: bool = False
-    judge: verifying.Wanted | None = None
+    judge: verifying.VerifyRequest | None = None
     commit_per_rule: bool = False
     summary: str | None = None
     """The file for a Markdown summary."""
@@ -55,30 +55,30 @@ class Mending(NamedTuple):
             raise click.UsageError("--summary requires --apply")
 
 
-def mend(mending: Mending, given: Mapping[str, Any], *, diff: bool) -> int:
+def run_fixes(mending: FixRequest, given: Mapping[str, Any], *, diff: bool) -> int:
     """Fix the files that ``given``, the parameters of a `Session`, name; return the exit status."""
     from torchmigrate.run import joint
 
     mending.check(given["paths"])
     run = Session(**{**given, "output_format": "diff"} if diff else given)
     run.report.fixing, run.report.written = True, mending.apply
-    run.settle(apply=mending.apply)
+    run.recover(apply=mending.apply)
     changed = 0
     if mending.commit_per_rule:
         from torchmigrate.cli import commits
 
-        changed = commits.commit_each(run)
+        changed = commits.commit_by_rule(run)
     else:
-        every = run.judged(mending.judge, given["paths"]) if mending.judge else None
-        fixes = run.fixes(mending.apply, mending.interactive) if every is None else every
-        for unit in joint.units(fixes):
-            run.collect(fixed.result for fixed in unit)
-            for fixed in run.delivered(unit, mending.apply):
+        every = run.fix_verified(mending.judge, given["paths"]) if mending.judge else None
+        fixes = run.fix_files(mending.apply, mending.interactive) if every is None else every
+        for unit in joint.group_for_writing(fixes):
+            run.collect_results(fixed.result for fixed in unit)
+            for fixed in run.deliver(unit, mending.apply):
                 changed += 1
                 run.report.applied += fixed.applied
     run.cache.close()
     if mending.apply:
-        run.say_gone()
+        run.report_obsolete()
     if run.shows_diff(mending.apply):
         run.write_outcome(changed, mending.apply)
     else:
@@ -86,8 +86,8 @@ def mend(mending: Mending, given: Mapping[str, Any], *, diff: bool) -> int:
     if mending.summary:
         from torchmigrate.reporters import pull_request
 
-        with output.replaced(mending.summary) as out:
-            pull_request.write(run.results, run.report, out)
+        with output.replace_file(mending.summary) as out:
+            pull_request.write_report(run.results, run.report, out)
     left_out = run.report.verified is not None and len(run.report.verified.left_out) > 0
     pending = changed > 0 and (not mending.apply or mending.exit_non_zero_on_fix)
-    return run.status(failed=left_out or pending or (mending.apply and run.fails()))
+    return run.exit_status(failed=left_out or pending or (mending.apply and run.has_failing()))

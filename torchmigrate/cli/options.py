@@ -11,13 +11,22 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from torchmigrate.console.terminal import escape
+from torchmigrate.console.terminal import escape_controls
 from torchmigrate.model import versions
 from torchmigrate.run import cache
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError
-from torchmigrate.settings.settings import CODES, FLAG, PER_FILE, SHOWN, Kind, default_as_toml, fields, key
+from torchmigrate.settings.settings import (
+    CODES,
+    FLAG,
+    PER_FILE,
+    SHOWN,
+    ValueType,
+    default_to_toml,
+    setting_fields,
+    toml_key,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,7 +34,7 @@ PLACE = click.Path(readable=False)
 """The type of a path that need not exist: shells complete it, and the option itself does not check it."""
 
 
-class Format(click.Choice):  # type: ignore[type-arg]  # a generic class since click 8.2
+class FormatChoice(click.Choice):  # type: ignore[type-arg]  # a generic class since click 8.2
     """One of several formats; ``md`` is short for ``markdown``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -39,62 +48,62 @@ class Failure(click.ClickException):
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(escape(message))  # of a path with a line end there is one line too
+        super().__init__(escape_controls(message))  # of a path with a line end there is one line too
 
 
-def variable(name: str) -> str:
+def variable_name(name: str) -> str:
     """Return the environment variable for the option ``name``."""
     return f"TORCHMIGRATE_{name.upper()}"
 
 
-def of_settings(command: Command) -> Command:
+def add_settings(command: Command) -> Command:
     """Decorate a command with an option for every setting, and with those for the configuration file."""
-    return settings_but()(command)
+    return add_settings_except()(command)
 
 
-def settings_but(*names: str) -> Callable[[Command], Command]:
+def add_settings_except(*names: str) -> Callable[[Command], Command]:
     """Return the decorator `add_settings` without the settings of these names."""
 
     def declare(command: Command) -> Command:
         command = click.option(
-            "--isolated", envvar=variable("isolated"), is_flag=True, help="Read no configuration file."
+            "--isolated", envvar=variable_name("isolated"), is_flag=True, help="Read no configuration file."
         )(command)
         command = click.option(
             "--config",
-            envvar=variable("config"),
+            envvar=variable_name("config"),
             metavar="FILE",
             type=PLACE,
             help="The configuration file; default: the nearest.",
         )(command)
-        for one in reversed(fields()):
-            command = command if one.name in names else _option(one)(command)
+        for one in reversed(setting_fields()):
+            command = command if one.name in names else _create_option(one)(command)
         return command
 
     return declare
 
 
-def load(options: Mapping[str, Any]) -> Profiles:
+def load_profiles(options: Mapping[str, Any]) -> Profiles:
     """Return the profiles of all folders with the settings of the command line. Raises Failure."""
     try:
-        stated = _stated(options, environment=False)
-        environment = _stated(options, environment=True)
+        stated = _collect_stated(options, environment=False)
+        environment = _collect_stated(options, environment=True)
         return Profiles(stated, options["config"], environment=environment, isolated=options["isolated"])
     except ConfigError as error:
         raise Failure(str(error)) from None
 
 
-def invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
+def format_invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
     """Return the arguments for another command to check the same files with the same rules and versions."""
     parts: list[str] = []
     for name in ("select", "extend_select", "ignore", "target_version", "min_version", "config"):
         value = given.get(name) or ()
         for text in (value,) if isinstance(value, str) else value:
-            parts += [f"--{key(name)}", str(text)]
+            parts += [f"--{toml_key(name)}", str(text)]
     parts += ["--isolated"] if given.get("isolated") else []
     return "".join(" " + shlex.quote(part) for part in (*parts, *paths))
 
 
-def describe(profiles: Collection[Profile]) -> str:
+def describe_versions(profiles: Collection[Profile]) -> str:
     """Return the range of torch versions of a run, and the source of its lower end; of several projects, the widest."""
     oldest = min(profiles, key=lambda profile: profile.minimum.version)
     minimum = oldest.minimum
@@ -109,57 +118,59 @@ def describe(profiles: Collection[Profile]) -> str:
     several = len(minimums) > 1
     if several:
         origin = f"the oldest of several projects, {origin}; see --show-settings FILE"
-    return f"torch {versions.render(minimum.version)} ({origin}) to {versions.render(targets[-1])}"
+    return f"torch {versions.render_version(minimum.version)} ({origin}) to {versions.render_version(targets[-1])}"
 
 
-def _option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
-    kind: Kind[Any] = one.metadata["kind"]
-    spelled = "--" + (one.metadata["option"] or key(one.name))
+def _create_option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
+    kind: ValueType[Any] = one.metadata["kind"]
+    spelled = "--" + (one.metadata["option"] or toml_key(one.name))
     about = one.metadata["help"]
     if kind is FLAG:
         names = (f"{spelled}/--no-{spelled[2:]}", one.name)
-        return click.option(*names, envvar=variable(one.name), default=None, help=about)
+        return click.option(*names, envvar=variable_name(one.name), default=None, help=about)
     if not kind.many and one.default != "":
-        about += f" [default: {default_as_toml(one)}]"
+        about += f" [default: {default_to_toml(one)}]"
     more: dict[str, Any] = {"multiple": kind.many, "metavar": one.metadata["metavar"]}
     if kind.choices:
         more = {"type": click.Choice(kind.choices)}
     if kind in (CODES, SHOWN):
-        more["shell_complete"] = _codes
-    return click.option(spelled, one.name, envvar=variable(one.name), help=about, **more)
+        more["shell_complete"] = _complete_codes
+    return click.option(spelled, one.name, envvar=variable_name(one.name), help=about, **more)
 
 
-def _codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def _complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the completions of a comma-separated list of codes."""
     from torchmigrate.engine import registry
 
     done, comma, begun = incomplete.rpartition(",")
-    known = {name: None for rule in registry.rules().values() for name in (rule.code, rule.family)}
+    known = {name: None for rule in registry.load_rules().values() for name in (rule.code, rule.family)}
     return [f"{done}{comma}{name}" for name in sorted(known) if name.lower().startswith(begun.lower())]
 
 
-def _stated(options: Mapping[str, Any], *, environment: bool) -> dict[str, Any]:
+def _collect_stated(options: Mapping[str, Any], *, environment: bool) -> dict[str, Any]:
     """Return the checked settings from the command line, or from the environment."""
     context = click.get_current_context(silent=True)
     origin = config.ENVIRONMENT if environment else config.COMMAND_LINE
     table: dict[str, object] = {}
-    for one in fields():
+    for one in setting_fields():
         value = options.get(one.name)
         source = context.get_parameter_source(one.name) if context is not None else None
         if value is None or value == () or environment is not (source is ParameterSource.ENVIRONMENT):
             continue
-        kind: Kind[Any] = one.metadata["kind"]
+        kind: ValueType[Any] = one.metadata["kind"]
         if kind is PER_FILE:
-            value = _per_file(value, origin)
+            value = _parse_per_file(value, origin)
         elif kind.many:
             value = [item.strip() for text in value for item in text.split(",") if item.strip()]
-        table[one.metadata["option"] or key(one.name)] = value
+        table[one.metadata["option"] or toml_key(one.name)] = value
     # Options that are spelled differently from their keys are flags, which click has checked.
-    renamed = {one.metadata["option"]: key(one.name) for one in fields() if one.metadata["option"]}
-    return config.parse({renamed.get(name, name): value for name, value in table.items()}, origin)
+    renamed = {
+        one.metadata["option"]: toml_key(one.name) for one in setting_fields() if one.metadata["option"]
+    }
+    return config.parse_table({renamed.get(name, name): value for name, value in table.items()}, origin)
 
 
-def _per_file(texts: Sequence[str], origin: str) -> dict[str, list[str]]:
+def _parse_per_file(texts: Sequence[str], origin: str) -> dict[str, list[str]]:
     table: dict[str, list[str]] = {}
     for text in texts:
         pattern, colon, codes = text.rpartition(":")
@@ -169,7 +180,7 @@ def _per_file(texts: Sequence[str], origin: str) -> dict[str, list[str]]:
     return table
 
 
-def common_folder(paths: Sequence[str]) -> str:
+def find_common_folder(paths: Sequence[str]) -> str:
     """Return the folder that contains all ``paths``, whose settings apply to the run as a whole. Raises Failure."""
     try:
         folders = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths]
@@ -184,47 +195,47 @@ cache_folder = click.option(
     "--cache-dir",
     metavar="DIR",
     type=PLACE,
-    envvar=variable("cache_dir"),
+    envvar=variable_name("cache_dir"),
     default=cache.default_folder,
     help="Where results are kept for later runs.  [default: the user's cache folder]",
 )
 
 
-def of_session(command: Command) -> Command:
+def add_session_options(command: Command) -> Command:
     """Decorate a command with the parameters of a `Session`, which `check` and `fix` share."""
     command = cache_folder(command)
     for decorate in (
         click.option(
             "-v",
             "--verbose",
-            envvar=variable("verbose"),
+            envvar=variable_name("verbose"),
             is_flag=True,
             help="Print which settings and files are used.",
         ),
         click.option(
             "-q",
             "--quiet",
-            envvar=variable("quiet"),
+            envvar=variable_name("quiet"),
             is_flag=True,
             help="Print findings and errors only.",
         ),
         click.option(
             "--color",
-            envvar=variable("color"),
+            envvar=variable_name("color"),
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
             help="Colour the output.",
         ),
         click.option(
             "--exit-zero",
-            envvar=variable("exit_zero"),
+            envvar=variable_name("exit_zero"),
             is_flag=True,
             help="Exit with 0 even if there are findings.",
         ),
         click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
         click.option(
             "--no-cache",
-            envvar=variable("no_cache"),
+            envvar=variable_name("no_cache"),
             is_flag=True,
             help="Do not use or write the cache.",
         ),
@@ -235,7 +246,7 @@ def of_session(command: Command) -> Command:
             type=PLACE,
             help="The name of the file that is read from standard input (`-`).",
         ),
-        of_settings,
+        add_settings,
         click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE),
     ):
         command = decorate(command)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from torchmigrate.console.terminal import shown
+from torchmigrate.console.terminal import escape_line
 
 if TYPE_CHECKING:
     import click
@@ -20,16 +20,17 @@ def print_text(text: str, *, to_stderr: bool = False) -> None:
     """Print ``text``; characters that the stream's encoding lacks are escaped.
 
     Raises `torchmigrate.cli.options.Failure` if writing fails for another reason than a closed stream.
-
     """
     stream = sys.stderr if to_stderr else sys.stdout
     encoding = stream.encoding or "utf-8"
-    _send(stream, text.encode(encoding, "backslashreplace").decode(encoding))
+    _write_stream(stream, text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def print_lines(text: str) -> None:
     """Print lines to standard error, without control sequences."""
-    print_text("".join(shown(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True)
+    print_text(
+        "".join(escape_line(line) + "\n" for line in text.removesuffix("\n").split("\n")), to_stderr=True
+    )
 
 
 def print_error(error: click.ClickException) -> None:
@@ -41,7 +42,7 @@ def print_error(error: click.ClickException) -> None:
 
 def print_bytes(data: bytes) -> None:
     """Print ``data`` unchanged to standard output."""
-    _send(sys.stdout.buffer, data)
+    _write_stream(sys.stdout.buffer, data)
 
 
 def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
@@ -49,12 +50,12 @@ def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
     if color or not raw or sys.stdout.isatty():
         from torchmigrate.console import diff
 
-        print_text(diff.readable(changes, color=color))
+        print_text(diff.escape_diff(changes, color=color))
     else:
         print_bytes(changes)
 
 
-class Printed(io.StringIO):
+class ChunkedOutput(io.StringIO):
     """A stream that prints a long text in chunks; to be used as a context."""
 
     _PIECE = 1 << 16
@@ -66,24 +67,23 @@ class Printed(io.StringIO):
     def write(self, text: str) -> int:
         written = super().write(text)
         if self.tell() >= self._PIECE:
-            self._hand_on()
+            self._print_chunk()
         return written
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self._hand_on()
+        self._print_chunk()
 
-    def _hand_on(self) -> None:
+    def _print_chunk(self) -> None:
         print_text(self.getvalue(), to_stderr=self._to_stderr)
         self.seek(0)
         self.truncate()
 
 
 @contextlib.contextmanager
-def replaced(path: str) -> Iterator[io.TextIOWrapper]:
+def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
     """Yield a stream for the new content of the file at ``path``, which is never seen half-written.
 
     Raises `torchmigrate.cli.options.Failure`.
-
     """
     from torchmigrate.cli.options import Failure
     from torchmigrate.run import attributes, write
@@ -94,30 +94,30 @@ def replaced(path: str) -> Iterator[io.TextIOWrapper]:
                 yield stream
             return
         target = Path(os.path.realpath(path))
-        with write.beside(target) as (temporary, file):
+        with write.create_temporary(target) as (temporary, file):
             with io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n") as stream:
                 yield stream
             if target.exists():
-                attributes.copy(os.stat(target), target, temporary)
+                attributes.copy_attributes(os.stat(target), target, temporary)
             else:
-                os.chmod(temporary, _mode_of_new())
+                os.chmod(temporary, _default_mode())
             os.replace(temporary, target)
-    except (OSError, write.Changed) as error:
+    except (OSError, write.FileChanged) as error:
         raise Failure(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
-def close() -> None:
+def flush_output() -> None:
     """Flush standard output, so that the interpreter does not complain about a closed pipe at its end."""
-    _send(sys.stdout, "")
+    _write_stream(sys.stdout, "")
 
 
-def _mode_of_new() -> int:
+def _default_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
 
 
-def _send(stream: IO[str] | IO[bytes], data: str | bytes) -> None:
+def _write_stream(stream: IO[str] | IO[bytes], data: str | bytes) -> None:
     try:
         if isinstance(data, bytes):
             sys.stdout.flush()

@@ -29,12 +29,12 @@ LEAST_SUMMARY = 50
 """The number of columns that are left for the summary."""
 
 
-def as_json(rules: Mapping[str, Rule]) -> str:
+def render_json(rules: Mapping[str, Rule]) -> str:
     """Return a JSON list of all rules, by code."""
-    return json.dumps([_facts(rule) for rule in _sorted(rules)], indent=2) + "\n"
+    return json.dumps([_render_rule(rule) for rule in _sort_rules(rules)], indent=2) + "\n"
 
 
-def as_table(rules: Mapping[str, Rule]) -> str:
+def render_table(rules: Mapping[str, Rule]) -> str:
     """Return a table of all rules, as wide as its content, or with the columns that fit into the terminal."""
     from rich.console import Console
     from rich.table import Table
@@ -42,8 +42,8 @@ def as_table(rules: Mapping[str, Rule]) -> str:
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     color = wants_color("auto", sys.stdout)
-    listed = [_facts(rule) for rule in _sorted(rules)]
-    columns = _columns(listed, width)
+    listed = [_render_rule(rule) for rule in _sort_rules(rules)]
+    columns = _choose_columns(listed, width)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in columns:
         table.add_column(header, no_wrap=True)
@@ -59,7 +59,7 @@ def as_table(rules: Mapping[str, Rule]) -> str:
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
-def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
+def _choose_columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
     """Return the columns beside the summary that fit into ``width``: header → fact."""
     left = width - LEAST_SUMMARY
     shown: dict[str, str] = {}
@@ -79,55 +79,53 @@ def _columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str, str]:
     return {header: key for header, key in COLUMNS.items() if header in shown}
 
 
-def asked(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:
+def find_rules(names: Sequence[str], rules: Mapping[str, Rule]) -> list[Rule]:
     """Return the rules that ``names`` (codes, prefixes of codes, names of rules or families) mean, in the order of the names.
 
     Raises `torchmigrate.cli.options.Failure` for a name that matches no rule.
-
     """
     from torchmigrate.cli.options import Failure
-    from torchmigrate.settings.config import nearest
+    from torchmigrate.settings.config import suggest_name
 
     found: dict[str, Rule] = {}
     for name in names:
         lower = name.lower()
-        mine = [rule for rule in _sorted(rules) if lower in (rule.code.lower(), rule.name.lower())]
-        mine = mine or [rule for rule in _sorted(rules) if lower == rule.family.lower()]
+        mine = [rule for rule in _sort_rules(rules) if lower in (rule.code.lower(), rule.name.lower())]
+        mine = mine or [rule for rule in _sort_rules(rules) if lower == rule.family.lower()]
         if not mine and re.fullmatch(r"[a-z]{2}[0-9]{0,2}", lower):
-            mine = [rule for rule in _sorted(rules) if rule.code.lower().startswith(lower)]
+            mine = [rule for rule in _sort_rules(rules) if rule.code.lower().startswith(lower)]
         if not mine:
-            raise Failure(f"there is no rule {name}{nearest(*_alike(name, rules))}")
+            raise Failure(f"there is no rule {name}{suggest_name(*_list_candidates(name, rules))}")
         found |= {rule.code: rule for rule in mine}
     return list(found.values())
 
 
-def _alike(name: str, rules: Mapping[str, Rule]) -> tuple[str, list[str]]:
+def _list_candidates(name: str, rules: Mapping[str, Rule]) -> tuple[str, list[str]]:
     """Return what to compare a misspelled name with: codes if it has a digit, else names and families."""
     if any(sign.isdigit() for sign in name):
         return name.upper(), list(rules)
     return name.lower(), sorted({text for rule in rules.values() for text in (rule.name, rule.family)})
 
 
-def as_documents(rules: Sequence[Rule]) -> str:
+def render_documents(rules: Sequence[Rule]) -> str:
     """Return a JSON list of rules with their documentation and its source."""
-    from torchmigrate.reporters.report import source_of
+    from torchmigrate.reporters.report import extract_source
 
     listed = [
-        {**_facts(rule), "source": source_of(rule) or None, "documentation": rule.doc.strip()}
+        {**_render_rule(rule), "source": extract_source(rule) or None, "documentation": rule.doc.strip()}
         for rule in rules
     ]
     return json.dumps(listed, indent=2) + "\n"
 
 
-def as_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
+def render_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
     """Return the documentation of each of ``rules``.
 
     With ``color`` it is rendered from Markdown with styles, with a ``width`` only in lines of so many columns; otherwise it is
     the Markdown itself.
-
     """
     if not color and not width:
-        return "\n".join(as_page(rule) for rule in rules)
+        return "\n".join(render_page(rule) for rule in rules)
     from rich.console import Console
     from rich.markdown import Markdown
     from rich.text import Text
@@ -136,25 +134,25 @@ def as_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
     system: Literal["standard"] | None = "standard" if color else None
     console = Console(file=text, width=min(width or 100, 100), force_terminal=color, color_system=system)
     for number, rule in enumerate(rules):
-        heading, _, body = as_page(rule).partition("\n")
+        heading, _, body = render_page(rule).partition("\n")
         console.print(Text(("\n" if number else "") + heading.removeprefix("# "), style="bold underline"))
-        console.print(Markdown(_literal(body), hyperlinks=color))
+        console.print(Markdown(_escape_underscores(body), hyperlinks=color))
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
-def as_page(rule: Rule) -> str:
+def render_page(rule: Rule) -> str:
     """Return the documentation of one rule as Markdown."""
-    return f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_declared(rule)}\n"
+    return f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_describe_declaration(rule)}\n"
 
 
-def _literal(markdown: str) -> str:
+def _escape_underscores(markdown: str) -> str:
     """Return Markdown with underscores escaped outside of code, where our documentation uses them in file names."""
     parts = re.split(r"(`[^`]+`|^    .*$)", markdown, flags=re.MULTILINE)
     return "".join(part if index % 2 else part.replace("_", r"\_") for index, part in enumerate(parts))
 
 
-def _declared(rule: Rule) -> str:
-    facts = _facts(rule)
+def _describe_declaration(rule: Rule) -> str:
+    facts = _render_rule(rule)
     lines = [
         ("Family", rule.family),
         ("Replacement since", facts["since"]),
@@ -169,24 +167,24 @@ def _declared(rule: Rule) -> str:
     return "\n".join(f"- {label}: {value}" for label, value in lines if value)
 
 
-def _facts(rule: Rule) -> dict[str, Any]:
+def _render_rule(rule: Rule) -> dict[str, Any]:
     return {
         "code": rule.code,
         "name": rule.name,
         "family": rule.family,
         "summary": rule.summary,
-        "since": _version(rule.since),
-        "deprecated": _version(rule.deprecated),
-        "breaks": _version(rule.breaks),
+        "since": _render_version(rule.since),
+        "deprecated": _render_version(rule.deprecated),
+        "breaks": _render_version(rule.breaks),
         "safety": rule.safety.value if rule.safety else None,
         "default": rule.default,
         "symbols": list(rule.symbols),
     }
 
 
-def _sorted(rules: Mapping[str, Rule]) -> list[Rule]:
+def _sort_rules(rules: Mapping[str, Rule]) -> list[Rule]:
     return [rules[code] for code in sorted(rules)]
 
 
-def _version(version: Version | None) -> str | None:
-    return None if version is None else versions.render(version)
+def _render_version(version: Version | None) -> str | None:
+    return None if version is None else versions.render_version(version)

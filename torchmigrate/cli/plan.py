@@ -10,7 +10,7 @@ import click
 
 from torchmigrate.cli import options, output
 from torchmigrate.cli.session import Session
-from torchmigrate.console.terminal import Progress, wants_color, wants_links, width
+from torchmigrate.console.terminal import ProgressBar, line_width, wants_color, wants_links
 from torchmigrate.plan.model import Plan
 
 FORMATS = ("text", "markdown", "html", "json")
@@ -25,9 +25,13 @@ FORMATS = ("text", "markdown", "html", "json")
 @click.option("--no-cache", is_flag=True, help="Do not use or write the cache.")
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the plan to a file.")
 @click.option(
-    "--output-format", "style", type=options.Format(FORMATS), default="text", help="How to print the plan."
+    "--output-format",
+    "style",
+    type=options.FormatChoice(FORMATS),
+    default="text",
+    help="How to print the plan.",
 )
-@options.settings_but("output_format", "show", "fail_on", "unsafe_fixes")
+@options.add_settings_except("output_format", "show", "fail_on", "unsafe_fixes")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
 def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
     """Show the steps of an upgrade of PATHS (default: here) in order.
@@ -49,26 +53,26 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
         **given,
     )
     holding = {name: given[name] for name in ("config", "isolated")}
-    made = _made(run, paths, options.invocation((), holding), edits=style == "html")
+    made = _create_plan(run, paths, options.format_invocation((), holding), edits=style == "html")
     to_terminal = output_file is None
     colored = to_terminal and wants_color(color, sys.stdout)
     links = colored and wants_links(sys.stdout)
-    with output.replaced(output_file) if output_file else output.Printed() as out:
-        out.write(_rendered(made, style, colored, links))
+    with output.replace_file(output_file) if output_file else output.ChunkedOutput() as out:
+        out.write(_render_plan(made, style, colored, links))
     return 2 if made.errors else 0
 
 
-def _made(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
+def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
     from torchmigrate.engine import registry
     from torchmigrate.plan import make
-    from torchmigrate.project.owners import Owners
+    from torchmigrate.project.owners import CodeOwners
     from torchmigrate.run import outlook
 
-    outlooks = [outlook.Outlook(result) for result in run.results]
-    owners = [Owners(tree.root) for tree in run.trees]
-    with Progress(sys.stderr, wanted=not run.quiet) as progress:
+    outlooks = [outlook.Evaluation(result) for result in run.results]
+    owners = [CodeOwners(tree.root) for tree in run.trees]
+    with ProgressBar(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
-            outlooks += outlook.outlooks(tree, edits=edits, cache=run.cache, progress=progress)
+            outlooks += outlook.evaluate_tree(tree, edits=edits, cache=run.cache, progress=progress)
     run.cache.close()
     settings, minimum = run.report.settings, run.report.minimum
     minimums = {
@@ -76,34 +80,34 @@ def _made(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) ->
         for tree in run.trees
         for file in tree.named
     }
-    asked = make.Asked(
+    asked = make.PlanRequest(
         minimum,
         len(minimums) > 1,
         settings.target_version,
-        registry.rules(),
-        run.report.source,
-        lambda path: next((found for one in owners if (found := one.of(path))), ()),
+        registry.load_rules(),
+        run.report.find_source,
+        lambda path: next((found for one in owners if (found := one.find_owners(path))), ()),
         paths,
         holding,
         settings.min_version is not None,
         len(run.inputs),
     )
-    return make.plan(outlooks, asked)
+    return make.build_plan(outlooks, asked)
 
 
-def _rendered(made: Plan, style: str, color: bool, links: bool) -> str:
+def _render_plan(made: Plan, style: str, color: bool, links: bool) -> str:
     if style == "html":
-        from torchmigrate.plan.html import rendered as as_html
+        from torchmigrate.plan.html import render_html as as_html
 
         return as_html(made)
     if style == "markdown":
-        from torchmigrate.plan.markdown import rendered as as_markdown
+        from torchmigrate.plan.markdown import render_markdown as as_markdown
 
         return as_markdown(made)
     if style == "json":
-        from torchmigrate.plan.json import rendered as as_json
+        from torchmigrate.plan.json import render_json as as_json
 
         return as_json(made)
-    from torchmigrate.plan.text import rendered as as_text
+    from torchmigrate.plan.text import render_text as as_text
 
-    return as_text(made, width=width(), color=color, links=links)
+    return as_text(made, width=line_width(), color=color, links=links)

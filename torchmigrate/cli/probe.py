@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from torchmigrate.cli.options import PLACE
-from torchmigrate.cli.probing import Call
+from torchmigrate.cli.probing import ProbeCommand
 from torchmigrate.probe import collect
-from torchmigrate.probe.facts import to_json
+from torchmigrate.probe.facts import facts_to_json
 
 FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 
@@ -56,10 +56,10 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))
 def probe(**given: Any) -> int:
     """Check whether this machine can run the installed torch, and the one to upgrade to."""
-    call = Call(given)
+    call = ProbeCommand(given)
     if call.merge or call.ray:
-        return call.many()
-    facts = call.facts_of_one()
+        return call.judge_many()
+    facts = call.get_facts()
     if call.as_json:
-        return call.print_facts(to_json(facts))
-    return call.project_on(facts) if call.project else call.one(facts)
+        return call.print_facts(facts_to_json(facts))
+    return call.judge_project(facts) if call.project else call.judge_one(facts)

@@ -9,32 +9,31 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchmigrate.cli.options import Failure
-from torchmigrate.cli.probed_project import judged
-from torchmigrate.cli.probing import existing, kept, target_of
+from torchmigrate.cli.probed_project import judge_files
+from torchmigrate.cli.probing import get_target, remove_ignored, require_program
 from torchmigrate.model.findings import FileResult
 from torchmigrate.probe import collect
-from torchmigrate.probe.commands import Asked
-from torchmigrate.probe.verdict import judge
+from torchmigrate.probe.commands import ProbeCall
+from torchmigrate.probe.verdict import judge_machine
 from torchmigrate.settings.settings import Settings
 
 
-def result(settings: Settings, named: str | None, paths: Sequence[str]) -> FileResult:
+def probe_machine(settings: Settings, named: str | None, paths: Sequence[str]) -> FileResult:
     """Return the verdict on this machine, an interpreter and what ``paths`` install.
 
     The interpreter is the one ``named``, or the one on PATH: a ``.venv`` in the project is not run without being asked for.
-
     """
-    python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.on_path(os.environ)
+    python = collect.find_python(named, os.environ, Path.cwd()) if named else collect.find_on_path(os.environ)
     if python is None:
         raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
-    asked = Asked(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
-    facts = collect.collect(existing(python, named), os.environ)
-    verdict = judge(facts, target_of(settings), asked)
+    asked = ProbeCall(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
+    facts = collect.collect_facts(require_program(python, named), os.environ)
+    verdict = judge_machine(facts, get_target(settings), asked)
     # What cannot be read there, the check itself has said.
-    found = [*verdict.findings, *judged(paths, facts, unread=lambda path, why: None)]
-    return FileResult("", findings=tuple(kept(found, settings)))
+    found = [*verdict.findings, *judge_files(paths, facts, unread=lambda path, why: None)]
+    return FileResult("", findings=tuple(remove_ignored(found, settings)))
 
 
-def showing(settings: Settings) -> Settings:
+def show_verdict(settings: Settings) -> Settings:
     """Return settings with which a report lists the verdict even where all is well."""
     return dataclasses.replace(settings, show=(*settings.show, "RT032"))

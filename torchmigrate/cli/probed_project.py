@@ -6,47 +6,47 @@ from collections.abc import Callable, Iterator, Sequence
 
 import click
 
-from torchmigrate.console.terminal import shown
-from torchmigrate.documents.document import Document
-from torchmigrate.gates.kinds import MAX_METADATA_BYTES, concerns, kind_of
+from torchmigrate.console.terminal import escape_line
+from torchmigrate.documents.document import ProjectDocument
+from torchmigrate.gates.kinds import MAX_METADATA_BYTES, kind_of, may_concern_rules
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import project, saying
-from torchmigrate.probe.facts import Facts
+from torchmigrate.probe.facts import MachineFacts
 from torchmigrate.project import files
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.run.profiles import Profiles
 from torchmigrate.text.source import SourceError
 
 
-def _warn(path: str, why: str) -> None:
+def _print_warning(path: str, why: str) -> None:
     """Print to standard error that a file cannot be read."""
-    click.echo(shown(f"warning: {path}: {why}"), err=True)
+    click.echo(escape_line(f"warning: {path}: {why}"), err=True)
 
 
 Unread = Callable[[str, str], None]
 """Called with the path of a file that cannot be read, and the reason."""
 
 
-def judged(paths: Sequence[str], facts: Facts, unread: Unread = _warn) -> list[Finding]:
+def judge_files(paths: Sequence[str], facts: MachineFacts, unread: Unread = _print_warning) -> list[Finding]:
     """Return the verdicts on what the files at ``paths`` would install on a machine. Raises ConfigError."""
     found: list[Finding] = []
     passed = 0
-    for document in _documents(paths, unread):
+    for document in _read_documents(paths, unread):
         try:
-            named = project.torches(document)
+            named = project.find_torch_references(document)
         except (SourceError, RecursionError) as error:
             unread(document.path, str(error))
             continue
         for environment, references in named:
-            installed = [one for one in references if project.installs(one)]
+            installed = [one for one in references if project.is_installed_to_run(one)]
             passed += not installed
-            found += project.findings(document, environment, installed, facts)
+            found += project.judge_environment(document, environment, installed, facts)
     if not found:
-        found.append(saying.info("RT031", "no file here requires torch"))
+        found.append(saying.create_info("RT031", "no file here requires torch"))
     if passed:
         places = "1 place" if passed == 1 else f"{passed} places"
         message = f"{places} where tests, documentation or development tools require torch were not checked"
-        found.append(saying.info("RT031", message))
+        found.append(saying.create_info("RT031", message))
     return found
 
 
@@ -55,22 +55,22 @@ def _is_judged(path: str) -> bool:
     return kind_of(path) not in (None, "notebook")
 
 
-def _documents(paths: Sequence[str], unread: Unread) -> Iterator[Document]:
-    within = files.find(paths, wanted=_is_judged, excludes=Profiles({}).excludes)
+def _read_documents(paths: Sequence[str], unread: Unread) -> Iterator[ProjectDocument]:
+    within = files.find_files(paths, wanted=_is_judged, excludes=Profiles({}).get_excludes)
     for error in within.errors:
         unread(error.path, error.message)
     for file in within.inputs:
-        if document := _document(file, unread):
+        if document := _read_document(file, unread):
             yield document
 
 
-def _document(file: Input, unread: Unread) -> Document | None:
+def _read_document(file: InputFile, unread: Unread) -> ProjectDocument | None:
     """Return the project file, or None if it cannot name torch."""
     try:
         kind = kind_of(file.path) or ""
-        data = file.read() if _is_judged(file.path) else b""
-        if concerns(kind, data) and (len(data) <= MAX_METADATA_BYTES or kind == "lock"):
-            return Document.read(file.path, data)
+        data = file.read_bytes() if _is_judged(file.path) else b""
+        if may_concern_rules(kind, data) and (len(data) <= MAX_METADATA_BYTES or kind == "lock"):
+            return ProjectDocument.decode_source(file.path, data)
     except (OSError, SourceError) as error:
         unread(file.path, str(error))
     return None

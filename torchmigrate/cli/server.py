@@ -31,20 +31,20 @@ def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
         raise options.Failure(
             f"the server needs the package {error.name}: pip install 'torchmigrate[lsp]'"
         ) from None
-    made = features.made(None if no_cache else cache_dir, _explained)
-    made.start_io(sys.stdin.buffer, _taken_stdout())
+    made = features.create_server(None if no_cache else cache_dir, _explain_rule)
+    made.start_io(sys.stdin.buffer, _reserve_stdout())
     return 0 if made.is_shut_down else 1
 
 
-def _explained(code: str) -> str | None:
+def _explain_rule(code: str) -> str | None:
     """Return the page of `torchmigrate explain` for a rule as Markdown; None if there is no such rule."""
     from torchmigrate.engine import registry
 
-    rule = registry.rules().get(code)
-    return None if rule is None else pages.as_page(rule)
+    rule = registry.load_rules().get(code)
+    return None if rule is None else pages.render_page(rule)
 
 
-def _taken_stdout() -> BinaryIO:
+def _reserve_stdout() -> BinaryIO:
     """Return standard output for the protocol alone; other output, such as a plugin's, goes to standard error."""
     sys.stdout.flush()
     taken = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

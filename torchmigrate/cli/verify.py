@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from torchmigrate.cli.options import Failure, common_folder
-from torchmigrate.project.folders import tree_of
+from torchmigrate.cli.options import Failure, find_common_folder
+from torchmigrate.project.folders import find_tree_root
 
 if TYPE_CHECKING:
     from torchmigrate.reporters.verified import Verified
@@ -24,7 +24,7 @@ FEWEST_RUNS = 4
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Wanted(NamedTuple):
+class VerifyRequest(NamedTuple):
     """The values of the options."""
 
     command: str
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     environment: dict[str, str]
 
 
-def options(command: Decorated) -> Decorated:
+def add_options(command: Decorated) -> Decorated:
     """Decorate a command with the options ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
     for decorate in (
         click.option(
@@ -68,7 +68,9 @@ def options(command: Decorated) -> Decorated:
     return command
 
 
-def wanted(verify: str | None, runs: int, timeout: float, environment: Sequence[str]) -> Wanted | None:
+def parse_request(
+    verify: str | None, runs: int, timeout: float, environment: Sequence[str]
+) -> VerifyRequest | None:
     """Return the values of the options, or None without a command. Raises UsageError."""
     pairs = [text.partition("=") for text in environment]
     if bad := [name for name, equals, _ in pairs if not (name and equals)]:
@@ -77,24 +79,26 @@ def wanted(verify: str | None, runs: int, timeout: float, environment: Sequence[
         if environment:
             raise click.UsageError("--verify-env requires --verify")
         return None
-    return Wanted(verify, runs, timeout, {name: value for name, _, value in pairs})
+    return VerifyRequest(verify, runs, timeout, {name: value for name, _, value in pairs})
 
 
-def judged(
-    asked: Wanted, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
+def verify_fixes(
+    asked: VerifyRequest, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
     """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
     from torchmigrate.reporters.verified import Verified
-    from torchmigrate.trials.baseline import Unusable
-    from torchmigrate.trials.command import Command
+    from torchmigrate.trials.baseline import UnusableCommand
+    from torchmigrate.trials.command import JudgingCommand
     from torchmigrate.trials.trial import Trial
 
-    root, here = _project(paths)
-    trial = Trial(Command(asked.command, root, here, asked.environment), asked.runs, asked.timeout, say)
+    root, here = _find_project(paths)
+    trial = Trial(
+        JudgingCommand(asked.command, root, here, asked.environment), asked.runs, asked.timeout, say
+    )
     try:
-        with _ended_by_signals():
-            verdict = trial.judge(fixes)
-    except Unusable as error:
+        with _exit_on_signals():
+            verdict = trial.judge_fixes(fixes)
+    except UnusableCommand as error:
         raise Failure(f"{trial.command} cannot verify the fixes: {error}") from None
     except OSError as error:
         raise Failure(f"the project cannot be copied to verify the fixes: {error}") from None
@@ -110,7 +114,7 @@ def judged(
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _exit_on_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end this process as Ctrl-C does: with the command, and without leaving a copy."""
     import signal
 
@@ -126,13 +130,13 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _project(paths: Sequence[str]) -> tuple[Path, Path]:
+def _find_project(paths: Sequence[str]) -> tuple[Path, Path]:
     """Return the project that contains all ``paths`` and the current folder, and the latter."""
     if "-" in paths:
         raise click.UsageError("--verify cannot be used with standard input")
     here = os.path.realpath(os.curdir)
-    folder = common_folder([here, *(paths or [os.curdir])])
-    root = os.path.realpath(tree_of(folder) or folder)
+    folder = find_common_folder([here, *(paths or [os.curdir])])
+    root = os.path.realpath(find_tree_root(folder) or folder)
     if root in (os.path.realpath(os.path.expanduser("~")), os.path.dirname(root)):
         raise Failure(f"--verify copies the whole project, but {root} is not a project")
     return Path(root), Path(here)

@@ -7,17 +7,18 @@ import os
 from bisect import bisect_left
 from collections import Counter
 
-from torchmigrate.console.terminal import shown
+from torchmigrate.console.terminal import escape_line
 
 
-def unified(path: str, before: bytes, after: bytes) -> bytes:
+def create_unified_diff(path: str, before: bytes, after: bytes) -> bytes:
     """Return the diff from ``before`` to ``after``. Lines end at ``\\n`` only; every byte of them is kept."""
-    old, new = _lines(before), _lines(after)
-    name = _quoted(path)
+    old, new = _split_lines(before), _split_lines(after)
+    name = _quote_path(path)
     made = [b"--- %s\n+++ %s\n" % (name, name)]
-    for group in _Anchored(old, new).get_grouped_opcodes():
+    for group in _AnchoredMatcher(old, new).get_grouped_opcodes():
         made.append(
-            b"@@ -%s +%s @@\n" % (_range(group[0][1], group[-1][2]), _range(group[0][3], group[-1][4]))
+            b"@@ -%s +%s @@\n"
+            % (_format_range(group[0][1], group[-1][2]), _format_range(group[0][3], group[-1][4]))
         )
         for tag, start, end, new_start, new_end in group:
             made += [(b" " if tag == "equal" else b"-") + line for line in old[start:end]]
@@ -29,7 +30,7 @@ def unified(path: str, before: bytes, after: bytes) -> bytes:
     )
 
 
-class _Anchored(difflib.SequenceMatcher[bytes]):
+class _AnchoredMatcher(difflib.SequenceMatcher[bytes]):
     """A matcher that pairs lines which occur once before and once after, in the same order.
 
     What lies between two of them is compared by itself, so that thousands of equal lines cost no more than their number.
@@ -42,7 +43,7 @@ class _Anchored(difflib.SequenceMatcher[bytes]):
     def get_matching_blocks(self) -> list[difflib.Match]:
         found: list[difflib.Match] = []
         at = new_at = 0
-        for anchor, new_anchor in [*_anchors(self.a, self.b), (len(self.a), len(self.b))]:
+        for anchor, new_anchor in [*_find_anchors(self.a, self.b), (len(self.a), len(self.b))]:
             between = difflib.SequenceMatcher(
                 None, self.a[at:anchor], self.b[new_at:new_anchor], autojunk=False
             )
@@ -57,7 +58,7 @@ class _Anchored(difflib.SequenceMatcher[bytes]):
         return [*found, difflib.Match(len(self.a), len(self.b), 0)]
 
 
-def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
+def _find_anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
     """Return the longest row of pairs of lines that are unique on both sides, in the order of both."""
     seen, new_seen = Counter(old), Counter(new)
     places = {line: number for number, line in enumerate(new) if new_seen[line] == 1}
@@ -78,7 +79,7 @@ def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
     return row[::-1]
 
 
-def _range(start: int, end: int) -> bytes:
+def _format_range(start: int, end: int) -> bytes:
     """Return a range of lines as a hunk counts them: from 1, and an empty range from the line before it."""
     length = end - start
     if length == 1:
@@ -86,12 +87,12 @@ def _range(start: int, end: int) -> bytes:
     return b"%d,%d" % (start + (length > 0), length)
 
 
-def readable(diff: bytes, *, color: bool) -> str:
+def escape_diff(diff: bytes, *, color: bool) -> str:
     """Return a diff as text that cannot control the terminal."""
     import click
 
     colors = {"+": "green", "-": "red", "@": "cyan"}
-    lines = [shown(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
+    lines = [escape_line(line) for line in diff.decode("utf-8", "surrogateescape").split("\n")[:-1]]
     if color:
         lines = [
             click.style(line, fg=colors.get(line[:1]), bold=line.startswith(("+++ ", "--- ")) or None)
@@ -100,7 +101,7 @@ def readable(diff: bytes, *, color: bool) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def _lines(data: bytes) -> list[bytes]:
+def _split_lines(data: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
@@ -109,7 +110,7 @@ def _lines(data: bytes) -> list[bytes]:
 _ESCAPES = {ord(sign): rf"\{letter}" for sign, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)}
 
 
-def _quoted(path: str) -> bytes:
+def _quote_path(path: str) -> bytes:
     """Return a path in quotes, as git writes it, if it could end its line or begin a string."""
     name = os.fsencode(path)
     if path.isprintable() and '"' not in path and "\\" not in path.replace(os.sep, "/"):

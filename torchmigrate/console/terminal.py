@@ -22,34 +22,34 @@ COMMAND = re.compile(r"##(?=(?:vso)?\[)", re.IGNORECASE)
 """What begins a command to the runners of GitHub's workflows and of Azure Pipelines, wherever it stands in a line."""
 
 
-def is_plain(text: str) -> bool:
+def is_printable_text(text: str) -> bool:
     """Return whether `escape` would leave ``text`` unchanged, as it does most; each character then takes one column."""
     return text.isascii() and text.isprintable() and "##" not in text
 
 
-def escape(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return ``text`` in one line that cannot control the terminal: ``\\x1b`` for an escape character, a tab as it is.
 
     Nor the runners of GitHub's workflows and of Azure Pipelines; see `COMMAND`.
     """
-    if is_plain(text):
+    if is_printable_text(text):
         return text
-    return COMMAND.sub(r"#\\x23", _UNSAFE.sub(lambda found: _visible(ord(found[0])), text))
+    return COMMAND.sub(r"#\\x23", _UNSAFE.sub(lambda found: _escape_character(ord(found[0])), text))
 
 
-def shown(line: str) -> str:
+def escape_line(line: str) -> str:
     """Return a whole line as `escape` does, which also cannot begin with a command of a CI service: ``::``, also after
     blanks.
 
     Source: ActionCommand.cs of https://github.com/actions/runner, which reads what a step prints.
     """
-    text = escape(line)
+    text = escape_controls(line)
     if text.lstrip().startswith("::"):
         return text.replace("::", r"\x3a:", 1)
     return text
 
 
-def _visible(number: int) -> str:
+def _escape_character(number: int) -> str:
     if 0xDC80 <= number <= 0xDCFF:  # a byte that `os.fsdecode` could not read
         number -= 0xDC00
     if number >= 0x10000:
@@ -68,14 +68,14 @@ def wants_color(choice: str, stream: IO[str]) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def width() -> int:
+def line_width() -> int:
     """Return the number of columns for a line: that of the terminal or of COLUMNS, within readable limits."""
     import shutil
 
     return max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
 
 
-def wrapped(text: str, width: int, margin: str = "", *, hanging: str = "") -> list[str]:
+def wrap_text(text: str, width: int, margin: str = "", *, hanging: str = "") -> list[str]:
     """Return ``text`` in lines of at most ``width`` columns; no word is broken. Escape it before.
 
     ``margin`` stands before each line, and ``hanging`` after it before all but the first.
@@ -98,7 +98,7 @@ def wants_links(stream: IO[str]) -> bool:
     return stream.isatty() and os.environ.get("TERM") not in ("dumb", "linux")
 
 
-def linked(text: str, url: str) -> str:
+def render_link(text: str, url: str) -> str:
     """Return ``text`` as a hyperlink to ``url``, without characters of ``url`` that are not printable ASCII.
 
     Source: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda
@@ -106,14 +106,14 @@ def linked(text: str, url: str) -> str:
     return f"\x1b]8;;{re.sub(r'[^!-~]', '', url)}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
-def file_url(path: str) -> str:
+def create_file_url(path: str) -> str:
     """Return the URL of a file on this machine, with every byte of its name that is not plain ASCII percent-encoded."""
     from urllib.parse import quote
 
     return "file://" + quote(os.fsencode(os.path.realpath(path)))
 
 
-class Progress:
+class ProgressBar:
     """A progress bar on ``stream``, which appears when the run has taken a second, and only on a terminal.
 
     An instance is the callback that a run calls with the number of files done and of all files.
@@ -139,7 +139,7 @@ class Progress:
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=done, total=total)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(

@@ -12,36 +12,36 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project import Project
-from torchmigrate.project.said import Said
+from torchmigrate.project.said import RuleResults
 
 if TYPE_CHECKING:
     from torchmigrate.documents.references import Reference
-    from torchmigrate.model.options import Options
-    from torchmigrate.text.source import Source
+    from torchmigrate.model.options import RuleOptions
+    from torchmigrate.text.source import SourceText
 
-REQUIRES = "requirement:"
+REQUIREMENT_PREFIX = "requirement:"
 """The prefix of a package's name in a mention, where other mentions have a symbol."""
 
 
-def said(
-    source: Source,
+def check_references(
+    source: SourceText,
     rules: Sequence[Rule],
-    options: Options,
+    options: RuleOptions,
     selects: Callable[[str, str], bool],
     project: Project,
-) -> Said:
+) -> RuleResults:
     """Return the findings of the selected rules in a project file, and the packages that it requires.
 
     ``selects`` tells whether a code is selected for a file. Raises SourceError if the file is malformed.
     """
     if not rules or kinds.kind_of(source.path) is None:
-        return Said(source.path)
+        return RuleResults(source.path)
     # Imported here, since most files have no reference that a rule looks at.
     from torchmigrate.documents.context import ReferenceContext
-    from torchmigrate.documents.document import references_of
+    from torchmigrate.documents.document import read_references
 
-    references = references_of(source)
-    answer = Said(source.path, mentions=list(_mentions(source, references)))
+    references = read_references(source)
+    answer = RuleResults(source.path, mentions=list(_find_mentions(source, references)))
     for rule in rules:
         if rule.check_reference_function is None or not selects(rule.code, source.path):
             continue
@@ -49,7 +49,7 @@ def said(
         for reference in references:
             if reference.sort in rule.references:
                 check = partial(rule.check_reference_function, reference, context)
-                answer.ask(rule.code, check, partial(source.location, reference.span))
+                answer.run_check(rule.code, check, partial(source.locate_span, reference.span))
         answer.asked_project |= context.asked_project
     # A variable with several uses gets one finding: that of a use with a fix, if there is one.
     found: dict[tuple[object, ...], Finding] = {}
@@ -61,11 +61,11 @@ def said(
     return answer
 
 
-def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:
+def _find_mentions(source: SourceText, references: list[Reference]) -> Iterator[Mention]:
     """Yield a mention of each package that a file requires."""
     from torchmigrate.model.vocabulary import Sort
 
     for reference in references:
         if reference.sort is Sort.REQUIREMENT:
             line = source.line_of(reference.span.start)
-            yield Mention(f"{REQUIRES}{reference.name}", Kind.REFERENCE, source.path, line)
+            yield Mention(f"{REQUIREMENT_PREFIX}{reference.name}", Kind.REFERENCE, source.path, line)

@@ -7,60 +7,60 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Role
+from torchmigrate.documents.references import InstallRole, Reference
 from torchmigrate.model.findings import Finding, Fix, Span
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 from torchmigrate.model.vocabulary import Severity, Sort
-from torchmigrate.text.findings import finding
+from torchmigrate.text.findings import create_finding
 
 if TYPE_CHECKING:
-    from torchmigrate.model.options import Options
+    from torchmigrate.model.options import RuleOptions
     from torchmigrate.project.project import Project
-    from torchmigrate.text.source import Source
+    from torchmigrate.text.source import SourceText
 
 
 @dataclass
 class ReferenceContext:
     """One project file, with what a rule may ask about it, and the constructor of findings."""
 
-    source: Source
+    source: SourceText
     references: list[Reference]
     _project: Project
-    options: Options
+    options: RuleOptions
     rule: Rule
     asked_project: bool = False
 
     @property
     def target(self) -> str:
         """The target torch as text: ``2.15``."""
-        return render(self.options.target)
+        return render_version(self.options.target)
 
     @property
     def project(self) -> Project:
         """The facts about all files. Raises Incomplete while they are unknown, which ends the check of this reference."""
         self.asked_project = True
-        return self._project.asked()
+        return self._project.require_facts()
 
-    def move(self, reference: Reference) -> Fix:
+    def create_move_fix(self, reference: Reference) -> Fix:
         """Return the fix that moves the whole environment of a reference to the target. Raises NoFix where there is none."""
         from torchmigrate.documents import move
 
-        return move.fix(reference, self.source, self.options, self.project)
+        return move.create_fix(reference, self.source, self.options, self.project)
 
-    def installs_torch(self, reference: Reference) -> bool:
+    def has_related_torch(self, reference: Reference) -> bool:
         """Return whether a related file, which is installed into the same Python, requires torch."""
         from torchmigrate.documents import upgrade
-        from torchmigrate.documents.neighbours import Missing, neighbours
+        from torchmigrate.documents.neighbours import MissingFile, find_related
 
         path, environment = os.path.realpath(self.source.path), reference.unit.environment
         try:
-            beside = list(neighbours(path, environment, self.project)) if environment.includes else []
-        except Missing:
+            beside = list(find_related(path, environment, self.project)) if environment.includes else []
+        except MissingFile:
             return False
-        return any(one.environment.of(Sort.REQUIREMENT, *upgrade.TORCH) for one in beside)
+        return any(one.environment.find_references(Sort.REQUIREMENT, *upgrade.TORCH_NAMES) for one in beside)
 
-    def named(self, variable: Reference) -> Span:
+    def find_name_span(self, variable: Reference) -> Span:
         """Return the span of a variable's name: before its value, or after it, which YAML allows."""
         name, text = variable.name.encode(), self.source.text
         start = text.rfind(name, 0, variable.span.start)
@@ -83,13 +83,20 @@ class ReferenceContext:
         ``fix`` returns the fix, or raises NoFix. In documentation the severity is never worse than info.
         """
 
-        def judged() -> Fix:
+        def create_judged_fix() -> Fix:
             assert fix is not None
-            return self._project.judged(fix()) if self.asked_project else fix()
+            return self._project.judge_fix(fix()) if self.asked_project else fix()
 
-        if reference.unit.role is Role.DOC:
+        if reference.unit.role is InstallRole.DOC:
             severity = Severity.INFO
         place = span or reference.span
-        return finding(
-            self.rule.code, message, severity, self.source, place, fix=fix and judged, hint=hint, facts=source
+        return create_finding(
+            self.rule.code,
+            message,
+            severity,
+            self.source,
+            place,
+            fix=fix and create_judged_fix,
+            hint=hint,
+            facts=source,
         )

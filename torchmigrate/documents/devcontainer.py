@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.values import unquoted
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.values import strip_quotes
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 _VARIABLES = ("args", "containerEnv", "remoteEnv")
 
 
-def read(reader: Reader) -> None:
+def read_devcontainer(reader: ReferenceReader) -> None:
     """Read a devcontainer.json."""
     outer: list[str] = []
     key = ""
@@ -32,23 +32,23 @@ def read(reader: Reader) -> None:
             if outer and outer[-1].endswith("["):
                 listed.append(span)
             else:
-                _value(reader, [*outer, key], span)
+                _read_value(reader, [*outer, key], span)
         elif match["open"]:
             outer.append(f"{key}[" if match["open"] == "[" else key)
         elif match["close"] and outer and outer.pop().endswith("Command["):
-            shell.listed(reader, listed)
+            shell.read_listed_command(reader, listed)
         listed = [] if match["open"] or match["close"] else listed
 
 
-def _value(reader: Reader, path: list[str], quoted: Span) -> None:
+def _read_value(reader: ReferenceReader, path: list[str], quoted: Span) -> None:
     """Read a string, by the ``path`` of keys that lead to it."""
-    key, span = path[-1], unquoted(reader.view, *quoted)
+    key, span = path[-1], strip_quotes(reader.view, *quoted)
     if any(one.endswith("Command") for one in path):
-        shell.commands(reader, *span)
+        shell.read_commands(reader, *span)
     elif any(one in _VARIABLES for one in path[:-1]):
-        reader.define(key, *span)
-        reader.loose(*span)
+        reader.define_variable(key, *span)
+        reader.read_loose_text(*span)
     elif key == "image":
         reader.environment.of_image = True
-        reader.add(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
-        reader.loose(*span)
+        reader.add_reference(Sort.PYTHON, "python", span, reader.begin_unit(), option="FROM")
+        reader.read_loose_text(*span)

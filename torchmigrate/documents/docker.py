@@ -7,7 +7,7 @@ import os
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.reader import ReferenceReader
 from torchmigrate.documents.references import Environment
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
@@ -33,13 +33,13 @@ _PAIR = re.compile(
 _OLD_PAIR = re.compile(r"(?P<name>\w+)[ \t]+(?P<value>\S.*?)\s*", re.DOTALL)
 
 
-def read(reader: Reader) -> None:
+def read_dockerfile(reader: ReferenceReader) -> None:
     """Read a Dockerfile. Raises SourceError for a line that is no instruction, unless the file is a template."""
     view = reader.view
     template = "{%" in view or "{{" in view
     at = 0
     begun = False
-    stages = _stages(reader)
+    stages = _find_stages(reader)
     while at < len(view):
         line = _COMMENT.match(view, at) or _LINE.match(view, at)
         if line is None or not line[0]:
@@ -63,10 +63,10 @@ def read(reader: Reader) -> None:
         at = _read_heredoc(reader, match, at)
         _read_instruction(reader, match)
     for environment in dict.fromkeys((*stages.values(), reader.environment)):
-        environment.includes = [_in_project(name, environment.copied) for name in environment.includes]
+        environment.includes = [_find_project_path(name, environment.copied) for name in environment.includes]
 
 
-def _in_project(name: str, copied: dict[str, str]) -> str:
+def _find_project_path(name: str, copied: dict[str, str]) -> str:
     """Return the path in the project of a list that an image has as ``name``."""
     for target, source in copied.items():
         if target.startswith("/") and name.startswith(f"{target}/"):
@@ -74,7 +74,7 @@ def _in_project(name: str, copied: dict[str, str]) -> str:
     return copied.get(os.path.basename(name), name)
 
 
-def _read_heredoc(reader: Reader, match: re.Match[str], at: int) -> int:
+def _read_heredoc(reader: ReferenceReader, match: re.Match[str], at: int) -> int:
     """Read the here-document that begins at ``at``, if the instruction before has one; return where it ends."""
     word, heredoc = match["word"].upper(), _HEREDOC.search(match["rest"])
     if heredoc is None or word not in ("RUN", "COPY", "ADD"):
@@ -83,37 +83,37 @@ def _read_heredoc(reader: Reader, match: re.Match[str], at: int) -> int:
     if closing is None:
         return at
     if word == "RUN" and not _PROGRAM.search(match["rest"]):
-        shell.commands(reader, at, closing.start())
+        shell.read_commands(reader, at, closing.start())
     reader.environment.spans.append(Span(at, closing.end()))
     return closing.end()
 
 
-def _read_instruction(reader: Reader, match: re.Match[str]) -> None:
+def _read_instruction(reader: ReferenceReader, match: re.Match[str]) -> None:
     """Read one instruction: its variables, base image, commands or copies."""
     word = match["word"].upper()
     start, end = match.span("rest")
     if word == "LABEL":
         return
     if word in ("RUN", "CMD", "ENTRYPOINT", "ONBUILD"):
-        if not _read_listed(reader, start, end):
-            shell.commands(reader, start, end)
+        if not _read_exec_form(reader, start, end):
+            shell.read_commands(reader, start, end)
         return
     if word in ("ARG", "ENV"):
         pairs = list(_PAIR.finditer(reader.view, start, end))
         if not pairs and word == "ENV" and (old := _OLD_PAIR.fullmatch(reader.view, start, end)):
             pairs = [old]
         for pair in pairs:
-            reader.define(pair["name"], *pair.span("value"))
+            reader.define_variable(pair["name"], *pair.span("value"))
     elif word == "FROM" and (base := re.match(r"(?:--\S+[ \t]+)*(\S+)", reader.view[start:end])):
         # The image that a stage is built on tells which Python there is.
         span = Span(start + base.start(1), start + base.end(1))
-        reader.add(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
+        reader.add_reference(Sort.PYTHON, "python", span, reader.begin_unit(), option="FROM")
     elif word in ("COPY", "ADD"):
         _note_copies(reader, match["rest"])
-    reader.loose(start, end)
+    reader.read_loose_text(start, end)
 
 
-def _note_copies(reader: Reader, rest: str) -> None:
+def _note_copies(reader: ReferenceReader, rest: str) -> None:
     """Note the lists that an instruction copies into the image, by their names in it."""
     words = [word.strip("\"'[],") for word in rest.replace("\\", " ").split() if not word.startswith("--")]
     if "--from" in rest or len(words) < 2:
@@ -136,7 +136,7 @@ _FROM = re.compile(
 _COPIED = re.compile(r"--(?:from|mount=\S*?from)=(?P<name>[\w.-]+)")
 
 
-def _stages(reader: Reader) -> dict[int, Environment]:
+def _find_stages(reader: ReferenceReader) -> dict[int, Environment]:
     """Return the environment of each stage, by the offset of its ``FROM``.
 
     Stages that are built on each other, or copy from each other, share one environment.
@@ -161,7 +161,7 @@ def _stages(reader: Reader) -> dict[int, Environment]:
     return found
 
 
-def _read_listed(reader: Reader, start: int, end: int) -> bool:
+def _read_exec_form(reader: ReferenceReader, start: int, end: int) -> bool:
     """Read the command of ``RUN ["pip", "install", …]``; return False if it is no such list."""
     try:
         texts = json.loads(reader.view[start:end])
@@ -169,6 +169,8 @@ def _read_listed(reader: Reader, start: int, end: int) -> bool:
         return False
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return False
-    shell.listed(reader, [Span(*match.span()) for match in _QUOTED.finditer(reader.view, start, end)])
-    reader.loose(start, end)
+    shell.read_listed_command(
+        reader, [Span(*match.span()) for match in _QUOTED.finditer(reader.view, start, end)]
+    )
+    reader.read_loose_text(start, end)
     return True

@@ -22,19 +22,19 @@ from torchmigrate.documents import (
     toml,
     yaml,
 )
-from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Environment, Reference, Role
+from torchmigrate.documents.purposes import Purpose, guess_purpose
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.references import Environment, InstallRole, Reference
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Span
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.source import SourceError, SourceText
 
 
-class Document(Source):
+class ProjectDocument(SourceText):
     """The text of one project file; see `Source` for its offsets and encodings."""
 
     @classmethod
-    def read(cls, path: str | PathLike[str], data: bytes) -> Document:
+    def decode_source(cls, path: str | PathLike[str], data: bytes) -> ProjectDocument:
         """Create the document at ``path`` with the content ``data``. Raises SourceError if that is not text.
 
         UTF-16 with a byte order mark is read too, since PowerShell writes requirements in it.
@@ -46,7 +46,7 @@ class Document(Source):
             except UnicodeDecodeError as error:
                 raise SourceError(f"cannot be decoded as UTF-16: {error.reason}") from None
             return cls(name, data, text, "utf-16")
-        source = Source.read(name, data)
+        source = SourceText.decode_source(name, data)
         return cls(name, data, source.text, source.encoding, source.bom)
 
     @property
@@ -55,35 +55,35 @@ class Document(Source):
         return kind_of(self.path) or ""
 
     @cached_property
-    def view(self) -> str:
+    def byte_view(self) -> str:
         """The text with one character for each byte, so that offsets into it are offsets into ``text``."""
         return self.text.decode("latin-1")
 
     @cached_property
     def references(self) -> list[Reference]:
         """The references of the file, in its order. Raises SourceError if the file is malformed."""
-        return self._read.finish()
+        return self._finished_reader.finish_references()
 
     @cached_property
     def environments(self) -> list[Environment]:
         """The environments that the file installs into."""
-        return self._read.environments
+        return self._finished_reader.environments
 
     @property
     def definitions(self) -> dict[Span, str]:
         """The variables that the file sets, by the spans of their values."""
-        return self._read.definitions
+        return self._finished_reader.definitions
 
     @cached_property
-    def _read(self) -> Reader:
-        return _reader(self.path, self.view, self)
+    def _finished_reader(self) -> ReferenceReader:
+        return _read_source(self.path, self.byte_view, self)
 
-    def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
+    def find_comments_and_statements(self) -> tuple[list[Span], list[Span]]:
         """Return the comments, and the logical lines that a comment at their end or before them is about."""
         comments: list[Span] = []
         statements: list[Span] = []
-        for line in requirements.logical_lines(self.view):
-            text = self.view[line.start : line.end]
+        for line in requirements.find_logical_lines(self.byte_view):
+            text = self.byte_view[line.start : line.end]
             found = re.search(r"(?:^|(?<=\s))#[^\r\n]*", text)
             if found:
                 comments.append(Span(line.start + found.start(), line.start + found.end()))
@@ -92,62 +92,62 @@ class Document(Source):
         return comments, statements
 
 
-def references_of(source: Source) -> list[Reference]:
+def read_references(source: SourceText) -> list[Reference]:
     """Return the references of a project file or a Python module. Raises SourceError if the file is malformed."""
-    if isinstance(source, Document):
+    if isinstance(source, ProjectDocument):
         return source.references
-    return _reader(source.path, source.original.decode("latin-1"), source).finish()
+    return _read_source(source.path, source.original.decode("latin-1"), source).finish_references()
 
 
-def _reader(path: str, view: str, source: Source) -> Reader:
+def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
     """Read a file of any kind."""
     kind = kind_of(path)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
-    reader = Reader(view, _role(path, kind))
-    if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
+    reader = ReferenceReader(view, _find_role(path, kind))
+    if kind in ("requirements", "yaml") and guess_purpose(os.path.basename(path)) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
     if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
         reader.environment.blocker = (
             "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
         )
     if kind == "python":
-        python.read(reader, source)
+        python.read_script(reader, source)
     elif kind == "notebook":
-        notebook.read(reader, source)
-    elif kind == "requirements" and conda.is_list(view):
+        notebook.read_notebook(reader, source)
+    elif kind == "requirements" and conda.is_conda_list(view):
         conda.read_list(reader)
     else:
-        _READERS[kind or ""](reader)
+        _READERS_BY_KIND[kind or ""](reader)
     return reader
 
 
-_READERS = {
-    "requirements": requirements.read,
-    "toml": toml.read,
+_READERS_BY_KIND = {
+    "requirements": requirements.read_list,
+    "toml": toml.read_toml,
     "lock": toml.read_lock,
-    "ini": ini.read,
-    "docker": docker.read,
-    "yaml": yaml.read,
-    "shell": shell.read,
+    "ini": ini.read_ini,
+    "docker": docker.read_dockerfile,
+    "yaml": yaml.read_yaml,
+    "shell": shell.read_script,
     "make": shell.read_makefile,
     "cmake": bindings.read_cmake,
     "markdown": markup.read_markdown,
     "rst": markup.read_rst,
     "nix": bindings.read_nix,
     "hcl": bindings.read_hcl,
-    "devcontainer": devcontainer.read,
-    "": shell.read,
+    "devcontainer": devcontainer.read_devcontainer,
+    "": shell.read_script,
 }
 
 
-def _role(path: str, kind: str | None) -> Role:
+def _find_role(path: str, kind: str | None) -> InstallRole:
     """Return what a file installs for, by its name and folder."""
     name = os.path.basename(path)
     if kind in ("markdown", "rst"):
-        return Role.DOC
+        return InstallRole.DOC
     if kind == "lock":
-        return Role.LOCK
+        return InstallRole.LOCK
     if name in ("tox.ini", "noxfile.py") or name.startswith("Jenkinsfile"):
-        return Role.TEST
-    return yaml.role_of(path.replace(os.sep, "/"))
+        return InstallRole.TEST
+    return yaml.find_role(path.replace(os.sep, "/"))

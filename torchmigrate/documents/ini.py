@@ -6,11 +6,11 @@ import configparser
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Unit
+from torchmigrate.documents.purposes import Purpose, guess_purpose
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.references import InstallUnit
 from torchmigrate.documents.spellings import INDEX_OPTIONS, INDEX_URL
-from torchmigrate.documents.values import lines, unquoted
+from torchmigrate.documents.values import find_lines, strip_quotes
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError
@@ -20,19 +20,19 @@ _KEY = re.compile(r"(?P<key>[^\s=:#;\[][^=:]*?)[ \t]*[=:][ \t]*(?P<value>.*)")
 _FACTOR = re.compile(r"[ \t]*[\w,{}!.-]+:[ \t]+")
 
 
-def read(reader: Reader) -> None:
+def read_ini(reader: ReferenceReader) -> None:
     """Read setup.cfg or tox.ini. Raises SourceError if it is no valid INI file."""
-    _check(reader.view)
+    _check_syntax(reader.view)
     section = key = ""
-    unit = reader.unit()
-    for line in lines(reader.view):
+    unit = reader.begin_unit()
+    for line in find_lines(reader.view):
         text = reader.view[line.start : line.end]
         if not text.strip() or text.lstrip().startswith(("#", ";")):
             continue
         if header := _SECTION.match(text):
             section, key = header["name"], ""
             if section.startswith(("testenv", "env")):
-                unit = reader.unit()
+                unit = reader.begin_unit()
             continue
         start = line.start
         if not text[0].isspace():
@@ -42,10 +42,10 @@ def read(reader: Reader) -> None:
             key, start = entry["key"].strip(), line.start + entry.start("value")
         comment = re.search(r"[ \t][#;].*", reader.view[start : line.end])
         end = start + comment.start() if comment else line.end
-        _value(reader, unit, section, key, start, end)
+        _read_value(reader, unit, section, key, start, end)
 
 
-def _check(view: str) -> None:
+def _check_syntax(view: str) -> None:
     """Raise SourceError if the text is no valid INI file."""
     parser = configparser.RawConfigParser(strict=False)
     try:
@@ -57,41 +57,43 @@ def _check(view: str) -> None:
         ) from None
 
 
-def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: int) -> None:
+def _read_value(
+    reader: ReferenceReader, unit: InstallUnit, section: str, key: str, start: int, end: int
+) -> None:
     """Read one line of a key's value."""
     if factor := _FACTOR.match(reader.view, start, end):
         start = factor.end()
-    span = unquoted(reader.view, start, end)
+    span = strip_quotes(reader.view, start, end)
     if span.start == span.end:
         return
     if key == "python_requires":
-        reader.add(Sort.PYTHON, "", span, unit)
+        reader.add_reference(Sort.PYTHON, "", span, unit)
     elif key in _REQUIREMENTS or section == "options.extras_require":
-        reader.purpose = _purpose(section, key)
-        _requirement(reader, unit, span)
+        reader.purpose = _find_purpose(section, key)
+        _read_requirement(reader, unit, span)
     elif key in ("setenv", "set_env", "passenv"):
         pair = re.fullmatch(r"(\w+)[ \t]*=[ \t]*(.*)", reader.view[span.start : span.end])
         if pair:
-            reader.define(pair[1], span.start + pair.start(2), span.end)
-        reader.loose(span.start, span.end)
+            reader.define_variable(pair[1], span.start + pair.start(2), span.end)
+        reader.read_loose_text(span.start, span.end)
     elif key == "indexserver" or key == "install_command" or key.startswith("commands"):
-        shell.commands(reader, span.start, span.end)
+        shell.read_commands(reader, span.start, span.end)
     else:
-        reader.loose(span.start, span.end)
+        reader.read_loose_text(span.start, span.end)
 
 
 _REQUIREMENTS = ("install_requires", "setup_requires", "tests_require", "deps")
 
 
-def _purpose(section: str, key: str) -> Purpose:
+def _find_purpose(section: str, key: str) -> Purpose:
     if section == "options.extras_require":
-        return purpose_of(key)
+        return guess_purpose(key)
     if key == "install_requires":
         return Purpose.RUN
     return Purpose.OTHER if key == "setup_requires" else Purpose.DEVELOPMENT
 
 
-def _requirement(reader: Reader, unit: Unit, span: Span) -> None:
+def _read_requirement(reader: ReferenceReader, unit: InstallUnit, span: Span) -> None:
     """Read a requirement, or a line with an index option."""
     text = reader.view[span.start : span.end]
     option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
@@ -100,6 +102,6 @@ def _requirement(reader: Reader, unit: Unit, span: Span) -> None:
         after = reader.view.find("\n", span.end) + 1 or len(reader.view)
         whole = Span(line, after) if reader.view[line : span.start].isspace() else None
         url = Span(span.start + option.start(2), span.end)
-        reader.index(url, unit, INDEX_OPTIONS[option[1]], removal=whole)
+        reader.add_index(url, unit, INDEX_OPTIONS[option[1]], removal=whole)
     elif not text.startswith("-"):
-        reader.requirement(span, unit)
+        reader.add_requirement(span, unit)

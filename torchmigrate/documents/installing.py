@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Style, Unit
-from torchmigrate.documents.requirements import INCLUDING
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.references import InstallUnit, VersionStyle
+from torchmigrate.documents.requirements import INCLUDE_OPTIONS
 from torchmigrate.documents.spellings import CONDA_REQUIREMENT, INDEX_OPTIONS, INDEX_URL
-from torchmigrate.documents.values import unquoted
+from torchmigrate.documents.values import strip_quotes
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
@@ -91,7 +91,7 @@ _INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """One word of a command; ``outer`` includes its quotes, ``span`` does not."""
 
     text: str
@@ -99,71 +99,80 @@ class Word:
     outer: Span
 
 
-def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
+def read_installer(reader: ReferenceReader, words: list[ShellWord], gap: re.Pattern[str]) -> None:
     """Read what a command installs; nothing if none of its words is the name of an installer.
 
     ``gap`` matches what separates two words, which is deleted together with a word.
     """
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
-        if not (is_conda or _INSTALLER.fullmatch(word.text)) or (verb := _verb(words, number + 1)) is None:
+        if (
+            not (is_conda or _INSTALLER.fullmatch(word.text))
+            or (verb := _find_verb(words, number + 1)) is None
+        ):
             continue
         reader.verbs.add(words[verb].span.start)
         if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
             reader.environment.includes.append("./")  # `uv sync`, `poetry install`
-        _install(reader, words[verb + 1 :], gap, conda=is_conda)
+        _read_arguments(reader, words[verb + 1 :], gap, conda=is_conda)
         return
 
 
-def _verb(words: list[Word], at: int) -> int | None:
+def _find_verb(words: list[ShellWord], at: int) -> int | None:
     """Return the number of the word that is the installer's verb, after its own options: ``pip --quiet install``."""
     while at < len(words) and words[at].text.startswith("-"):
         at += 1
     return at if at < len(words) and words[at].text in _VERBS else None
 
 
-def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool) -> None:
+def _read_arguments(
+    reader: ReferenceReader, words: list[ShellWord], gap: re.Pattern[str], *, conda: bool
+) -> None:
     """Read the words after the verb of an installer."""
-    unit = reader.unit()
+    unit = reader.begin_unit()
     rest = iter(words)
     for word in rest:
         name, equals, value = word.text.partition("=")
-        if not conda and (name in INCLUDING or name in INDEX_OPTIONS):
+        if not conda and (name in INCLUDE_OPTIONS or name in INDEX_OPTIONS):
             last = word if equals else next(rest, None)
             if last is None:
                 return
-            if name in INCLUDING:
-                reader.environment.includes.append(INCLUDING[name].format(value if equals else last.text))
+            if name in INCLUDE_OPTIONS:
+                reader.environment.includes.append(
+                    INCLUDE_OPTIONS[name].format(value if equals else last.text)
+                )
                 continue
             end = last.span.end
-            span = unquoted(reader.view, end - len(value), end) if equals else last.span
+            span = strip_quotes(reader.view, end - len(value), end) if equals else last.span
             # uv lets an index have a name: ``--index pytorch=https://…``
             if named := _INDEX_NAME.match(reader.view, *span):
                 span = Span(named.end(), span.end)
-            removal = _with_gap(reader.view, Span(word.outer.start, last.outer.end), gap)
-            reader.index(span, unit, INDEX_OPTIONS[name], removal=removal)
+            removal = _extend_over_gap(reader.view, Span(word.outer.start, last.outer.end), gap)
+            reader.add_index(span, unit, INDEX_OPTIONS[name], removal=removal)
         elif word.text.startswith("-"):
             if word.text in _WITH_VALUE:
                 next(rest, None)
         else:
-            _package(reader, unit, word, gap, conda=conda)
+            _read_package(reader, unit, word, gap, conda=conda)
 
 
-def _package(reader: Reader, unit: Unit, word: Word, gap: re.Pattern[str], *, conda: bool) -> None:
+def _read_package(
+    reader: ReferenceReader, unit: InstallUnit, word: ShellWord, gap: re.Pattern[str], *, conda: bool
+) -> None:
     """Read a word that is no option: a requirement, a wheel, or the path of a project."""
     if INDEX_URL.fullmatch(word.text):
-        reader.wheel(word.span, unit)
+        reader.add_wheel(word.span, unit)
     elif word.text.startswith(("$(", "`")):
         reader.environment.unread = reader.environment.unread or word.text  # its output is installed
     elif conda:
-        read_conda(reader, word.span, unit, "command")
+        read_conda_requirement(reader, word.span, unit, "command")
     elif local := _LOCAL_PROJECT.fullmatch(word.text):
         reader.environment.includes.append(f"{local['folder']}/")
     elif not word.text.isdigit() and "://" not in word.text:
-        reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
+        reader.add_requirement(word.span, unit, removal=_extend_over_gap(reader.view, word.outer, gap))
 
 
-def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:
+def read_conda_requirement(reader: ReferenceReader, span: Span, unit: InstallUnit, option: str) -> bool:
     """Read the conda requirement at ``span``; return False if the text there is none.
 
     ``option`` is the option of the reference if the requirement is on Python.
@@ -173,13 +182,13 @@ def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:
         return False
     version = Span(*match.span("version")) if match["version"] else Span(span.end, span.end)
     if match["name"] == "python" and match["version"]:
-        reader.add(Sort.PYTHON, "python", version, unit, option=option)
+        reader.add_reference(Sort.PYTHON, "python", version, unit, option=option)
     else:
-        reader.package(match["name"], version, unit, whole=span, style=Style.CONDA)
+        reader.add_package(match["name"], version, unit, whole=span, style=VersionStyle.CONDA)
     return True
 
 
-def _with_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
+def _extend_over_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
     """Return the span of a word together with the gap before it, which is deleted with it."""
     before = gap.search(view, max(0, span.start - 200), span.start)
     return Span(before.start() if before else span.start, span.end)

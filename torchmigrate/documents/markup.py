@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.reader import ReferenceReader
 
 _FENCE = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n`]*\n"
@@ -31,35 +31,35 @@ _OTHER_LANGUAGE = re.compile(
 """The languages of blocks that hold no commands."""
 
 
-def read_markdown(reader: Reader) -> None:
+def read_markdown(reader: ReferenceReader) -> None:
     """Read a Markdown file."""
     at = 0
     for match in _FENCE.finditer(reader.view):
         _read_inline(reader, _INLINE, at, match.start())
         if not _OTHER_LANGUAGE.fullmatch(match["language"]):
-            shell.commands(reader, *match.span("body"))
+            shell.read_commands(reader, *match.span("body"))
         elif match["language"].lower() in ("yaml", "yml"):
-            reader.loose(*match.span("body"))
+            reader.read_loose_text(*match.span("body"))
         at = match.end()
     _read_inline(reader, _INLINE, at, len(reader.view))
-    reader.modules(0, len(reader.view))
+    reader.read_modules(0, len(reader.view))
 
 
-def read_rst(reader: Reader) -> None:
+def read_rst(reader: ReferenceReader) -> None:
     """Read a reStructuredText file."""
     at = 0
     for match in _RST_BLOCK.finditer(reader.view):
         _read_inline(reader, _RST_INLINE, at, match.start("body"))
         if not _OTHER_LANGUAGE.fullmatch(match["language"] or ""):
-            shell.commands(reader, *match.span("body"))
+            shell.read_commands(reader, *match.span("body"))
         at = match.end()
     _read_inline(reader, _RST_INLINE, at, len(reader.view))
-    reader.modules(0, len(reader.view))
+    reader.read_modules(0, len(reader.view))
 
 
-def _read_inline(reader: Reader, pattern: re.Pattern[str], start: int, end: int) -> None:
+def _read_inline(reader: ReferenceReader, pattern: re.Pattern[str], start: int, end: int) -> None:
     """Read the commands that a pattern finds in running text, as its last group."""
     reader.fixed = "the surrounding sentence may mention the version"
     for match in pattern.finditer(reader.view, start, end):
-        shell.commands(reader, *match.span(match.lastgroup or 0))
+        shell.read_commands(reader, *match.span(match.lastgroup or 0))
     reader.fixed = ""

@@ -6,19 +6,19 @@ import os
 import re
 from bisect import bisect_right
 
-from torchmigrate.documents.build import gives_torch, tags
+from torchmigrate.documents.build import find_index_variants, provides_torch
 from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Role, Unit
-from torchmigrate.documents.upgrade import COMPANIONS, TORCH, lacks, stays
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH_NAMES, explain_missing_build, is_old_on_purpose
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import NoFix, Span
-from torchmigrate.model.options import Options
+from torchmigrate.model.options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project import Project
 from torchmigrate.tables import wheels
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
-_NAMED = re.compile(
+_VERSION_IN_NAME = re.compile(
     r"(?:torch|pt|pytorch)[-_.]?v?[12][-_.]?\d+|(?:cu|cuda)[-_.]?1[0-3][-_.]?\d|(?:^|[-_./])(?:min(?:imum|imal)?|oldest|lowest"
     r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
     re.IGNORECASE,
@@ -31,61 +31,65 @@ _VENDORED = re.compile(
 
 def is_vendored(path: str, project: Project) -> bool:
     """Return whether a file belongs to a copy of another project."""
-    return _VENDORED.search(project.inside(path).replace(os.sep, "/")) is not None
+    return _VENDORED.search(project.get_repository_path(path).replace(os.sep, "/")) is not None
 
 
-def check_unit(unit: Unit, source: Source, options: Options, project: Project) -> None:
+def check_unit_movable(unit: InstallUnit, source: SourceText, options: RuleOptions, project: Project) -> None:
     """Raise NoFix for a unit that must not move, whatever the target."""
-    if unit.role is Role.LOCK:
+    if unit.role is InstallRole.LOCK:
         raise NoFix("a lock file is written by its tool; run that once the project's own files are fixed")
-    if unit.role is Role.DOC:
+    if unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if is_vendored(os.path.realpath(source.path), project):
         raise NoFix("this is a copy of another project; upgrade it at its origin")
     if unit.fixed:
         raise NoFix(unit.fixed)
     key = ("meant", unit.environment, options)
-    if reason := project.once(key, lambda: _why_meant(source, unit.environment, options)):
+    if reason := project.compute_once(key, lambda: _explain_intent(source, unit.environment, options)):
         raise NoFix(reason)
-    if unit.role is Role.TEST:
+    if unit.role is InstallRole.TEST:
         raise NoFix("a test configuration chooses its versions on purpose")
 
 
-def check_may_move(source: Source, environment: Environment, options: Options) -> None:
+def check_environment_movable(source: SourceText, environment: Environment, options: RuleOptions) -> None:
     """Raise NoFix for an environment whose versions are intended."""
-    if reason := _why_meant(source, environment, options):
+    if reason := _explain_intent(source, environment, options):
         raise NoFix(reason)
 
 
-def _why_meant(source: Source, environment: Environment, options: Options) -> str:
+def _explain_intent(source: SourceText, environment: Environment, options: RuleOptions) -> str:
     """Return why the versions of an environment are intended; empty if they are not."""
     if environment.blocker:
         return environment.blocker
-    if any(stays(one, options) for one in environment.units):
+    if any(is_old_on_purpose(one, options) for one in environment.units):
         return "tests often install an older torch on purpose"
-    if name := _named(source.path, environment, options):
+    if name := _find_version_in_name(source.path, environment, options):
         return f"the file is for one version, according to its name: {name}"
-    if _only_builds(source.path, environment):
+    if _is_for_building(source.path, environment):
         return (
             "an extension has to run with the torch that it is built with, and that version is set elsewhere"
         )
-    if comment := _holding_comment(source.original.decode("latin-1"), environment, options):
+    if comment := _find_holding_comment(source.original.decode("latin-1"), environment, options):
         return f'a comment refers to this choice: "{comment}"'
     return ""
 
 
-def _named(path: str, environment: Environment, options: Options) -> str:
+def _find_version_in_name(path: str, environment: Environment, options: RuleOptions) -> str:
     """Return the version or machine in a file's name; empty if there is none, or it stays true after the move."""
-    kept = {tag for tag in tags([environment], gives_torch) if wheels.published(options.target, tag)}
-    for match in _NAMED.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
+    kept = {
+        tag
+        for tag in find_index_variants([environment], provides_torch)
+        if wheels.is_published(options.target, tag)
+    }
+    for match in _VERSION_IN_NAME.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
         if f"cu{re.sub('[^0-9]', '', match[0])}" not in kept:
             return match[0].strip("-_./")
     return ""
 
 
-def _only_builds(path: str, environment: Environment) -> bool:
+def _is_for_building(path: str, environment: Environment) -> bool:
     """Return whether an environment needs torch only for building an extension."""
-    torches = environment.of(Sort.REQUIREMENT, *TORCH)
+    torches = environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
     by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
     listed = kind_of(path) == "requirements" and by_name is not None
     return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
@@ -101,18 +105,18 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 """Words in a comment about a version that has to stay: "pinned because …", "do not upgrade"."""
-_SPEAKS = re.compile(
+_HAS_REASON = re.compile(
     r"torch|cuda|\bcu1\d\d|driver|\d\.\d|\b(?:because|due|until|since|otherwise|issues?|bugs?|needs?|requires?|breaks?|this)\b|://",
     re.IGNORECASE,
 )
 """Words without which a comment above a list is only the title of the list."""
 _COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
-_BESIDE = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
+_TRAILING_COMMENT = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
 _BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
 """A build in a comment: ``cu121``, ``CUDA 12.1``."""
 
 
-def _holding_comment(view: str, environment: Environment, options: Options) -> str:
+def _find_holding_comment(view: str, environment: Environment, options: RuleOptions) -> str:
     """Return the comment which says that a pin, an index or an image has to stay; empty if there is none.
 
     The comment is at the end of the line or directly above the statement; ``view`` is the text of the file. One that
@@ -120,47 +124,47 @@ def _holding_comment(view: str, environment: Environment, options: Options) -> s
     """
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
-    for span in dict.fromkeys(_torch_spans(environment)):
+    for span in dict.fromkeys(_find_torch_spans(environment)):
         number = bisect_right(starts, span.start) - 1
         if number >= len(lines):
             continue
-        beside = _BESIDE.search(lines[number])
-        if beside and (found := _HOLDS.search(beside["text"]) or _lost_build(beside["text"], options)):
-            return _excerpt(beside["text"], found)
-        above = _comment_above(lines, number)
-        if named := _lost_build(above, options):
-            return _excerpt(above, named)
-        if (found := _HOLDS.search(above)) and _SPEAKS.search(above):
-            return _excerpt(above, found)
+        beside = _TRAILING_COMMENT.search(lines[number])
+        if beside and (found := _HOLDS.search(beside["text"]) or _find_lost_build(beside["text"], options)):
+            return _cut_excerpt(beside["text"], found)
+        above = _find_comment_above(lines, number)
+        if named := _find_lost_build(above, options):
+            return _cut_excerpt(above, named)
+        if (found := _HOLDS.search(above)) and _HAS_REASON.search(above):
+            return _cut_excerpt(above, found)
     return ""
 
 
-def _lost_build(text: str, options: Options) -> re.Match[str] | None:
+def _find_lost_build(text: str, options: RuleOptions) -> re.Match[str] | None:
     """Return the first build in a comment that the target lacks."""
     for match in _BUILD.finditer(text):
-        if lacks("cu" + "".join(filter(None, match.groups())), options):
+        if explain_missing_build("cu" + "".join(filter(None, match.groups())), options):
             return match
     return None
 
 
-def _excerpt(text: str, found: re.Match[str]) -> str:
+def _cut_excerpt(text: str, found: re.Match[str]) -> str:
     """Return some 80 characters of a comment around a match."""
     start = 0 if found.end() <= 60 else text.rfind(" ", 0, found.start() - 20) + 1
     # The view has one character for each byte.
     return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
 
 
-def _torch_spans(environment: Environment) -> list[Span]:
+def _find_torch_spans(environment: Environment) -> list[Span]:
     """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
     found = [
-        *environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS),
-        *environment.of(Sort.IMAGE),
-        *environment.of(Sort.INDEX),
+        *environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS),
+        *environment.find_references(Sort.IMAGE),
+        *environment.find_references(Sort.INDEX),
     ]
     return [span for one in found for span in (one.span, *(piece.span for piece in one.value.pieces))]
 
 
-def _comment_above(lines: list[str], number: int) -> str:
+def _find_comment_above(lines: list[str], number: int) -> str:
     """Return the comment directly above a line, or above the first line of the command that continues there."""
     before = lines[:number][::-1]
     while before and before[0].rstrip().endswith(("\\", "^")) and not _COMMENT.match(before[0]):

@@ -6,46 +6,46 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from torchmigrate.documents.document import Document
-from torchmigrate.documents.requirements import logical_lines
+from torchmigrate.documents.document import ProjectDocument
+from torchmigrate.documents.requirements import find_logical_lines
 from torchmigrate.model.findings import Edit, NoFix, Span
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 _DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\b[^;&|]*\Z|(?:^|\s)#")
 """The text before a variable that is only declared, printed or mentioned in a comment."""
 
 
-def merged(collected: Iterable[Edit], source: Source) -> tuple[Edit, ...]:
+def merge_edits(collected: Iterable[Edit], source: SourceText) -> tuple[Edit, ...]:
     """Merge the edits of one file. Raises NoFix where two contradict each other, or a comment forbids one."""
     # A pin and its index may be made of one variable, so that several references ask for the same edit.
-    edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in collected)))
+    edits = tuple(dict.fromkeys(sorted(_shrink_edit(edit, source.original) for edit in collected)))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("two of the edits contradict each other")
-    if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
+    if any(span.start <= edit.start < span.end for span in _find_ignored_lines(source) for edit in edits):
         raise NoFix("a line that would have to change too is marked with `torchmigrate: ignore`")
     return edits
 
 
-def _smallest(edit: Edit, text: bytes) -> Edit:
+def _shrink_edit(edit: Edit, text: bytes) -> Edit:
     """Return an edit without the text that it leaves as it is, so that edits with the same effect are equal."""
     old, new = text[edit.start : edit.end].decode("latin-1"), edit.text
-    front = _common_length(old, new)
-    back = _common_length(old[front:][::-1], new[front:][::-1])
+    front = _count_common(old, new)
+    back = _count_common(old[front:][::-1], new[front:][::-1])
     return Edit(edit.start + front, edit.end - back, new[front : len(new) - back])
 
 
-def _common_length(one: str, other: str) -> int:
+def _count_common(one: str, other: str) -> int:
     """Return how many characters two texts have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _ignored(source: Source) -> Iterator[Span]:
+def _find_ignored_lines(source: SourceText) -> Iterator[Span]:
     """Yield the lines that a comment, at their end or on the line before, tells torchmigrate to ignore."""
     if b"torchmigrate: ignore" not in source.original:
         return
     pending = False
-    for line in logical_lines(source.original.decode("latin-1")):
+    for line in find_logical_lines(source.original.decode("latin-1")):
         text = source.original[line.start : line.end]
         marked = b"torchmigrate: ignore" in text
         if text.lstrip().startswith(b"#"):
@@ -56,20 +56,20 @@ def _ignored(source: Source) -> Iterator[Span]:
         pending = False
 
 
-def check_variables(document: Document, edits: Iterable[Edit]) -> None:
+def check_variable_uses(document: ProjectDocument, edits: Iterable[Edit]) -> None:
     """Raise NoFix for an edit of a variable that the file also uses for something other than torch."""
     for edit in edits:
         for span, name in document.definitions.items():
             if not (span.start <= edit.start and edit.end <= span.end):
                 continue
-            is_command = re.search(r"\s", document.view[span.start : span.end])
-            if not is_command and (use := _other_use(document, name)):
+            is_command = re.search(r"\s", document.byte_view[span.start : span.end])
+            if not is_command and (use := _find_other_use(document, name)):
                 raise NoFix(f"`{name}` is used for more than torch: `{use}`")
 
 
-def _other_use(document: Document, name: str) -> str:
+def _find_other_use(document: ProjectDocument, name: str) -> str:
     """Return a line that uses a variable outside of the file's references; empty if there is none."""
-    view = document.view
+    view = document.byte_view
     spans = [one.span for one in document.references]
     for match in re.finditer(rf"[$%][({{]*\s*(?:[\w.]+[.:])?{re.escape(name)}(?!\w)", view):
         start = view.rfind("\n", 0, match.start()) + 1

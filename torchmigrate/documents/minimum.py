@@ -7,11 +7,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.statements import Statement, any_text, locked_in, statements
+from torchmigrate.documents.purposes import Purpose, guess_purpose
+from torchmigrate.documents.statements import (
+    TorchRequirement,
+    find_locked,
+    find_requirements,
+    read_metadata_text,
+)
 from torchmigrate.gates import kinds
 from torchmigrate.model.versions import OLDEST, Version
-from torchmigrate.project.folders import upward
+from torchmigrate.project.folders import iter_upward
 
 
 class Minimum(NamedTuple):
@@ -29,18 +34,18 @@ class Minimum(NamedTuple):
 _ENVIRONMENT = re.compile(r"(?:conda[-_.]?)?env(?:ironment)?(?:[-_.].*)?\.ya?ml")
 _RUNTIME_TABLE = re.compile(r"^[ \t]*\[(?:project|tool\.poetry(?:\.dependencies)?)\]", re.MULTILINE)
 
-_ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "pixi.toml", "Pipfile")
+_FILE_ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "pixi.toml", "Pipfile")
 """The names of files with version ranges, in order; lists of requirements come after them."""
 
 
-class Minimums:
+class MinimumFinder:
     """The oldest torch for each folder. The files of a folder are read once."""
 
     def __init__(self) -> None:
-        self._folders: dict[str, _Folder] = {}
+        self._folders: dict[str, _FolderRequirements] = {}
         self._found: dict[str, Minimum] = {}
 
-    def of(self, folder: str) -> Minimum:
+    def find_minimum(self, folder: str) -> Minimum:
         """Return the lower bound on torch in the files nearest to ``folder``, upward to the repository's root.
 
         The order is: run-time requirements, extras, development requirements (if no file states run-time ones),
@@ -50,99 +55,103 @@ class Minimums:
         """
         folder = os.path.abspath(folder)
         if folder not in self._found:
-            self._found[folder] = self._find([self._folder(directory) for directory in upward(folder)])
+            self._found[folder] = self._search_folders(
+                [self._read_folder(directory) for directory in iter_upward(folder)]
+            )
         return self._found[folder]
 
-    def _folder(self, directory: str) -> _Folder:
+    def _read_folder(self, directory: str) -> _FolderRequirements:
         if directory not in self._folders:
-            self._folders[directory] = _Folder(directory)
+            self._folders[directory] = _FolderRequirements(directory)
         return self._folders[directory]
 
-    def _find(self, folders: list[_Folder]) -> Minimum:
+    def _search_folders(self, folders: list[_FolderRequirements]) -> Minimum:
         """Search some folders, the nearest first."""
-        searches: list[Callable[[_Folder], list[Statement]]] = [
-            lambda folder: folder.ranges(Purpose.RUN) or folder.ranges(Purpose.EXTRA)
+        searches: list[Callable[[_FolderRequirements], list[TorchRequirement]]] = [
+            lambda folder: folder.find_ranges(Purpose.RUN) or folder.find_ranges(Purpose.EXTRA)
         ]
-        if not any(folder.says_what_it_needs for folder in folders):
-            searches.append(lambda folder: folder.ranges(Purpose.DEVELOPMENT))
-        searches += [_Folder.locked, _Folder.imaged]
+        if not any(folder.states_requirements for folder in folders):
+            searches.append(lambda folder: folder.find_ranges(Purpose.DEVELOPMENT))
+        searches += [_FolderRequirements.find_locked, _FolderRequirements.find_image_requirements]
         for search in searches:
             for folder in folders:
                 if statements := search(folder):
-                    return _lowest(statements)
+                    return _find_lowest(statements)
         return Minimum(OLDEST)
 
 
-def _lowest(statements: list[Statement]) -> Minimum:
+def _find_lowest(statements: list[TorchRequirement]) -> Minimum:
     """Return the lowest of several bounds."""
     unbounded = next((one for one in statements if one.lower is None), None)
     if unbounded is not None:
-        return Minimum(OLDEST, _place(unbounded), bounded=False)
+        return Minimum(OLDEST, _render_place(unbounded), bounded=False)
     lowest = min(statements, key=lambda one: one.lower or OLDEST)
-    return Minimum(lowest.lower or OLDEST, _place(lowest))
+    return Minimum(lowest.lower or OLDEST, _render_place(lowest))
 
 
-def _place(statement: Statement) -> str:
+def _render_place(statement: TorchRequirement) -> str:
     """Return ``path:line`` of a statement; the path is relative below the current folder."""
     display = os.path.relpath(statement.path)
     return f"{statement.path if display.startswith(os.pardir) else display}:{statement.line}"
 
 
-class _Folder:
+class _FolderRequirements:
     """The requirements on torch in the files of one folder; each file is read when it is needed."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        names = _listed(directory)
+        names = _list_names(directory)
         for inner in ("requirements", "constraints"):
             if inner in names:
-                names += [f"{inner}/{name}" for name in _listed(os.path.join(directory, inner))]
+                names += [f"{inner}/{name}" for name in _list_names(os.path.join(directory, inner))]
         self._by_kind: dict[str, list[str]] = {}
         for name in sorted(names, key=lambda name: (len(name), name)):
             kind = kinds.kind_of(name)
             if kind is not None:
                 self._by_kind.setdefault(kind, []).append(name)
-        self._read: dict[str, list[Statement]] = {}
+        self._read: dict[str, list[TorchRequirement]] = {}
 
-    def ranges(self, purpose: Purpose) -> list[Statement]:
+    def find_ranges(self, purpose: Purpose) -> list[TorchRequirement]:
         """Return the requirements of a purpose in the first file that has any."""
-        for name in self._stating():
-            found = [one for one in self._statements(name) if one.purpose is purpose and not one.locked]
+        for name in self._list_stating_files():
+            found = [
+                one for one in self._read_requirements(name) if one.purpose is purpose and not one.locked
+            ]
             if found:
                 return found
         return []
 
-    def locked(self) -> list[Statement]:
+    def find_locked(self) -> list[TorchRequirement]:
         """Return the versions in a lock file or a compiled list."""
         for name in self._by_kind.get("lock", ()):
-            if found := list(locked_in(os.path.join(self._directory, name))):
+            if found := list(find_locked(os.path.join(self._directory, name))):
                 return found
-        for name in self._stating():
-            if found := [one for one in self._statements(name) if one.locked]:
+        for name in self._list_stating_files():
+            if found := [one for one in self._read_requirements(name) if one.locked]:
                 return found
         return []
 
-    def imaged(self) -> list[Statement]:
+    def find_image_requirements(self) -> list[TorchRequirement]:
         """Return the requirements in Dockerfiles."""
-        return [one for name in self._by_kind.get("docker", ()) for one in self._statements(name)]
+        return [one for name in self._by_kind.get("docker", ()) for one in self._read_requirements(name)]
 
     @property
-    def says_what_it_needs(self) -> bool:
+    def states_requirements(self) -> bool:
         """Whether any of the files states run-time requirements, on torch or on anything else."""
-        for name in self._stating():
+        for name in self._list_stating_files():
             if name == "pyproject.toml":
-                if _RUNTIME_TABLE.search(any_text(os.path.join(self._directory, name))):
+                if _RUNTIME_TABLE.search(read_metadata_text(os.path.join(self._directory, name))):
                     return True
             elif name in ("pixi.toml", "Pipfile"):
                 continue
-            elif purpose_of(os.path.basename(name)) is not Purpose.DEVELOPMENT:
+            elif guess_purpose(os.path.basename(name)) is not Purpose.DEVELOPMENT:
                 return True
         return False
 
-    def _stating(self) -> Iterator[str]:
+    def _list_stating_files(self) -> Iterator[str]:
         """Yield the files that may state a range, in the order in which they count."""
         names = {name for names in self._by_kind.values() for name in names}
-        yield from (name for name in _ORDER if name in names)
+        yield from (name for name in _FILE_ORDER if name in names)
         lists = self._by_kind.get("requirements", [])
         yield from (name for name in lists if name.endswith(".in"))
         compiled = [name for name in lists if not name.endswith(".in")]
@@ -150,13 +159,13 @@ class _Folder:
         yield from (name for name in self._by_kind.get("yaml", ()) if _ENVIRONMENT.fullmatch(name))
         yield from (name for name in compiled if "constraint" in name)
 
-    def _statements(self, name: str) -> list[Statement]:
+    def _read_requirements(self, name: str) -> list[TorchRequirement]:
         if name not in self._read:
-            self._read[name] = list(statements(os.path.join(self._directory, name)))
+            self._read[name] = list(find_requirements(os.path.join(self._directory, name)))
         return self._read[name]
 
 
-def _listed(directory: str) -> list[str]:
+def _list_names(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
     except OSError:

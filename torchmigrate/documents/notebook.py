@@ -6,12 +6,12 @@ import json
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.values import Piece, Value
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.values import ExpandedValue, ValuePiece
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:[\w.,*\[\] \t]+=[ \t]*)?(?:%time(?:it)?[ \t]+)?"
@@ -20,32 +20,34 @@ _LINE = re.compile(
 )
 _CELL = re.compile(r"\s*%%(?:(?:ba)?sh|shell|sx|system|script[ \t][^\n]*?(?:ba|z)?sh)\b[^\n]*(?:\n|\Z)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
-_NAMED = re.compile(
+_NAMED_RELEASE = re.compile(
     r"(?<![A-Za-z])(?:py)?torch(?:[-/][a-z]+)*[-_.:=]{1,2}v?[12][.-]\d{1,2}(?!\d)[\w.-]*", re.IGNORECASE
 )
 """A release of torch in the name of an image or a file."""
-_INSERTED = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
+_INSERTED_VALUE = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
 
 
-def read(reader: Reader, source: Source) -> None:
+def read_notebook(reader: ReferenceReader, source: SourceText) -> None:
     """Read the IPython commands of a notebook, all of which install into the kernel's Python."""
     assert isinstance(source, Notebook)
     for mask in source.masks:
         found = _CELL.match(reader.view, *mask)
         line = None if found else _LINE.match(reader.view, *mask)
         if start := found or line:
-            reader.fixed = _fixed(reader.view[start.end() : mask.end], line)
+            reader.fixed = _explain_fixed(reader.view[start.end() : mask.end], line)
             reader.environment.spans.append(Span(start.end(), mask.end))
-            shell.commands(reader, start.end(), mask.end)
+            shell.read_commands(reader, start.end(), mask.end)
     reader.fixed = ""
-    if python := _kernel(source.raw):
-        value = Value((Piece(python, Span(0, 0), python),))
-        reader.add(Sort.PYTHON, "python", Span(0, 0), reader.unit(), option="kernel", values=[value])
-    if named := _NAMED.search(_rest(reader)):
+    if python := _find_kernel_python(source.raw):
+        value = ExpandedValue((ValuePiece(python, Span(0, 0), python),))
+        reader.add_reference(
+            Sort.PYTHON, "python", Span(0, 0), reader.begin_unit(), option="kernel", values=[value]
+        )
+    if named := _NAMED_RELEASE.search(_find_unread_text(reader)):
         reader.environment.blocker = f"another cell names `{named[0]}`, and the versions may have to match"
 
 
-def _kernel(data: bytes) -> str:
+def _find_kernel_python(data: bytes) -> str:
     """Return the Python version that a notebook's metadata names; empty if it names none."""
     metadata = json.loads(data.decode("utf-8-sig")).get("metadata")
     language = metadata.get("language_info") if isinstance(metadata, dict) else None
@@ -53,7 +55,7 @@ def _kernel(data: bytes) -> str:
     return version if isinstance(version, str) and re.fullmatch(r"3\.\d+(?:\.\d+)?", version) else ""
 
 
-def _rest(reader: Reader) -> str:
+def _find_unread_text(reader: ReferenceReader) -> str:
     """Return the text of the cells without comments and without the commands that were read."""
     parts, done = [], 0
     for span in reader.environment.spans:
@@ -62,10 +64,10 @@ def _rest(reader: Reader) -> str:
     return _COMMENT.sub("", "\n".join([*parts, reader.view[done:]]))
 
 
-def _fixed(command: str, line: re.Match[str] | None) -> str:
+def _explain_fixed(command: str, line: re.Match[str] | None) -> str:
     """Return why a command may not be edited; empty if it may."""
     # An indented command is in a branch or a loop of the program.
     if line is not None and line["indent"]:
-        return shell.BRANCH
-    inserted = _INSERTED.search(command)
+        return shell.IN_BRANCH
+    inserted = _INSERTED_VALUE.search(command)
     return f"`{inserted[0]}` is computed by the program" if inserted else ""

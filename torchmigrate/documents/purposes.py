@@ -26,6 +26,6 @@ _DEVELOPMENT = re.compile(
 )
 
 
-def purpose_of(name: str) -> Purpose:
+def guess_purpose(name: str) -> Purpose:
     """Guess the purpose of an extra, a dependency group or a file from its name."""
     return Purpose.DEVELOPMENT if _DEVELOPMENT.search(name) else Purpose.EXTRA

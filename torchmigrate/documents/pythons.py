@@ -19,7 +19,7 @@ _NEWEST = re.compile(r"(?:[\w.-]+/)*python(?::|\Z)")
 _SYSTEM = re.compile(
     r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
-_OF_SYSTEM = {
+_SYSTEM_PYTHONS = {
     "ubuntu18.04": "3.6",
     "ubuntu20.04": "3.8",
     "ubuntu22.04": "3.10",
@@ -37,33 +37,35 @@ _OF_SYSTEM = {
 """System → its ``python3``: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
 
 
-def of_image(image: str) -> tuple[str | None, bool]:
+def find_image_python(image: str) -> tuple[str | None, bool]:
     """Return the Python of an image, and whether the image is made for it; commands can install another one on a system."""
     if found := _IMAGE.search(image):
         return found["version"], True
     if _NEWEST.match(image):
         return None, False
-    named = (_OF_SYSTEM.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image))
+    named = (
+        _SYSTEM_PYTHONS.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image)
+    )
     return next((version for version in named if version), None), False
 
 
-def numbers(reference: Reference) -> set[int] | None:
+def parse_minors(reference: Reference) -> set[int] | None:
     """Return the minor versions of Python 3 that a reference allows; None if that is unknown."""
     text = re.sub(r"\A(?:py|cp)3(\d{1,2})\Z", r"3.\1", reference.text.strip())
     if reference.undecided or reference.sort is not Sort.PYTHON:
         return None
     if reference.option == "FROM":
-        version, _ = of_image(text)
+        version, _ = find_image_python(text)
         return {int(version[2:])} if version else None
     if reference.option in ("command", "setup", "conda", "kernel"):
         found = re.findall(r"(?<![\d.])3\.(\d+)", text)
         if reference.option != "setup" and text.startswith((">", "<", "!", "~")):
-            return _allowed(text)
+            return _list_allowed(text)
         return {int(number) for number in found} or None
-    return _allowed(_as_pep508(text, poetry=reference.option == "poetry"))
+    return _list_allowed(_convert_to_pep508(text, poetry=reference.option == "poetry"))
 
 
-def _as_pep508(text: str, *, poetry: bool) -> str:
+def _convert_to_pep508(text: str, *, poetry: bool) -> str:
     if found := re.fullmatch(r"\^\s*3\.(\d+)(?:\.\d+)?", text):
         return f">=3.{found[1]},<4"
     if poetry and (found := re.fullmatch(r"~\s*3\.(\d+)(?:\.\d+)?", text)):
@@ -71,7 +73,7 @@ def _as_pep508(text: str, *, poetry: bool) -> str:
     return f"=={text}.*" if re.fullmatch(r"3\.\d+", text) else text
 
 
-def _allowed(specifier: str) -> set[int] | None:
+def _list_allowed(specifier: str) -> set[int] | None:
     """Return the minor versions that a PEP 508 specifier allows; None for one that is invalid."""
     try:
         found = SpecifierSet(specifier)
@@ -80,7 +82,7 @@ def _allowed(specifier: str) -> set[int] | None:
     return {n for n in MINORS if any(found.contains(f"3.{n}.{patch}") for patch in (0, 9, 99))}
 
 
-def possible(references: Iterable[Reference], known: tuple[str, str]) -> tuple[set[int], str]:
+def find_possible_minors(references: Iterable[Reference], known: tuple[str, str]) -> tuple[set[int], str]:
     """Return the minor versions of a range of Pythons that fit all references, and the first text that excludes them.
 
     ``known`` are the oldest and the newest Python of the range. A Python that a command installs wins over that of
@@ -90,9 +92,9 @@ def possible(references: Iterable[Reference], known: tuple[str, str]) -> tuple[s
     stated = [reference for reference in references if reference.sort is Sort.PYTHON]
     commanded = any(reference.option in ("command", "setup", "conda") for reference in stated)
     for reference in stated:
-        if reference.option == "FROM" and commanded and not of_image(reference.text)[1]:
+        if reference.option == "FROM" and commanded and not find_image_python(reference.text)[1]:
             continue
-        asked = numbers(reference)
+        asked = parse_minors(reference)
         if asked is None:
             continue
         # A range that begins earlier has users on the old Pythons, which the target would drop.

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.values import Value
+from torchmigrate.documents.values import ExpandedValue
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
 
-class Role(enum.Enum):
+class InstallRole(enum.Enum):
     """The kind of installation that a file describes."""
 
     INSTALL = "install"
@@ -25,10 +25,10 @@ class Role(enum.Enum):
 
 
 IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
-"""The reason for no fix in a file of `Role.DOC`."""
+"""The reason for no fix in a file of `ExpressionRole.DOC`."""
 
 
-class Style(enum.Enum):
+class VersionStyle(enum.Enum):
     """The syntax of a version specifier."""
 
     PEP508 = "pep508"
@@ -43,7 +43,7 @@ class Environment:
     An upgrade moves all of an environment, or nothing of it.
     """
 
-    units: list[Unit] = field(default_factory=list)
+    units: list[InstallUnit] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     """The parts of the file that describe the environment, in bytes; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
@@ -59,26 +59,26 @@ class Environment:
     around: Environment | None = None
     """The environment of the settings that the file makes before any of its several environments begins."""
 
-    def of(self, sort: Sort, *names: str) -> list[Reference]:
+    def find_references(self, sort: Sort, *names: str) -> list[Reference]:
         """Return the references of a sort, if ``names`` are given only those with one of the names."""
-        return [reference for unit in self.units for reference in unit.of(sort, *names)]
+        return [reference for unit in self.units for reference in unit.find_references(sort, *names)]
 
-    def text(self, view: str) -> str:
+    def extract_text(self, view: str) -> str:
         """Return the part of a file's text ``view`` that describes the environment."""
         return "\n".join(view[span.start : span.end] for span in self.spans) if self.spans else view
 
 
 @dataclass(eq=False, slots=True)
-class Unit:
+class InstallUnit:
     """The references that are installed together: those of one command, or of one file that states requirements."""
 
-    role: Role
+    role: InstallRole
     environment: Environment
     fixed: str = ""
     """The reason why nothing in the unit may be edited; empty if there is none."""
     references: list[Reference] = field(default_factory=list)
 
-    def of(self, sort: Sort, *names: str) -> list[Reference]:
+    def find_references(self, sort: Sort, *names: str) -> list[Reference]:
         """Return the references of a sort, if ``names`` are given only those with one of the names."""
         return [r for r in self.references if r.sort is sort and (not names or r.name in names)]
 
@@ -89,10 +89,10 @@ class Reference:
 
     sort: Sort
     name: str
-    value: Value
+    value: ExpandedValue
     span: Span
     """The reference as written, without its option or quotes."""
-    unit: Unit
+    unit: InstallUnit
     option: str = ""
     """The option or key before the value: ``--index-url``, ``FROM``, ``ARG``; empty where there is none."""
     removal: Span | None = None
@@ -101,7 +101,7 @@ class Reference:
     """The variable or expression that the value depends on and the file does not define."""
     several: bool = False
     """Whether this is one of several values that the file gives."""
-    style: Style = Style.PEP508
+    style: VersionStyle = VersionStyle.PEP508
     marker: str = ""
     """The environment marker of a requirement."""
     fixed: str = ""
@@ -117,11 +117,13 @@ class Reference:
         return self.value.text
 
 
-def normalized(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalize a package's name as PEP 503 does."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
+def find_references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
     """Return the references of a sort in several environments, if ``names`` are given only those with one of them."""
-    return [reference for environment in environments for reference in environment.of(sort, *names)]
+    return [
+        reference for environment in environments for reference in environment.find_references(sort, *names)
+    ]

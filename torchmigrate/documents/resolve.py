@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torchmigrate.documents.document import Document, references_of
-from torchmigrate.documents.fitting import State, python_of
-from torchmigrate.documents.references import Environment, Reference, Style
-from torchmigrate.documents.specifiers import clauses
+from torchmigrate.documents.document import ProjectDocument, read_references
+from torchmigrate.documents.fitting import ProposedState, find_oldest_python
+from torchmigrate.documents.references import Environment, Reference, VersionStyle
+from torchmigrate.documents.specifiers import parse_clauses
 from torchmigrate.model.findings import Edit
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceText
 
-_LIMIT = 120.0
+_TIME_LIMIT = 120.0
 """The time limit for an answer, in seconds."""
 
 _UV = ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-build")
@@ -39,7 +39,7 @@ _OFFLINE = re.compile(
 )
 
 
-class Answer(NamedTuple):
+class ResolverAnswer(NamedTuple):
     """The answer of a resolver."""
 
     resolves: bool | None
@@ -48,53 +48,59 @@ class Answer(NamedTuple):
     """The answer as a clause for messages."""
 
 
-class Unaskable(Exception):
+class ResolverNotApplicable(Exception):
     """The exception for an environment that no resolver can be asked about; its text is the reason."""
 
 
-def program() -> str | None:
+def find_resolver() -> str | None:
     """Return the path of uv, else of pip; None if there is neither."""
     return shutil.which("uv") or shutil.which("pip") or shutil.which("pip3")
 
 
-def asked(state: State, source: Source, edits: Sequence[Edit]) -> Answer:
+def check_environment(state: ProposedState, source: SourceText, edits: Sequence[Edit]) -> ResolverAnswer:
     """Ask whether the environment of ``state`` resolves after the edits of ``source``."""
-    after = _environment_after(state.environment, source, edits)
+    after = _read_after_edits(state.environment, source, edits)
     references = [one for unit in after.units for one in unit.references]
     references += [one for neighbour in state.neighbours for one in neighbour.references]
     try:
-        lines = tuple(dict.fromkeys(line for one in references if (line := _line(one))))
-    except Unaskable as reason:
-        return Answer(None, f"no resolver can check this: {reason}")
-    return ask(lines, python_of(state))
+        lines = tuple(dict.fromkeys(line for one in references if (line := _render_line(one))))
+    except ResolverNotApplicable as reason:
+        return ResolverAnswer(None, f"no resolver can check this: {reason}")
+    return ask_resolver(lines, find_oldest_python(state))
 
 
 @functools.cache
-def ask(lines: tuple[str, ...], python: str) -> Answer:
+def ask_resolver(lines: tuple[str, ...], python: str) -> ResolverAnswer:
     """Ask the resolver about the lines of a requirements file, for a Python on Linux; once in a process."""
-    resolver = program()
+    resolver = find_resolver()
     if resolver is None:
-        return Answer(None, "no resolver can check this: neither uv nor pip is installed")
+        return ResolverAnswer(None, "no resolver can check this: neither uv nor pip is installed")
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requirements.txt"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(python), str(file)]
+        command = [
+            resolver,
+            *(_list_uv_arguments if name == "uv" else _list_pip_arguments)(python),
+            str(file),
+        ]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT, check=False
+                command, capture_output=True, text=True, cwd=folder, timeout=_TIME_LIMIT, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Answer(None, f"{name} could not check this: {type(error).__name__}")
+            return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        return Answer(True, f"{name} resolves it for Python {python}")
+        return ResolverAnswer(True, f"{name} resolves it for Python {python}")
     complaint = done.stderr + done.stdout
     if _OFFLINE.search(done.stderr):
-        return Answer(None, f"{name} could not check this: it cannot reach a package index")
-    return Answer(False, f"{name} does not resolve it for Python {python}: {_reason(complaint)}")
+        return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
+    return ResolverAnswer(
+        False, f"{name} does not resolve it for Python {python}: {_extract_reason(complaint)}"
+    )
 
 
-def _of_uv(python: str) -> tuple[str, ...]:
+def _list_uv_arguments(python: str) -> tuple[str, ...]:
     # pip takes the best version of all indexes, uv by default only that of the first index with the package.
     return (
         *_UV,
@@ -104,14 +110,14 @@ def _of_uv(python: str) -> tuple[str, ...]:
     )
 
 
-def _of_pip(python: str) -> tuple[str, ...]:
+def _list_pip_arguments(python: str) -> tuple[str, ...]:
     systems = [f"manylinux_2_{minor}" for minor in range(_GLIBC, _OLDEST_GLIBC - 1, -1)]
     systems += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
     platforms = (f"--platform={system}_x86_64" for system in systems)
     return (*_PIP, f"--python-version={python}", *platforms, "--platform=any", "-r")
 
 
-def _reason(output: str) -> str:
+def _extract_reason(output: str) -> str:
     """Return the reason in a resolver's output, cut to 200 characters."""
     text = " ".join(output.split())
     found = next((found for pattern in _COMPLAINTS if (found := pattern.search(text))), None)
@@ -127,33 +133,36 @@ _COMPLAINTS = (
 """The phrases with which uv and pip give a reason."""
 
 
-def _environment_after(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
+def _read_after_edits(environment: Environment, source: SourceText, edits: Sequence[Edit]) -> Environment:
     """Return the environment as it is read after the edits."""
-    data = source.commanded(edits) if isinstance(source, Notebook) else source.replaced(edits)
-    is_document = isinstance(source, Document)
-    after = references_of(Document.read(source.path, data) if is_document else read(source.path, data))
-    before = list(dict.fromkeys(one.unit.environment for one in references_of(source)))
+    data = source.replace_commands(edits) if isinstance(source, Notebook) else source.apply_edits(edits)
+    is_document = isinstance(source, ProjectDocument)
+    after = read_references(
+        ProjectDocument.decode_source(source.path, data) if is_document else read_source(source.path, data)
+    )
+    before = list(dict.fromkeys(one.unit.environment for one in read_references(source)))
     return list(dict.fromkeys(one.unit.environment for one in after))[before.index(environment)]
 
 
-def _line(reference: Reference) -> str:
+def _render_line(reference: Reference) -> str:
     """Return a reference as a line of a requirements file; empty for one that a resolver does not need. Raises Unaskable."""
     if reference.sort is Sort.INDEX and reference.option:
         if reference.undecided:
-            raise Unaskable(f"the index depends on `{reference.undecided}`")
+            raise ResolverNotApplicable(f"the index depends on `{reference.undecided}`")
         if reference.option == "--torch-backend":
-            raise Unaskable("uv chooses the build for the machine that it runs on")
+            raise ResolverNotApplicable("uv chooses the build for the machine that it runs on")
         return f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}"
     if reference.sort is Sort.WHEEL:
-        raise Unaskable("it requires one specific wheel")
+        raise ResolverNotApplicable("it requires one specific wheel")
     if reference.sort is not Sort.REQUIREMENT:
         return ""
-    if reference.style is Style.CONDA:
-        raise Unaskable("it uses conda")
+    if reference.style is VersionStyle.CONDA:
+        raise ResolverNotApplicable("it uses conda")
     if reference.undecided:
-        raise Unaskable(f"the version of {reference.name} depends on `{reference.undecided}`")
+        raise ResolverNotApplicable(f"the version of {reference.name} depends on `{reference.undecided}`")
     specifiers = (
-        clause.as_pep508() + (f"+{clause.local}" if clause.local else "") for clause in clauses(reference)
+        clause.convert_to_pep508() + (f"+{clause.local}" if clause.local else "")
+        for clause in parse_clauses(reference)
     )
     specifier = ",".join(dict.fromkeys(specifiers))
     marker = f" ; {reference.marker}" if reference.marker else ""

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchmigrate.documents import images
-from torchmigrate.documents.document import Document, references_of
-from torchmigrate.documents.neighbours import document_of
+from torchmigrate.documents.document import ProjectDocument, read_references
+from torchmigrate.documents.neighbours import read_project_document
 from torchmigrate.documents.references import Environment, Reference
-from torchmigrate.documents.upgrade import COMPANIONS, TORCH, tag_of
-from torchmigrate.gates.kinds import concerns, kind_of
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH_NAMES, find_cuda_tag
+from torchmigrate.gates.kinds import kind_of, may_concern_rules
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project import Project
 from torchmigrate.tables import wheels
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceError, SourceText
 
 _DOCUMENTATION = ("markdown", "rst", "lock")
 """Kinds of files that follow the project's own files: a lock is written by its tool."""
 
-_OLD_CUDA = re.compile(
+_CUDA_VERSION = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
     r"|nvidia/cuda:|(?<![/.])\w*cuda\w*[/@]"
@@ -34,23 +34,23 @@ _OLD_CUDA = re.compile(
     re.IGNORECASE,
 )
 """A CUDA version in a text: ``cu121``, ``cuda-12-1``, ``module load cuda/12.1``."""
-_OLD_TORCH = re.compile(
+_TORCH_VERSION = re.compile(
     r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
 )
 """A torch version in a text: ``torch-2.1.0``, ``pt2.1``."""
-_INSIDE = re.compile(r"[\w.-](?:py)?torch")
-_MENTIONED = r"[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]|t\x00o\x00r\x00c\x00h"
+_LONGER_NAME = re.compile(r"[\w.-](?:py)?torch")
+_PREFILTER = r"[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]|t\x00o\x00r\x00c\x00h"
 """A prefilter for files; the last part is UTF-16, in which PowerShell writes lists."""
-_INSTALLED = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
+_INSTALL_TEXT = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class VersionMention:
     """One place that names a version: a reference in a project file, or a part of a text."""
 
     path: str
     text: str
-    source: Source | None = None
+    source: SourceText | None = None
     environment: Environment | None = None
     reference: Reference | None = None
     torch: str = ""
@@ -59,53 +59,53 @@ class Saying:
     """The CUDA version; for an index, that of its variant."""
 
 
-def sayings(project: Project) -> list[Saying]:
+def find_mentions(project: Project) -> list[VersionMention]:
     """Return all such places in project files, and in Python modules that install something."""
-    return project.once("sayings", lambda: list(_sayings(project)))
+    return project.compute_once("sayings", lambda: list(_search_mentions(project)))
 
 
-def _sayings(project: Project) -> Iterator[Saying]:
+def _search_mentions(project: Project) -> Iterator[VersionMention]:
     """Search all files of a project."""
-    for path, _ in project.spelling(((), (_MENTIONED,)), beside=""):
+    for path, _ in project.find_spellings(((), (_PREFILTER,)), beside=""):
         kind = kind_of(path)
         if kind in _DOCUMENTATION:
             continue
         if kind is None and path.endswith(".py"):
-            yield from _in_module(path, project.text(path) or b"")
+            yield from _search_module(path, project.read_bytes(path) or b"")
         elif kind == "notebook":
-            yield from _in_notebook(path, project)
-        elif document := document_of(path, project):
-            yield from _referred(document, document.references)
-            yield from _in_text(document)
-    for path, *_ in project.elsewhere({" .py ": _INSTALLED.pattern}):
+            yield from _search_notebook(path, project)
+        elif document := read_project_document(path, project):
+            yield from _search_references(document, document.references)
+            yield from _search_text(document)
+    for path, *_ in project.search_unread_files({" .py ": _INSTALL_TEXT.pattern}):
         with contextlib.suppress(OSError):
-            yield from _in_module(path, Path(path).read_bytes())
+            yield from _search_module(path, Path(path).read_bytes())
 
 
-def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
+def _search_notebook(path: str, project: Project) -> Iterator[VersionMention]:
     """Yield the references in the commands of a notebook; its text is not searched, since it contains outputs."""
-    data = project.text(path)
+    data = project.read_bytes(path)
     with contextlib.suppress(SourceError, RecursionError):
-        if data is not None and concerns("notebook", data):
-            source = read(path, data)
-            yield from _referred(source, references_of(source))
+        if data is not None and may_concern_rules("notebook", data):
+            source = read_source(path, data)
+            yield from _search_references(source, read_references(source))
 
 
-def _referred(source: Source, references: list[Reference]) -> Iterator[Saying]:
+def _search_references(source: SourceText, references: list[Reference]) -> Iterator[VersionMention]:
     """Yield the references of a file that name a version."""
     for one in references:
-        if meaning := _meaning(one):
-            yield Saying(source.path, meaning[0], source, one.unit.environment, one, cuda=meaning[1])
+        if meaning := _describe_reference(one):
+            yield VersionMention(source.path, meaning[0], source, one.unit.environment, one, cuda=meaning[1])
 
 
-def _meaning(one: Reference) -> tuple[str, str] | None:
+def _describe_reference(one: Reference) -> tuple[str, str] | None:
     """Return how to show a reference, and its CUDA version; None for a reference that names no version."""
     if one.undecided:
         return None
-    if one.sort is Sort.REQUIREMENT and one.name in (*TORCH, *COMPANIONS):
+    if one.sort is Sort.REQUIREMENT and one.name in (*TORCH_NAMES, *COMPANIONS):
         return f"{one.name}{one.text}", ""
-    if one.sort is Sort.INDEX and (tag := tag_of(one)):
-        return tag.name, wheels.cuda_of(tag.name)
+    if one.sort is Sort.INDEX and (tag := find_cuda_tag(one)):
+        return tag.name, wheels.parse_variant_cuda(tag.name)
     if one.sort is Sort.IMAGE:
         found = images.CUDA_TAG.match(one.text) if one.name == "nvidia/cuda" else None
         return f"{one.name}:{one.text}", found["cuda"] if found else ""
@@ -114,44 +114,46 @@ def _meaning(one: Reference) -> tuple[str, str] | None:
     return None
 
 
-def _in_text(document: Document) -> Iterator[Saying]:
+def _search_text(document: ProjectDocument) -> Iterator[VersionMention]:
     """Yield the versions in the text of a file that are no references, without comments."""
-    text = without_comments(document.view)
-    inside = _Inside(document)
-    for match in named_versions(text):
-        if not inside.refers(match.start()):
+    text = blank_comments(document.byte_view)
+    inside = _OffsetIndex(document)
+    for match in find_named_versions(text):
+        if not inside.is_in_reference(match.start()):
             found = match.groupdict()
             torch, cuda = found.get("version") or "", found.get("major") or ""
-            environment = inside.environment(match.start())
-            yield Saying(document.path, word(text, match), document, environment, torch=torch, cuda=cuda)
+            environment = inside.find_environment(match.start())
+            yield VersionMention(
+                document.path, find_word(text, match), document, environment, torch=torch, cuda=cuda
+            )
 
 
-def named_versions(text: str) -> Iterator[re.Match[str]]:
+def find_named_versions(text: str) -> Iterator[re.Match[str]]:
     """Yield the CUDA versions (with a group ``major``) and then the torch versions (``version``) in a text."""
-    yield from _OLD_CUDA.finditer(text)
-    for match in _OLD_TORCH.finditer(text):
+    yield from _CUDA_VERSION.finditer(text)
+    for match in _TORCH_VERSION.finditer(text):
         # The pin of a package whose name ends in "torch" has that package's version.
-        if not ("=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0))):
+        if not ("=" in match[0] and _LONGER_NAME.match(text, max(match.start() - 1, 0))):
             yield match
 
 
-def without_comments(text: str) -> str:
+def blank_comments(text: str) -> str:
     """Replace the comments in a text (from ``#``) by blanks."""
     return re.sub(r"(?m)(?:^|(?<=\s))#.*$", lambda comment: " " * len(comment[0]), text)
 
 
-def word(text: str, match: re.Match[str]) -> str:
+def find_word(text: str, match: re.Match[str]) -> str:
     """Return the last 80 characters of the word around a match."""
     start = max(text.rfind(c, 0, match.start()) for c in " \t\n\"'") + 1
     end = re.compile(r"[\s\"']|$").search(text, match.end())
     return text[start : end.start() if end else match.end()][-80:]
 
 
-class _Inside:
+class _OffsetIndex:
     """The references and environments of a file, by offset."""
 
-    def __init__(self, document: Document) -> None:
-        self._spans = sorted(one.span for one in document.references if _meaning(one))
+    def __init__(self, document: ProjectDocument) -> None:
+        self._spans = sorted(one.span for one in document.references if _describe_reference(one))
         self._environments = sorted(
             (span, number)
             for number, one in enumerate(document.environments)
@@ -159,12 +161,12 @@ class _Inside:
         )
         self._document = document
 
-    def refers(self, at: int) -> bool:
+    def is_in_reference(self, at: int) -> bool:
         """Return whether an offset is in a reference that names a version."""
         number = bisect_right(self._spans, at, key=lambda span: span.start)
         return number > 0 and at < self._spans[number - 1].end
 
-    def environment(self, at: int) -> Environment | None:
+    def find_environment(self, at: int) -> Environment | None:
         """Return the innermost environment around an offset."""
         number = bisect_right(self._environments, at, key=lambda pair: pair[0].start)
         for span, index in reversed(self._environments[max(0, number - 8) : number]):
@@ -173,9 +175,9 @@ class _Inside:
         return None
 
 
-def _in_module(path: str, data: bytes) -> Iterator[Saying]:
+def _search_module(path: str, data: bytes) -> Iterator[VersionMention]:
     """Yield the versions in the strings of a Python module, except for docstrings."""
-    if _INSTALLED.search(data.decode("latin-1")) is None:
+    if _INSTALL_TEXT.search(data.decode("latin-1")) is None:
         return
     try:
         tree = ast.parse(data)
@@ -184,17 +186,17 @@ def _in_module(path: str, data: bytes) -> Iterator[Saying]:
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            for match in _INSTALLED.finditer(node.value):
+            for match in _INSTALL_TEXT.finditer(node.value):
                 torch, tag = match["version"] or "", match["tag"] or ""
                 family = match[0].partition("=")[0]
-                yield Saying(
+                yield VersionMention(
                     path,
-                    word(node.value, match),
+                    find_word(node.value, match),
                     torch=torch if family == "torch" else "",
-                    cuda=wheels.cuda_of(tag),
+                    cuda=wheels.parse_variant_cuda(tag),
                 )
 
 
-def shown(saying: Saying, project: Project) -> str:
+def render_mention(saying: VersionMention, project: Project) -> str:
     """Render a place for a message."""
-    return f"`{saying.text}` in {project.shown(saying.path)}"
+    return f"`{saying.text}` in {project.get_display_path(saying.path)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.documents.references import Reference, Style
+from torchmigrate.documents.references import Reference, VersionStyle
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -21,7 +21,7 @@ _UPPER = ("==", "===", "<", "<=", "~=", "^", "~", "=", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class VersionClause:
     """One condition; ``start`` and ``end`` are the offsets of its version in the text of the reference."""
 
     operator: str
@@ -29,34 +29,34 @@ class Clause:
     local: str
     start: int
     end: int
-    style: Style
+    style: VersionStyle
 
     @property
-    def public(self) -> str:
+    def public_version(self) -> str:
         """The version without its local part."""
         return self.version.partition("+")[0]
 
-    def allows(self, versions: Iterable[str]) -> bool:
+    def allows_any(self, versions: Iterable[str]) -> bool:
         """Return whether the condition holds for any of the versions; True for a condition that is not understood."""
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:
-            specifier = SpecifierSet(self.as_pep508())
+            specifier = SpecifierSet(self.convert_to_pep508())
         except (InvalidSpecifier, ValueError):
             return True
         return any(specifier.contains(version, prereleases=True) for version in versions)
 
-    def as_pep508(self) -> str:
+    def convert_to_pep508(self) -> str:
         """Return the condition in the syntax of PEP 508, without the local part."""
-        numbers = self.public.split(".")
-        if self.operator == "^" or (self.operator == "~" and self.style is Style.POETRY):
+        numbers = self.public_version.split(".")
+        if self.operator == "^" or (self.operator == "~" and self.style is VersionStyle.POETRY):
             at = 0 if self.operator == "^" and numbers[0] != "0" else 1
             upper = [*numbers[:at], str(int(numbers[at] if at < len(numbers) else "0") + 1)]
-            return f">={self.public},<{'.'.join(upper)}"
-        if self.style is Style.CONDA and self.operator in ("=", ""):
-            return f"=={self.public.removesuffix('.*')}.*"
+            return f">={self.public_version},<{'.'.join(upper)}"
+        if self.style is VersionStyle.CONDA and self.operator in ("=", ""):
+            return f"=={self.public_version.removesuffix('.*')}.*"
         operator = "==" if self.operator in ("", "=", "===") else self.operator
-        return f"{operator}{self.public}"
+        return f"{operator}{self.public_version}"
 
     @property
     def is_upper(self) -> bool:
@@ -69,35 +69,37 @@ class Clause:
         return self.operator in ("==", "===", "=", "") and "*" not in self.version
 
     @property
-    def minor(self) -> tuple[int, int] | None:
+    def minor_version(self) -> tuple[int, int] | None:
         """The first two numbers of the version."""
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return (int(found[1]), int(found[2])) if found else None
 
-    def raised(self, release: str, local: str = "") -> str:
+    def raise_version(self, release: str, local: str = "") -> str:
         """Return the version to write in the place of this one so that ``release`` is allowed, in the same form."""
         major, minor, *_ = release.split(".")
         short = f"{major}.{minor}"
         if self.operator == "<":
             return f"{major}.{int(minor) + 1}"
-        if self.public.endswith(".*"):
+        if self.public_version.endswith(".*"):
             return f"{short}.*"
         if self.operator == "~=":
             return f"{short}.0"
-        is_loose = self.operator in ("~", "^", "=") or (self.style is Style.CONDA and not self.operator)
-        if is_loose and self.public.count(".") == 1:
+        is_loose = self.operator in ("~", "^", "=") or (
+            self.style is VersionStyle.CONDA and not self.operator
+        )
+        if is_loose and self.public_version.count(".") == 1:
             return short
         if self.operator in ("~", "^"):
             return f"{short}.0"
         return release + (f"+{local}" if local else "")
 
 
-def clauses(reference: Reference) -> list[Clause]:
+def parse_clauses(reference: Reference) -> list[VersionClause]:
     """Return the conditions of a requirement; none if its value is undecided."""
     if reference.undecided:
         return []
     return [
-        Clause(
+        VersionClause(
             match["operator"] or "",
             match["version"],
             (match["local"] or "").lstrip("+"),
@@ -105,11 +107,11 @@ def clauses(reference: Reference) -> list[Clause]:
             match.end("version"),
             reference.style,
         )
-        for match in _CLAUSE.finditer(_without_build(reference))
+        for match in _CLAUSE.finditer(_strip_build(reference))
     ]
 
 
-def applies(
+def marker_applies(
     reference: Reference, pythons: tuple[str, str] | None, system: tuple[str, str] | None = None
 ) -> bool:
     """Return whether a requirement's marker holds on a platform of torch's wheels, for one of a range of Pythons.
@@ -157,13 +159,13 @@ _PLATFORMS = tuple(
 """The platforms that torch has wheels for, according to `torchmigrate/tables/data/wheels_read.json`."""
 
 
-def patches(release: str) -> list[str]:
+def list_patches(release: str) -> list[str]:
     """Return the patch releases that a minor version may have."""
     major, minor, *_ = release.split(".")
     return [f"{major}.{minor}.{patch}" for patch in range(10)]
 
 
-def lowest_of(specifier: SpecifierSet) -> str:
+def find_lower_bound(specifier: SpecifierSet) -> str:
     """Return the lower bound of a specifier; empty if it has none."""
     from packaging.version import Version
 
@@ -171,13 +173,13 @@ def lowest_of(specifier: SpecifierSet) -> str:
     return max(bounds, key=Version, default="")
 
 
-def lowest(reference: Reference) -> tuple[int, int] | None:
+def find_lowest_minor(reference: Reference) -> tuple[int, int] | None:
     """Return the lowest minor version that a requirement allows; None if it has no lower bound.
 
     Of alternatives (``^2.4 || ^2.6``) the lowest counts.
     """
     bounds = []
-    for alternative in re.split(r"\|\|?", "" if reference.undecided else _without_build(reference)):
+    for alternative in re.split(r"\|\|?", "" if reference.undecided else _strip_build(reference)):
         found = [
             (int(number[1]), int(number[2] or 0))
             for clause in _CLAUSE.finditer(alternative)
@@ -190,9 +192,9 @@ def lowest(reference: Reference) -> tuple[int, int] | None:
     return min(bounds)
 
 
-def _without_build(reference: Reference) -> str:
+def _strip_build(reference: Reference) -> str:
     """Return the text of a requirement, without the build string that conda has after the version."""
-    if reference.style is Style.CONDA and (
+    if reference.style is VersionStyle.CONDA and (
         found := re.match(r"(={0,2}\s*[^=<>!~,\s]+)=[^=]", reference.text)
     ):
         return found[1]

@@ -22,7 +22,7 @@ IMAGE = re.compile(
     re.ASCII,
 )
 
-TELLING = re.compile(
+WATCHED_VARIABLE = re.compile(
     r"TORCH_CUDA_ARCH_LIST|CMAKE_CUDA_ARCHITECTURES|CUDA_VERSION|TORCH_DISTRIBUTED_USE_TORCHCOMMS"
     r"|MACOSX_DEPLOYMENT_TARGET|CIBW_MANYLINUX_\w+_IMAGE|PYTORCH_CUDA_ALLOC_CONF"
     r"|NCCL_(?:ASYNC_ERROR_HANDLING|BLOCKING_WAIT|DESYNC_DEBUG|ENABLE_TIMING)"
@@ -30,7 +30,7 @@ TELLING = re.compile(
 )
 """The variables that rules look at."""
 
-MODULE = re.compile(
+TORCH_MODULE = re.compile(
     r"(?:(?<![\w-])-m[\"',\s\\]+|^[ \t]*-[ \t]+[\"']?(?=[\w.]+[\"']?[ \t]*$))(?P<name>torch\.distributed\.launch)(?![\w.-])",
     re.MULTILINE,
 )

@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.purposes import Purpose, purpose_of
-from torchmigrate.documents.reader import Reader
-from torchmigrate.documents.references import Role, Style, Unit
+from torchmigrate.documents.purposes import Purpose, guess_purpose
+from torchmigrate.documents.reader import ReferenceReader
+from torchmigrate.documents.references import InstallRole, InstallUnit, VersionStyle
 from torchmigrate.documents.spellings import INDEX_URL
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError
-from torchmigrate.text.toml import toml_loads
+from torchmigrate.text.toml import parse_toml
 
 Path = tuple[str, ...]
 """The keys that lead to a value; an index in an array is a number as text."""
@@ -37,10 +37,10 @@ _REQUIREMENTS = re.compile(
 _GROUPS = re.compile(
     r"(?:project/optional-dependencies|dependency-groups|tool/poetry/group|(?:tool/pixi/)?feature)/(?P<group>[^/]+)/.*"
 )
-_NOBODYS = re.compile(
+_NOT_RUN_TIME = re.compile(
     r"build-system/.*|tool/uv/(?:constraint|override|build-constraint)-.*|tool/pdm/overrides/.*"
 )
-_DEVELOPERS = re.compile(r".*/?dev-(?:dependencies|packages)/.*|(?:tool/hatch/)?envs/.*")
+_DEVELOPMENT = re.compile(r".*/?dev-(?:dependencies|packages)/.*|(?:tool/hatch/)?envs/.*")
 _TABLES = re.compile(
     r"tool/poetry/(?:(?:dev-)?dependencies|group/[^/]+/dependencies)/(?P<poetry>[^/]+)(?:/\d+)?(?:/version)?"
     r"|(?:tool/pixi/)?(?:(?:feature/[^/]+|target/[^/]+)/)*pypi-dependencies/(?P<pypi>[^/]+)(?:/version)?"
@@ -58,70 +58,76 @@ _NAMES = re.compile(
 _PYTHON = re.compile(r"project/requires-python|tool/poetry/dependencies/python(?:/version)?")
 
 
-def read(reader: Reader) -> None:
+def read_toml(reader: ReferenceReader) -> None:
     """Read a TOML file. Raises SourceError if it is not valid."""
-    check(reader.view)
-    unit = reader.unit()
-    for path, span in strings(reader.view):
-        _string(reader, unit, "/".join(path), span)
+    check_syntax(reader.view)
+    unit = reader.begin_unit()
+    for path, span in find_strings(reader.view):
+        _read_string(reader, unit, "/".join(path), span)
 
 
-def check(view: str) -> None:
+def check_syntax(view: str) -> None:
     """Raise SourceError if the text is not valid TOML."""
     try:
-        toml_loads(view.encode("latin-1").decode())
+        parse_toml(view.encode("latin-1").decode())
     except ValueError as error:
         place = re.search(r"at line (\d+), column (\d+)", str(error))
         line, column = (int(place[1]), int(place[2])) if place else (None, None)
         raise SourceError(f"not valid TOML: {error}", line, column) from None
 
 
-def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
+def _read_string(reader: ReferenceReader, unit: InstallUnit, path: str, span: Span) -> None:
     """Read one string, by its path: ``project/dependencies/0``."""
     text = reader.view[span.start : span.end]
     names = _TABLES.fullmatch(path)
-    reader.purpose = _purpose(path)
+    reader.purpose = _find_purpose(path)
     if _PYTHON.fullmatch(path):
-        reader.add(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
+        reader.add_reference(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
     elif _NAMES.fullmatch(path):
-        reader.add(Sort.NAME, text, span, unit)
+        reader.add_reference(Sort.NAME, text, span, unit)
     elif _SOURCES.fullmatch(path) and INDEX_URL.fullmatch(text):
         if text.endswith(".whl"):
-            reader.wheel(span, unit)
+            reader.add_wheel(span, unit)
         else:
-            reader.index(span, unit, "index")
+            reader.add_index(span, unit, "index")
     elif path.endswith("pip/torch-backend") or path == "tool/uv/torch-backend":
-        reader.index(span, unit, "--torch-backend")
+        reader.add_index(span, unit, "--torch-backend")
     elif path.startswith("tool/setuptools/dynamic/"):
         return  # names of files
     elif _REQUIREMENTS.fullmatch(path):
-        reader.requirement(span, unit)
+        reader.add_requirement(span, unit)
     elif names:
-        style = Style.POETRY if names["poetry"] else Style.CONDA if names["conda"] else Style.PEP508
+        style = (
+            VersionStyle.POETRY
+            if names["poetry"]
+            else VersionStyle.CONDA
+            if names["conda"]
+            else VersionStyle.PEP508
+        )
         name = next(name for name in names.groups() if name)
         # ``*`` stands for any version, that is, for no specifier.
         specifier = Span(span.start, span.start) if text.strip() == "*" else span
-        reader.package(name, specifier, unit, whole=span, style=style)
+        reader.add_package(name, specifier, unit, whole=span, style=style)
     else:
         key = path.rpartition("/")[2]
         if re.fullmatch(r"[A-Z][A-Z0-9_]+", key):
-            reader.define(key, span.start, span.end)
+            reader.define_variable(key, span.start, span.end)
         elif re.fullmatch(r"(?:manylinux|musllinux)-[\w-]+-image|macosx-deployment-target", key):
-            reader.add(Sort.VARIABLE, key, span, reader.unit())
-        shell.commands(reader, span.start, span.end)
+            reader.add_reference(Sort.VARIABLE, key, span, reader.begin_unit())
+        shell.read_commands(reader, span.start, span.end)
 
 
-def _purpose(path: str) -> Purpose:
+def _find_purpose(path: str) -> Purpose:
     """Return the purpose of the requirement at a path."""
-    if _NOBODYS.fullmatch(path):
+    if _NOT_RUN_TIME.fullmatch(path):
         return Purpose.OTHER
-    if _DEVELOPERS.fullmatch(path):
+    if _DEVELOPMENT.fullmatch(path):
         return Purpose.DEVELOPMENT
     group = _GROUPS.fullmatch(path)
-    return purpose_of(group["group"]) if group else Purpose.RUN
+    return guess_purpose(group["group"]) if group else Purpose.RUN
 
 
-def strings(view: str) -> Iterator[tuple[Path, Span]]:
+def find_strings(view: str) -> Iterator[tuple[Path, Span]]:
     """Yield each string of a valid TOML text: its path, and its span without the quotes. Strings with escapes are left out."""
     table: Path = ()
     counts: dict[Path, int] = {}
@@ -142,7 +148,7 @@ def strings(view: str) -> Iterator[tuple[Path, Span]]:
         elif mark == "[" and path is None:
             header += 1
         elif mark == "]" and header:
-            table, keys, header = _table(tuple(keys), counts, is_array=header == 2), [], 0
+            table, keys, header = _number_tables(tuple(keys), counts, is_array=header == 2), [], 0
         elif path is not None and mark in ("[", "{"):
             outer.append((path, mark == "["))
             path = (*path, "0") if mark == "[" else None
@@ -154,7 +160,7 @@ def strings(view: str) -> Iterator[tuple[Path, Span]]:
             path = None
 
 
-def _table(keys: Path, counts: dict[Path, int], *, is_array: bool) -> Path:
+def _number_tables(keys: Path, counts: dict[Path, int], *, is_array: bool) -> Path:
     """Return the path of a table, with the number of the last element so far of each array of tables in it."""
     path: Path = ()
     for key in keys[:-1]:
@@ -182,7 +188,7 @@ _CONDA_LOCKED = re.compile(
 _JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
 
 
-class Locked(NamedTuple):
+class LockedPackage(NamedTuple):
     """A package in a lock file."""
 
     name: str
@@ -193,44 +199,44 @@ class Locked(NamedTuple):
     """The environment marker of a package that the file lists more than once."""
 
 
-def read_lock(reader: Reader) -> None:
+def read_lock(reader: ReferenceReader) -> None:
     """Read a lock file of uv, Poetry, PDM, Pipenv, pip, pixi or conda: the versions, and one URL of each build."""
     view = reader.view
-    unit = reader.unit(Role.LOCK)
+    unit = reader.begin_unit(InstallRole.LOCK)
     if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
-        check(view)  # those of pixi and conda-lock are YAML
-    units: dict[str, Unit] = {}
-    for package in locked(view):
-        tag = _tag(package.origin)
+        check_syntax(view)  # those of pixi and conda-lock are YAML
+    units: dict[str, InstallUnit] = {}
+    for package in find_locked_packages(view):
+        tag = _find_variant(package.origin)
         if tag not in units:
-            units[tag] = reader.unit(Role.LOCK) if tag else unit
-        reader.package(package.name, package.version, units[tag], marker=package.marker)
+            units[tag] = reader.begin_unit(InstallRole.LOCK) if tag else unit
+        reader.add_package(package.name, package.version, units[tag], marker=package.marker)
     seen: set[str] = set()
     for match in INDEX_URL.finditer(view):
-        if (tag := _tag(match[0])) and tag not in seen:
+        if (tag := _find_variant(match[0])) and tag not in seen:
             seen.add(tag)
-            reader.index(Span(*match.span()), units.get(tag, unit), "")
+            reader.add_index(Span(*match.span()), units.get(tag, unit), "")
 
 
-def _tag(url: str) -> str:
+def _find_variant(url: str) -> str:
     """Return the variant (``cu130``) that an index of torch's builds names; empty for other URLs."""
     found = re.search(r"/whl/(?:test/|nightly/)?(\w+)", url)
     return found[1] if found and INDEX_URL.fullmatch(url) else ""
 
 
-def locked(view: str) -> Iterator[Locked]:
+def find_locked_packages(view: str) -> Iterator[LockedPackage]:
     """Yield the packages in a lock file of any kind, without validating it."""
     if view.lstrip().startswith("{"):
         for match in _JSON_VERSION.finditer(view):
             if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
                 start, end = (match.start("body") + at for at in version.span("version"))
-                yield Locked(match["name"], Span(start, end))
+                yield LockedPackage(match["name"], Span(start, end))
         return
     starts = [match.start() for match in _PACKAGE.finditer(view)]
     if not starts:
         for match in _CONDA_LOCKED.finditer(view):
             version_of = "version" if match["name"] else "build"
-            yield Locked(match["name"] or match["archive"], Span(*match.span(version_of)))
+            yield LockedPackage(match["name"] or match["archive"], Span(*match.span(version_of)))
         return
     for start, end in pairwise([*starts, len(view)]):
         name, locked_at = _NAME.search(view, start, end), _VERSION.search(view, start, end)
@@ -238,6 +244,6 @@ def locked(view: str) -> Iterator[Locked]:
             index, markers = _REGISTRY.search(view, start, end), _MARKERS.search(view, start, end)
             found = re.findall(r'"([^"]*)"', markers["markers"]) if markers else []
             marker = " or ".join(f"({one})" for one in found)
-            yield Locked(
+            yield LockedPackage(
                 name["name"], Span(*locked_at.span("version")), index["index"] if index else "", marker
             )

@@ -9,46 +9,50 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torchmigrate.documents.document import Document, references_of
+from torchmigrate.documents.document import ProjectDocument, read_references
 from torchmigrate.documents.references import Reference
 from torchmigrate.model.findings import Edit
-from torchmigrate.proof.offsets import Shift
-from torchmigrate.text.edits import VerifyError, apply, ordered
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.proof.offsets import OffsetMap
+from torchmigrate.text.edits import VerifyError, apply_edits, sort_edits
+from torchmigrate.text.source import SourceError, SourceText
 
 
-def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
+def verify_document(before: ProjectDocument, after: ProjectDocument, edits: Iterable[Edit]) -> None:
     """Raise VerifyError unless ``after`` is ``before`` with ``edits`` applied, and no other reference changed."""
-    edits = ordered(edits)
+    edits = sort_edits(edits)
     same_encoding = (before.encoding, before.bom) == (after.encoding, after.bom)
-    if after.text != apply(before.text, edits) or not same_encoding:
+    if after.text != apply_edits(before.text, edits) or not same_encoding:
         raise VerifyError("the file does not read back as intended")
     try:
-        _compare(before, before.references, after.references, Shift(before.text, edits))
+        _compare_references(before, before.references, after.references, OffsetMap(before.text, edits))
     except SourceError as error:
         raise VerifyError(f"the result is malformed: {error.message}") from None
 
 
-def verify_commands(before: Source, after: Source, edits: Iterable[Edit]) -> None:
+def verify_notebook_commands(before: SourceText, after: SourceText, edits: Iterable[Edit]) -> None:
     """Raise VerifyError unless the edits of a notebook's commands change only those. Raises SourceError if it is malformed."""
-    edits = ordered(edits)
-    if after.original != apply(before.original, edits):
+    edits = sort_edits(edits)
+    if after.original != apply_edits(before.original, edits):
         raise VerifyError("the file does not read back as intended")
-    if ast.dump(before.tree) != ast.dump(after.tree):
+    if ast.dump(before.syntax_tree) != ast.dump(after.syntax_tree):
         raise VerifyError("an edit of a command changes the program")
-    _compare(before, references_of(before), references_of(after), Shift(before.original, edits))
+    _compare_references(
+        before, read_references(before), read_references(after), OffsetMap(before.original, edits)
+    )
 
 
-def _compare(before: Source, references: list[Reference], after: list[Reference], shift: Shift) -> None:
+def _compare_references(
+    before: SourceText, references: list[Reference], after: list[Reference], shift: OffsetMap
+) -> None:
     """Raise VerifyError where a reference that no edit touches is lost, changed, or in another unit."""
     new = {(r.span, r.sort): r for r in after}
     units: dict[int, int] = {}
     for old in references:
         if any(edit.start < old.span.end and old.span.start < edit.end for edit in shift.old):
             continue
-        found = new.get((shift.moved(old.span), old.sort))
-        if found is None or not _same(old, found):
-            location = before.location(old.span)
+        found = new.get((shift.map_span(old.span), old.sort))
+        if found is None or not _is_same_reference(old, found):
+            location = before.locate_span(old.span)
             name = old.name or old.text
             raise VerifyError(f"an edit also changes `{name}`", location.line, location.column)
         # What was installed together stays together: an edit must not split a command.
@@ -56,6 +60,6 @@ def _compare(before: Source, references: list[Reference], after: list[Reference]
             raise VerifyError(f"an edit separates `{old.name or old.text}` from its command")
 
 
-def _same(old: Reference, new: Reference) -> bool:
+def _is_same_reference(old: Reference, new: Reference) -> bool:
     same = (old.name, old.style, old.undecided) == (new.name, new.style, new.undecided)
     return same and bool(old.option) == bool(new.option)

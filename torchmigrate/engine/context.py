@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import Finding, Fix, NoFix, Span
-from torchmigrate.model.options import Options
+from torchmigrate.model.options import RuleOptions
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import render, severity
+from torchmigrate.model.versions import render_version, severity_at
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.rewrite.changes import (
     Decide,
@@ -24,28 +24,44 @@ from torchmigrate.rewrite.changes import (
     Unwrap,
     replace,
 )
-from torchmigrate.rewrite.naming import Naming
-from torchmigrate.rewrite.parts import shown
-from torchmigrate.rewrite.removal import Removal
-from torchmigrate.text.findings import finding
+from torchmigrate.rewrite.naming import NameSpeller
+from torchmigrate.rewrite.parts import render_title
+from torchmigrate.rewrite.removal import CodeRemoval
+from torchmigrate.text.findings import create_finding
 
 if TYPE_CHECKING:
     from torchmigrate.project.project import Project
-    from torchmigrate.semantics.resolve import Resolved
-    from torchmigrate.semantics.scopes import Place
+    from torchmigrate.semantics.resolve import ResolvedName
+    from torchmigrate.semantics.scopes import StatementPlace
     from torchmigrate.semantics.use import Use
-    from torchmigrate.semantics.uses import Uses
-    from torchmigrate.text.source import Source
+    from torchmigrate.semantics.uses import SymbolUses
+    from torchmigrate.text.source import SourceText
+
+
+_DEPRECATED = {
+    "elsewhere": "search_elsewhere",
+    "symbol": "write_symbol",
+    "renamed": "rename_use",
+    "rebound": "rebind_use",
+    "removed": "remove_statement",
+    "unwrapped": "unwrap_block",
+    "decided": "decide_branch",
+    "undecorated": "remove_decorator",
+    "resolve": "resolve_node",
+    "shown": "render_template",
+    "text": "get_text",
+}
+"""The names of methods up to torchmigrate 0.2, which rules of other packages may still use, and their present names."""
 
 
 @dataclass
 class Context:
     """One file, as a rule sees it."""
 
-    source: Source
-    uses: Uses
+    source: SourceText
+    uses: SymbolUses
     _project: Project
-    options: Options
+    options: RuleOptions
     rule: Rule
     notes: bool = False
     """Whether the rule notes facts for other files instead of checking this one."""
@@ -54,6 +70,18 @@ class Context:
     grounded_on_project: bool = False
     """Whether the rule has asked about the project since its current use: the finding may depend on the project."""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Return the method with a deprecated name."""
+            if name not in _DEPRECATED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            import warnings
+
+            message = f"`Context.{name}` is deprecated; use `Context.{_DEPRECATED[name]}`"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(self, _DEPRECATED[name])
+
     @property
     def project(self) -> Project:
         """The facts about all files. Raises Incomplete while not all are known, which ends the check of the use.
@@ -61,53 +89,53 @@ class Context:
         Notes of rules are such facts themselves; while they are made, the facts known so far are returned.
         """
         self.asked_project = self.grounded_on_project = True
-        return self._project if self.notes else self._project.asked()
+        return self._project if self.notes else self._project.require_facts()
 
     asked_elsewhere: bool = False
     """Whether the rule has searched files that no rule checks."""
 
-    def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-        """Search text files of the tree that are not checked; see `Project.elsewhere`."""
+    def search_elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+        """Search text files of the tree that are not checked; see `OpenProject.search_unread_files`."""
         self.asked_elsewhere = True
-        return self.project.elsewhere(expressions)
+        return self.project.search_unread_files(expressions)
 
     @cached_property
-    def naming(self) -> Naming:
+    def naming(self) -> NameSpeller:
         """How names are written in this file."""
-        return Naming(self.source, self.uses)
+        return NameSpeller(self.source, self.uses)
 
-    def symbol(self, name: str, use: Use) -> Symbol:
+    def write_symbol(self, name: str, use: Use) -> Symbol:
         """Return how to write the qualified ``name`` at ``use``. Raises NoFix where that would clobber a name."""
-        return self.naming.symbol(name, use)
+        return self.naming.spell_name(name, use)
 
-    def renamed(self, use: Use, name: str) -> Replace:
+    def rename_use(self, use: Use, name: str) -> Replace:
         """Return a change that replaces the symbol at ``use`` by another one. Raises NoFix as `symbol` does."""
         assert isinstance(use.node, ast.expr)
-        return replace(use.node, "{symbol}", symbol=self.symbol(name, use))
+        return replace(use.node, "{symbol}", symbol=self.write_symbol(name, use))
 
-    def rebound(self, use: Use, name: str) -> Rebind | None:
-        """Return a change that imports another symbol under the name of the one at ``use``; see `Naming.rebind`."""
-        return self.naming.rebind(use, name)
+    def rebind_use(self, use: Use, name: str) -> Rebind | None:
+        """Return a change that imports another symbol under the name of the one at ``use``; see `NameSpeller.create_rebind`."""
+        return self.naming.create_rebind(use, name)
 
     @cached_property
-    def _removal(self) -> Removal:
-        return Removal(self.source)
+    def _removal(self) -> CodeRemoval:
+        return CodeRemoval(self.source)
 
-    def removed(self, place: Place) -> Remove:
+    def remove_statement(self, place: StatementPlace) -> Remove:
         """Return a change that removes a statement. Raises NoFix where its author has to decide; see
         `torchmigrate.rewrite.removal`."""
-        return self._removal.removed(place)
+        return self._removal.remove_statement(place)
 
-    def unwrapped(self, place: Place, block: Sequence[ast.stmt]) -> Unwrap:
+    def unwrap_block(self, place: StatementPlace, block: Sequence[ast.stmt]) -> Unwrap:
         """Return a change that replaces a compound statement by one of its blocks. Raises NoFix as `removed` does."""
-        return self._removal.unwrapped(place, block)
+        return self._removal.unwrap_statement(place, block)
 
-    def decided(self, place: Place, value: bool) -> Decide:
+    def decide_branch(self, place: StatementPlace, value: bool) -> Decide:
         """Return a change that replaces an ``if`` or ``elif`` by what runs when its test is ``value``. Raises NoFix as
         `removed` does."""
-        return self._removal.decided(place, value)
+        return self._removal.decide_statement(place, value)
 
-    def undecorated(self, use: Use) -> RemoveDecorator:
+    def remove_decorator(self, use: Use) -> RemoveDecorator:
         """Return a change that removes the decorator that ``use`` is. Raises NoFix if it is only a part of one."""
         decorator = use.call or use.node
         if use.decorated is None or decorator not in use.decorated.decorator_list:
@@ -115,22 +143,22 @@ class Context:
         assert isinstance(decorator, ast.expr)
         return RemoveDecorator(use.decorated, decorator)
 
-    def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
+    def resolve_node(self, node: ast.AST, use: Use) -> ResolvedName | None:
         """Return the qualified names that an expression near ``use`` may have, or None."""
-        return self.uses.names.resolve(node, use.place.scope)
+        return self.uses.names.resolve_expression(node, use.place.scope)
 
     def is_named(self, node: ast.AST, use: Use, *names: str) -> bool:
         """Return whether an expression near ``use`` certainly is one of the qualified names."""
-        resolved = self.resolve(node, use)
+        resolved = self.resolve_node(node, use)
         return resolved is not None and resolved.certain and resolved.names[0] in names
 
-    def shown(self, new: Template) -> str:
+    def render_template(self, new: Template) -> str:
         """Return the code of a template, for a title or a message."""
-        return shown(new, self.text)
+        return render_title(new, self.get_text)
 
-    def text(self, node: ast.AST | Span) -> str:
+    def get_text(self, node: ast.AST | Span) -> str:
         """Return the source text of a node or span."""
-        return self.source.segment(node)
+        return self.source.get_segment(node)
 
     def finding(
         self,
@@ -150,20 +178,20 @@ class Context:
         ``{breaks}`` become the rule's versions. ``source`` names the source of the facts, where the rule's documentation
         names only one for many facts.
         """
-        return finding(
+        return create_finding(
             self.rule.code,
-            self.rule.worded(message or self.rule.message, use.name),
+            self.rule.fill_message(message or self.rule.message, use.name),
             severity or self.severity,
             self.source,
-            span or self._place(use),
-            fix=None if fix is None else lambda: self._fix(use, fix),
+            span or self._reported_span(use),
+            fix=None if fix is None else lambda: self._make_fix(use, fix),
             hint=hint or self.rule.recipe or None,
             facts=source,
         )
 
-    def _place(self, use: Use) -> Span:
+    def _reported_span(self, use: Use) -> Span:
         """Return the span to report for a use; in a command, which may be long, that of the variable."""
-        whole = self.source.span(use.node)
+        whole = self.source.span_of(use.node)
         if use.symbol.startswith("$") and isinstance(use.node, ast.Constant) and use.node.value != use.name:
             start = self.source.text.find(use.name.encode(), *whole)
             return Span(start, start + len(use.name)) if start >= 0 else whole
@@ -173,9 +201,9 @@ class Context:
     def severity(self) -> Severity:
         """The severity of the current rule's findings at the target version."""
         rule = self.rule
-        return severity(self.options.target, rule.deprecated, rule.breaks)
+        return severity_at(self.options.target, rule.deprecated, rule.breaks)
 
-    def _fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
+    def _make_fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
         """Make a fix if the name is certain and the versions allow it. Raises NoFix."""
         if not use.certain:
             raise NoFix("the name may refer to something else here")
@@ -183,11 +211,11 @@ class Context:
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
             raise NoFix(
-                f"the replacement needs torch {render(since)}, and the project supports "
-                f"{render(self.options.minimum)}; raise its lower bound, or pass --min-version"
+                f"the replacement needs torch {render_version(since)}, and the project supports "
+                f"{render_version(self.options.minimum)}; raise its lower bound, or pass --min-version"
             )
         if made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
         if self.grounded_on_project:
-            return self._project.judged(made)
+            return self._project.judge_fix(made)
         return made

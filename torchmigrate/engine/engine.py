@@ -6,34 +6,41 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from torchmigrate.engine.fixing import Fixed, Fixing, Wanted, file_error, unproved, with_edits
-from torchmigrate.engine.module import Module
+from torchmigrate.engine.fixing import (
+    FixedFile,
+    FixRounds,
+    FixSelection,
+    add_edits_to_result,
+    create_file_error,
+    create_proof_error,
+)
+from torchmigrate.engine.module import PythonModule
 from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.engine.subject import Subject
+from torchmigrate.engine.subject import CheckedFile
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.gates.languages import language_of
-from torchmigrate.model.faults import fault
+from torchmigrate.model.faults import create_fault_error
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.model.options import Options
-from torchmigrate.project.expected import Expected
-from torchmigrate.project.mentions import Facts
+from torchmigrate.model.options import RuleOptions
+from torchmigrate.project.expected import ExpectedProject
+from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project import Project
-from torchmigrate.project.said import Said
-from torchmigrate.semantics.links import Links
+from torchmigrate.project.said import RuleResults
+from torchmigrate.semantics.links import ModuleLinks
 from torchmigrate.text.directives import MARK
-from torchmigrate.text.read import read
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.read import read_source
+from torchmigrate.text.source import SourceError, SourceText
 
 _ROOM = 1 << 19
 """Bytes of the modules that are kept; their trees take up forty times as much."""
 
 
 @dataclass(slots=True)
-class Scan:
+class FileScan:
     """The findings of one file, and the facts that it contributes to the project."""
 
     result: FileResult
-    facts: Facts = field(default_factory=Facts)
+    facts: FileFacts = field(default_factory=FileFacts)
 
 
 class Engine:
@@ -42,103 +49,111 @@ class Engine:
     def __init__(self, rules: RuleSet, *, edits: bool = False) -> None:
         self.rules = rules
         self._edits = edits
-        self._read: dict[str, Source] = {}
+        self._read: dict[str, SourceText] = {}
         """Modules that are looked at again once their project is known, as far as there is room for their trees."""
         self._room = _ROOM
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
-    def open(self, path: str, data: bytes, project: Project, links: Links | None) -> Subject:
+    def open_file(self, path: str, data: bytes, project: Project, links: ModuleLinks | None) -> CheckedFile:
         """Return the parsed file. Raises SourceError if it cannot be read."""
         if is_document(path):
-            from torchmigrate.documents.document import Document
+            from torchmigrate.documents.document import ProjectDocument
             from torchmigrate.engine.project_file import ProjectFile
 
-            return ProjectFile(Document.read(path, data), self.rules, project)
+            return ProjectFile(ProjectDocument.decode_source(path, data), self.rules, project)
         if language_of(path) is not None:
             from torchmigrate.engine.foreign_file import ForeignFile
             from torchmigrate.foreign.source import ForeignSource
 
-            source = ForeignSource.read(path, data)
+            source = ForeignSource.decode_source(path, data)
             source.links = links
             return ForeignFile(source, self.rules, project)
-        return Module(self._module(path, data), self.rules, project, links)
+        return PythonModule(self._read_module(path, data), self.rules, project, links)
 
-    def _module(self, path: str, data: bytes) -> Source:
+    def _read_module(self, path: str, data: bytes) -> SourceText:
         source = self._read.pop(path, None)
         if source is not None:
             self._room += len(source.raw)
-        return source if source is not None and source.raw == data else read(path, data)
+        return source if source is not None and source.raw == data else read_source(path, data)
 
-    def _keep(self, source: Source) -> None:
+    def _keep_source(self, source: SourceText) -> None:
         if len(source.raw) <= self._room:
             self._room -= len(source.raw)
             self._read[source.path] = source
 
-    def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
+    def scan_file(
+        self, path: str, data: bytes, project: Project, links: ModuleLinks | None = None
+    ) -> FileScan:
         """Check one file that passed the prefilter. Never raises because of the file's content."""
         try:
-            return self._scanned(path, data, project, links)
+            return self._scan_opened(path, data, project, links)
         except SourceError as error:
-            return Scan(FileResult(path, errors=(file_error(path, error),)))
+            return FileScan(FileResult(path, errors=(create_file_error(path, error),)))
         except RecursionError:
-            return Scan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
+            return FileScan(FileResult(path, errors=(FileError(path, "nested too deeply to check"),)))
         except Exception as error:
-            return Scan(FileResult(path, errors=(fault(error, path),)))
+            return FileScan(FileResult(path, errors=(create_fault_error(error, path),)))
 
-    def _scanned(self, path: str, data: bytes, project: Project, links: Links | None) -> Scan:
+    def _scan_opened(self, path: str, data: bytes, project: Project, links: ModuleLinks | None) -> FileScan:
         expected = None if project.is_complete else project.expected
-        if isinstance(expected, Expected):
-            expected.begin()
-        subject = self.open(path, data, project, links)
-        said = subject.said()
-        facts = subject.facts(said)
-        if isinstance(expected, Expected):
-            expected.note(facts)
-        result = self._result(subject, said)
-        result = with_edits(subject.source, result) if self._edits else result
-        subject.release()
+        if isinstance(expected, ExpectedProject):
+            expected.begin_file()
+        subject = self.open_file(path, data, project, links)
+        said = subject.run_rules()
+        facts = subject.collect_facts(said)
+        if isinstance(expected, ExpectedProject):
+            expected.note_assumptions(facts)
+        result = self._collect_result(subject, said)
+        result = add_edits_to_result(subject.source, result) if self._edits else result
+        subject.release_memory()
         asked = facts.provisional or facts.assumed
-        if asked and not project.is_complete and isinstance(subject, Module):
-            self._keep(subject.source)
-        return Scan(result, facts)
+        if asked and not project.is_complete and isinstance(subject, PythonModule):
+            self._keep_source(subject.source)
+        return FileScan(result, facts)
 
-    def judged(self, subject: Subject, options: Options, *, edits: bool = False) -> FileResult:
+    def evaluate_under(
+        self, subject: CheckedFile, options: RuleOptions, *, edits: bool = False
+    ) -> FileResult:
         """Return the findings for an opened file under other ``options``. Raises SourceError if it is malformed."""
-        other = subject.under(self.rules.under(options))
-        result = self._result(other, other.said())
-        return with_edits(subject.source, result) if edits else result
+        other = subject.with_rules(self.rules.with_options(options))
+        result = self._collect_result(other, other.run_rules())
+        return add_edits_to_result(subject.source, result) if edits else result
 
-    def fix(self, path: str, data: bytes, project: Project, links: Links | None, wanted: Wanted) -> Fixed:
+    def fix_file(
+        self, path: str, data: bytes, project: Project, links: ModuleLinks | None, wanted: FixSelection
+    ) -> FixedFile:
         """Return the file with its fixes applied; see `Fixing`. Raises SourceError if it cannot be read."""
-        subject = self.open(path, data, project, links)
-        fixing = Fixing(subject, lambda state: self._result(state, state.said()), wanted)
+        subject = self.open_file(path, data, project, links)
+        fixing = FixRounds(subject, lambda state: self._collect_result(state, state.run_rules()), wanted)
         try:
-            fixed = fixing.run()
+            fixed = fixing.run_rounds()
         except SourceError as error:
-            result = self.scan(path, data, project, links).result
-            left = unproved(path, "its fixes", error)
-            return Fixed(data, (), replace(result, errors=(*result.errors, left)))
+            result = self.scan_file(path, data, project, links).result
+            left = create_proof_error(path, "its fixes", error)
+            return FixedFile(data, (), replace(result, errors=(*result.errors, left)))
         if self._edits:
-            fixed.result = with_edits(fixing.subject.source, fixed.result)
+            fixed.result = add_edits_to_result(fixing.subject.source, fixed.result)
         return fixed
 
-    def _result(self, subject: Subject, said: Said) -> FileResult:
+    def _collect_result(self, subject: CheckedFile, said: RuleResults) -> FileResult:
         """Return the findings ordered by position, without suppressed ones, and with the faults of rules."""
         source, number = subject.source, 0
         findings = sorted(said.findings, key=lambda found: ((found.span or (), found.code)))
         if MARK in source.text:
             from torchmigrate.engine import suppress
 
-            found = suppress.suppressions(source, getattr(source, "comments_and_statements", None))
+            found = suppress.parse_suppressions(source, getattr(source, "comments_and_statements", None))
             every = findings
-            findings, number = found.apply(
+            findings, number = found.filter_findings(
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target
             )
-            findings = [_heeding(every, findings, one) for one in findings] if number else findings
+            findings = (
+                [_without_suppressed_part(every, findings, one) for one in findings] if number else findings
+            )
         return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
 
 
-def _heeding(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding) -> Finding:
+def _without_suppressed_part(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding) -> Finding:
     """Return the finding, without its part of a multi-file fix if another finding of that part is suppressed."""
     joint = finding.fix.joint if finding.fix is not None else None
     if joint is None or all(one in kept for one in every if one.fix is not None and one.fix.joint == joint):

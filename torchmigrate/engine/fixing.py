@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.engine.subject import Subject
-from torchmigrate.model.faults import described, fault
-from torchmigrate.model.findings import Change, Edit, FileError, FileResult, Finding, Fix, NoFix, Span
+from torchmigrate.engine.subject import CheckedFile
+from torchmigrate.model.faults import create_fault_error, describe_fault
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, FixChange, NoFix, Span
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.text import edits
 from torchmigrate.text.edits import VerifyError
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.source import SourceError, SourceText
 
 if TYPE_CHECKING:
     from torchmigrate.rewrite.rewriter import Rewriter
@@ -24,7 +24,7 @@ SPARE_ROUNDS = 10
 
 
 @dataclass(slots=True)
-class Fixed:
+class FixedFile:
     """The outcome of fixing a file: its new content, and the findings whose fixes were applied."""
 
     data: bytes
@@ -34,7 +34,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FixSelection:
     """The fixes to apply."""
 
     allows: Callable[[Finding], bool] = lambda finding: True
@@ -48,16 +48,16 @@ class Wanted:
 
 
 @dataclass
-class Fixing:
+class FixRounds:
     """The rounds of fixes over one file; ``result`` checks one state of the file, suppressions applied."""
 
-    subject: Subject
-    result: Callable[[Subject], FileResult]
-    wanted: Wanted
+    subject: CheckedFile
+    result: Callable[[CheckedFile], FileResult]
+    wanted: FixSelection
     applied: list[Finding] = field(default_factory=list)
     unproved: dict[object, FileError] = field(default_factory=dict)
 
-    def run(self) -> Fixed:
+    def run_rounds(self) -> FixedFile:
         """Apply the selected fixes, and remove the imports that they leave unused.
 
         A fix that cannot be proved is left out, with an error in the result. Raises SourceError if there is no end.
@@ -66,31 +66,31 @@ class Fixing:
         found = self.result(first)
         limit = SPARE_ROUNDS + len(found.findings)
         for _ in range(limit):
-            result = with_edits(self.subject.source, found, self.wanted.allows)
-            chosen = _together(finding for finding in result.findings if self._is_wanted(finding))
+            result = add_edits_to_result(self.subject.source, found, self.wanted.allows)
+            chosen = _select_compatible(finding for finding in result.findings if self._is_wanted(finding))
             if not chosen:
                 break
             before, done = self.subject.source.text, len(self.applied)
-            self._apply(chosen)
-            self.wanted.moved(before, _edits(self.applied[done:]), self.applied[done:])
+            self._apply_fixes(chosen)
+            self.wanted.moved(before, _edits_of(self.applied[done:]), self.applied[done:])
             found = self.result(self.subject)
         else:
             raise SourceError(f"it still changes after {limit} rounds of fixes")
         if self.applied and self._drop_imports(first):
             result = self.result(self.subject)
         result = replace(result, errors=(*result.errors, *self.unproved.values()))
-        return Fixed(self.subject.source.raw, tuple(self.applied), result)
+        return FixedFile(self.subject.source.raw, tuple(self.applied), result)
 
     def _is_wanted(self, finding: Finding) -> bool:
         return (
             finding.fix is not None
             and finding.fix.safety is not Safety.MANUAL
-            and _key(finding) not in self.unproved
+            and _finding_key(finding) not in self.unproved
             and self.wanted.allows(finding)
             and self.wanted.chooses(finding, self.subject.source.original)
         )
 
-    def _apply(self, chosen: list[Finding]) -> None:
+    def _apply_fixes(self, chosen: list[Finding]) -> None:
         """Apply as many of the findings' fixes as can be verified together.
 
         Fixes that only fail beside others have their turn in the next round (of two statements that make up a
@@ -98,122 +98,124 @@ class Fixing:
         """
         before = self.subject
         with contextlib.suppress(VerifyError, SourceError):
-            self.subject = before.edited(_edits(chosen))
+            self.subject = before.apply_edits(_edits_of(chosen))
             self.applied += chosen
             return
         proved: list[Finding] = []
         for finding in chosen:
             try:
-                alone = before.edited(_edits([finding]))
+                alone = before.apply_edits(_edits_of([finding]))
             except (VerifyError, SourceError) as error:
-                self.unproved[_key(finding)] = unproved(
+                self.unproved[_finding_key(finding)] = create_proof_error(
                     before.source.path, f"the fix of {finding.code}", error
                 )
                 continue
             with contextlib.suppress(VerifyError, SourceError):
-                self.subject = before.edited(_edits([*proved, finding])) if proved else alone
+                self.subject = before.apply_edits(_edits_of([*proved, finding])) if proved else alone
                 proved.append(finding)
         self.applied += proved
 
-    def _drop_imports(self, first: Subject) -> bool:
+    def _drop_imports(self, first: CheckedFile) -> bool:
         """Remove unused imports, except those that share a line or whose removal cannot be verified."""
-        writer = _Writer(self.subject.source)
+        writer = _EditWriter(self.subject.source)
         made: list[Edit] = []
-        for drop in self.subject.unused_imports(first, self.wanted.keeps):
+        for drop in self.subject.find_unused_imports(first, self.wanted.keeps):
             with contextlib.suppress(NoFix):
-                made += writer.edits([drop])
+                made += writer.make_edits([drop])
         if made:
             before = self.subject.source.text
             with contextlib.suppress(VerifyError, SourceError):
-                self.subject = self.subject.edited(made)
-                self.wanted.moved(before, edits.ordered(made), [])
+                self.subject = self.subject.apply_edits(made)
+                self.wanted.moved(before, edits.sort_edits(made), [])
                 return True
         return False
 
 
-class _Writer:
+class _EditWriter:
     """Makes the edits of fixes in one file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
         self._written: dict[int, tuple[Fix, Fix | str]] = {}
 
     @cached_property
-    def _rewriter(self) -> Rewriter:
+    def _open_rewriter(self) -> Rewriter:
         from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
 
         return Rewriter(self._source)
 
-    def edits(self, changes: Sequence[Change | Edit]) -> tuple[Edit, ...]:
+    def make_edits(self, changes: Sequence[FixChange | Edit]) -> tuple[Edit, ...]:
         """Return the edits that make the changes of one fix. Raises NoFix."""
         made = tuple(change for change in changes if isinstance(change, Edit))
-        return made if len(made) == len(changes) else self._rewriter.edits(changes)
+        return made if len(made) == len(changes) else self._open_rewriter.build_edits(changes)
 
-    def written(self, finding: Finding) -> Finding:
+    def add_edits(self, finding: Finding) -> Finding:
         """Return the finding with the edits of its fix and their locations, or with the reason why there is no fix."""
         if finding.fix is None or finding.fix.locations:
             return finding
         # Findings that one change resolves share one fix object, so its edits are made only once.
         _, written = self._written.get(id(finding.fix)) or self._written.setdefault(
-            id(finding.fix), (finding.fix, self._with_edits(finding.fix))
+            id(finding.fix), (finding.fix, self._add_edits_to_fix(finding.fix))
         )
         if isinstance(written, str):
             return replace(finding, fix=None, withheld=written)
         return replace(finding, fix=written)
 
-    def _with_edits(self, fix: Fix) -> Fix | str:
+    def _add_edits_to_fix(self, fix: Fix) -> Fix | str:
         """Return a fix with its edits and their locations, or the reason why there is none."""
         try:
-            made = fix.edits or self.edits(fix.changes)
+            made = fix.edits or self.make_edits(fix.changes)
         except NoFix as none:
             return none.reason
-        locations = tuple(self._source.location(Span(edit.start, edit.end)) for edit in made)
+        locations = tuple(self._source.locate_span(Span(edit.start, edit.end)) for edit in made)
         return replace(fix, edits=made, locations=locations)
 
 
-def with_edits(
-    source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
+def add_edits_to_result(
+    source: SourceText, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
 ) -> FileResult:
     """Return the result with the edits of the fixes that ``allows`` accepts, or with the reasons why there are none."""
-    writer = _Writer(source)
+    writer = _EditWriter(source)
     findings: list[Finding] = []
     faults: dict[str, FileError] = {}
     for finding in result.findings:
         if finding.fix is not None and allows(finding):
             try:
-                finding = writer.written(finding)
+                finding = writer.add_edits(finding)
             except RecursionError:
                 finding = replace(finding, fix=None, withheld="the code is nested too deeply to rewrite")
             except Exception as error:
-                faults.setdefault(finding.code, fault(error, source.path, finding.code, finding.location))
-                finding = replace(finding, fix=None, withheld=described(error))
+                faults.setdefault(
+                    finding.code, create_fault_error(error, source.path, finding.code, finding.location)
+                )
+                finding = replace(finding, fix=None, withheld=describe_fault(error))
         findings.append(finding)
     return replace(result, findings=tuple(findings), errors=(*result.errors, *faults.values()))
 
 
-def unproved(path: str, what: str, error: SourceError | VerifyError) -> FileError:
+def create_proof_error(path: str, what: str, error: SourceError | VerifyError) -> FileError:
     """Return the error that says why a file, or a part of it, was left unchanged."""
-    place = file_error(path, error)
+    place = create_file_error(path, error)
     return replace(place, message=f"left as it was, {what} cannot be proved: {error.message}")
 
 
-def file_error(path: str, error: SourceError | VerifyError) -> FileError:
+def create_file_error(path: str, error: SourceError | VerifyError) -> FileError:
     """Return an error of reading or verifying as the error of a file."""
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
 
 
-def _together(wanted: Iterable[Finding]) -> list[Finding]:
+def _select_compatible(wanted: Iterable[Finding]) -> list[Finding]:
     """Return the findings whose fixes can be applied in one round."""
     wanted = list(wanted)
-    chosen, _ = edits.select(finding.fix for finding in wanted if finding.fix is not None)
+    chosen, _ = edits.select_compatible(finding.fix for finding in wanted if finding.fix is not None)
     identities = {id(fix) for fix in chosen}
     return [finding for finding in wanted if id(finding.fix) in identities]
 
 
-def _edits(findings: Iterable[Finding]) -> list[Edit]:
-    return edits.union(finding.fix for finding in findings if finding.fix is not None)
+def _edits_of(findings: Iterable[Finding]) -> list[Edit]:
+    return edits.merge_fix_edits(finding.fix for finding in findings if finding.fix is not None)
 
 
-def _key(finding: Finding) -> object:
+def _finding_key(finding: Finding) -> object:
     """Return what identifies a finding after the file has changed around it."""
     return finding.code, finding.source_lines

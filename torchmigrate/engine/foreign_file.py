@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.engine.subject import Subject
+from torchmigrate.engine.subject import CheckedFile
 from torchmigrate.foreign import check
 from torchmigrate.foreign.source import ForeignSource
 from torchmigrate.model.findings import Edit
-from torchmigrate.project.mentions import Facts
+from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project import Project
-from torchmigrate.project.said import Said
+from torchmigrate.project.said import RuleResults
 from torchmigrate.text.edits import VerifyError
 
 
-class ForeignFile(Subject):
+class ForeignFile(CheckedFile):
     """A file in another language; only comments that suppress findings are ever changed in it."""
 
     def __init__(self, source: ForeignSource, rules: RuleSet, project: Project) -> None:
@@ -28,26 +28,28 @@ class ForeignFile(Subject):
         """Its text."""
         return self._source
 
-    def said(self) -> Said:
+    def run_rules(self) -> RuleResults:
         """Run the rules on the names in the file."""
         rules, source = self._rules, self._source
-        said = Said(source.path)
-        check.ask(said, source, source.reading, rules.on_foreign, rules.options, rules.selects, self._project)
+        said = RuleResults(source.path)
+        check.check_uses(
+            said, source, source.contents, rules.on_foreign, rules.options, rules.selects, self._project
+        )
         return said
 
-    def under(self, rules: RuleSet) -> ForeignFile:
+    def with_rules(self, rules: RuleSet) -> ForeignFile:
         """Return the same file for other rules."""
         return ForeignFile(self._source, rules, self._project)
 
-    def facts(self, said: Said) -> Facts:
+    def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the facts that the file contributes to the project."""
-        exports = dict(self._source.reading.exports)
-        return Facts(exports, mentions=tuple(said.mentions), provisional=said.asked_project)
+        exports = dict(self._source.contents.exports)
+        return FileFacts(exports, mentions=tuple(said.mentions), provisional=said.asked_project)
 
-    def edited(self, edits: Sequence[Edit]) -> ForeignFile:
+    def apply_edits(self, edits: Sequence[Edit]) -> ForeignFile:
         """Return the file with edits applied. Raises VerifyError if they change what it names."""
-        source = ForeignSource.read(self._source.path, self._source.replaced(edits))
+        source = ForeignSource.decode_source(self._source.path, self._source.apply_edits(edits))
         source.links = self._source.links
-        if [use.name for use in source.reading.uses] != [use.name for use in self._source.reading.uses]:
+        if [use.name for use in source.contents.uses] != [use.name for use in self._source.contents.uses]:
             raise VerifyError("an edit changes what the file names")
         return ForeignFile(source, self._rules, self._project)

@@ -17,7 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from torchmigrate.gates.triggers import Trigger, load
+from torchmigrate.gates.triggers import Trigger, load_triggers
 from torchmigrate.model.vocabulary import Severity
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
+def load_rules() -> Mapping[str, Rule]:
     """Return all rules by code, in the order of their codes.
 
     Raises ConfigError for a rule whose code or symbols are not such as rules have, if two have the same code, and for
@@ -35,15 +35,17 @@ def rules() -> Mapping[str, Rule]:
     from torchmigrate.model.rule import Rule
 
     found: dict[str, Rule] = {}
-    for module in _modules():
+    for module in _import_rule_modules():
         rule = getattr(module, "rule", None)
         if not isinstance(rule, Rule):
             continue
-        rule.name, rule.family = _names(module)
+        rule.name, rule.family = _rule_and_family_name(module)
         rule.doc = module.__doc__ or ""
         other = found.get(rule.code)
         wrong = (
-            _wrong(rule) if other is None else f"{rule.code} is also the code of {other.family}/{other.name}"
+            _find_rule_error(rule)
+            if other is None
+            else f"{rule.code} is also the code of {other.family}/{other.name}"
         )
         if wrong is not None:
             from torchmigrate.settings.config import ConfigError
@@ -54,16 +56,16 @@ def rules() -> Mapping[str, Rule]:
 
 
 @cache
-def triggers() -> list[Trigger]:
+def collect_triggers() -> list[Trigger]:
     """Return what each rule looks for, by recorded data where that is up to date and all rules are this package's own."""
-    if not offered():
-        recorded = load(state())
+    if not load_plugin_packages():
+        recorded = load_triggers(digest_rule_sources())
         if recorded is not None:
             return recorded
-    return [Trigger.from_rule(rule) for rule in rules().values()]
+    return [Trigger.from_rule(rule) for rule in load_rules().values()]
 
 
-def state() -> str:
+def digest_rule_sources() -> str:
     """Return a digest of the sources that rules are made from: this package's rules and tables, by name and size."""
     import hashlib
 
@@ -71,14 +73,14 @@ def state() -> str:
     for name in ("rules", "tables"):
         spec = importlib.util.find_spec(f"torchmigrate.{name}")
         for folder in (spec.submodule_search_locations or ()) if spec else ():
-            files = source_files(folder)
+            files = list_source_files(folder)
             lines += [f"{path[len(folder) :]} {status.st_size}" for path, status in files]
     text = "\n".join(sorted(lines)).replace(os.sep, "/")
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @cache
-def source_files(folder: str) -> list[tuple[str, os.stat_result]]:
+def list_source_files(folder: str) -> list[tuple[str, os.stat_result]]:
     """Return all files below a folder that are not made by Python, with their states."""
     found = []
     for top, folders, names in os.walk(folder):
@@ -90,24 +92,28 @@ def source_files(folder: str) -> list[tuple[str, os.stat_result]]:
     return found
 
 
-def _wrong(rule: Rule) -> str | None:
+def _find_rule_error(rule: Rule) -> str | None:
     """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} is not two capitals and three digits"
-    for symbol in rule.watched:
+    for symbol in rule.watched_symbols:
         if not symbol.startswith(("torch.", "functorch.", ".", "$")):
             return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, a dot or a dollar sign"
     return None
 
 
-def selected(settings: Settings) -> Mapping[str, Rule]:
+def select_rules(settings: Settings) -> Mapping[str, Rule]:
     """Return the rules that ``settings`` select, by code."""
-    return {code: rule for code, rule in rules().items() if settings.selects(code, rule.family, rule.default)}
+    return {
+        code: rule
+        for code, rule in load_rules().items()
+        if settings.is_selected(code, rule.family, rule.default)
+    }
 
 
 def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None:
     """Raise ConfigError for a selector that matches no rule: a misspelled one would silently select nothing."""
-    from torchmigrate.settings.config import ConfigError, nearest
+    from torchmigrate.settings.config import ConfigError, suggest_name
 
     known = ["ALL"]
     for rule in rules:
@@ -116,22 +122,22 @@ def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None
     for selector in settings.selectors + tuple(shown for shown in settings.show if shown not in severities):
         upper = selector.upper()
         if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
-            raise ConfigError(f"no rule fits `{selector}`{nearest(selector, sorted(set(known)))}")
+            raise ConfigError(f"no rule fits `{selector}`{suggest_name(selector, sorted(set(known)))}")
 
 
-def _names(module: ModuleType) -> tuple[str, str]:
+def _rule_and_family_name(module: ModuleType) -> tuple[str, str]:
     family, _, name = module.__name__.rpartition(".")
     return name.replace("_", "-"), family.rpartition(".")[2].replace("_", "-")
 
 
-def _modules() -> Iterator[ModuleType]:
-    yield from _below(importlib.import_module("torchmigrate.rules"))
-    for package in offered():
-        with _importing(package.__name__):
-            yield from _below(package)
+def _import_rule_modules() -> Iterator[ModuleType]:
+    yield from _import_modules_below(importlib.import_module("torchmigrate.rules"))
+    for package in load_plugin_packages():
+        with _reporting_import_errors(package.__name__):
+            yield from _import_modules_below(package)
 
 
-def _below(package: ModuleType) -> Iterator[ModuleType]:
+def _import_modules_below(package: ModuleType) -> Iterator[ModuleType]:
     """Import the modules of a package's subpackages, by name."""
     for folder in package.__path__:
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
@@ -147,7 +153,7 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
 
 
 @contextlib.contextmanager
-def _importing(name: str) -> Iterator[None]:
+def _reporting_import_errors(name: str) -> Iterator[None]:
     """Turn an exception in another distribution's package into a ConfigError that names the package."""
     try:
         yield
@@ -163,7 +169,7 @@ _GROUP = b"torchmigrate.rules"
 
 
 @cache
-def offered() -> tuple[ModuleType, ...]:
+def load_plugin_packages() -> tuple[ModuleType, ...]:
     """Return the packages of rules that other distributions name in their entry points. Raises ConfigError."""
     if not any(map(_has_entry_points, sys.path)):
         return ()
@@ -171,7 +177,7 @@ def offered() -> tuple[ModuleType, ...]:
 
     found = []
     for entry in sorted(entry_points(group=_GROUP.decode()), key=lambda entry: entry.name):
-        with _importing(entry.value):
+        with _reporting_import_errors(entry.value):
             found.append(entry.load())
     return tuple(module for module in found if isinstance(module, ModuleType))
 

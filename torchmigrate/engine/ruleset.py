@@ -6,11 +6,11 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.screen import gate_of
+from torchmigrate.gates.gate import TextPrefilter
+from torchmigrate.gates.screen import create_text_prefilter
 from torchmigrate.gates.triggers import Trigger
-from torchmigrate.gates.watch import Watch
-from torchmigrate.model.options import Options
+from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.model.options import RuleOptions
 from torchmigrate.model.rule import Rule
 
 Selects = Callable[[str, str], bool]
@@ -26,17 +26,19 @@ class RuleSet:
     def __init__(
         self,
         rules: Iterable[Rule],
-        options: Options,
+        options: RuleOptions,
         selects: Selects = lambda code, path: True,
         covers: Selects = lambda codes, path: True,
-        gate: Gate | None = None,
+        gate: TextPrefilter | None = None,
     ) -> None:
         self.rules = list(rules)
         self.options = options
         self.selects = selects
         self.covers = covers
-        symbols = {symbol for rule in self.rules for symbol in rule.watched}
-        self.watch = Watch(symbols, gate or gate_of([*map(Trigger.from_rule, self.rules)]))
+        symbols = {symbol for rule in self.rules for symbol in rule.watched_symbols}
+        self.watch = WatchedSymbols(
+            symbols, gate or create_text_prefilter([*map(Trigger.from_rule, self.rules)])
+        )
         self.on_foreign = [rule for rule in self.rules if rule.foreign]
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}
@@ -48,8 +50,8 @@ class RuleSet:
                 for symbol in rule.asks:
                     self._noting.setdefault(symbol, {})[rule.note_function] = rule
 
-    def under(
-        self, options: Options, selects: Selects | None = None, covers: Selects | None = None
+    def with_options(
+        self, options: RuleOptions, selects: Selects | None = None, covers: Selects | None = None
     ) -> RuleSet:
         """Return the same rules with other options, or for other files."""
         other = copy.copy(self)
@@ -58,10 +60,10 @@ class RuleSet:
         other.covers = covers or self.covers
         return other
 
-    def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:
+    def rules_watching(self, symbol: str, path: str) -> Iterator[Rule]:
         """Return the rules that watch a symbol and are selected for the file at ``path``."""
         return (rule for rule in self._by_symbol.get(symbol, ()) if self.selects(rule.code, path))
 
-    def noting(self, symbol: str) -> Iterable[tuple[Callable[..., Any], Rule]]:
+    def note_functions(self, symbol: str) -> Iterable[tuple[Callable[..., Any], Rule]]:
         """Return the functions that note facts about a symbol, each with its rule."""
         return self._noting.get(symbol, {}).items()

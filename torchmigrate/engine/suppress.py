@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchmigrate.model.findings import Edit, Finding, Fix, Span
-from torchmigrate.model.versions import Version, parse, render
+from torchmigrate.model.versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.text.directives import BODY, DIRECTIVE, MARK
-from torchmigrate.text.findings import finding
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.findings import create_finding
+from torchmigrate.text.source import SourceError, SourceText
 
 UNUSED = "XX001"
 MALFORMED = "XX002"
@@ -28,7 +28,7 @@ DUE = "XX003"
 
 
 @dataclass(slots=True)
-class Directive:
+class SuppressionComment:
     """One suppression in a comment, which may be a part of that comment."""
 
     span: Span
@@ -45,11 +45,11 @@ class Directive:
     used: set[str] = field(default_factory=set)
     """The ``codes`` that suppressed a finding; an empty string for a suppression without codes."""
 
-    def is_due(self, target: Version) -> bool:
+    def has_expired(self, target: Version) -> bool:
         """Return whether the suppression has expired at the target version."""
         return self.until is not None and self.until <= target
 
-    def meets(self, finding: Finding) -> bool:
+    def mark_if_matching(self, finding: Finding) -> bool:
         """Return whether the suppression applies to ``finding``, and record that it was used."""
         if finding.span is None:
             return False
@@ -63,12 +63,14 @@ class Directive:
 class Suppressions:
     """The suppressions of one file."""
 
-    def __init__(self, source: Source, directives: list[Directive], malformed: list[Span]) -> None:
+    def __init__(
+        self, source: SourceText, directives: list[SuppressionComment], malformed: list[Span]
+    ) -> None:
         self._source = source
         self.directives = directives
         self._malformed = malformed
 
-    def apply(
+    def filter_findings(
         self, findings: Iterable[Finding], selected: Callable[[str], bool], target: Version
     ) -> tuple[list[Finding], int]:
         """Return the findings that are not suppressed, with findings about the comments themselves, and the number of
@@ -78,26 +80,26 @@ class Suppressions:
         whole default selection); a comment is not called unused for what nobody looked for.
         """
         findings = list(findings)
-        kept = [finding for finding in findings if not self._silences(finding, target)]
-        said = [*self._unused(selected), *self._misunderstood(), *self._due(target)]
+        kept = [finding for finding in findings if not self._is_suppressed(finding, target)]
+        said = [*self._report_unused(selected), *self._report_malformed(), *self._report_expired(target)]
         own = [finding for finding in said if selected(finding.code)]
         named = {code for d in self.directives if not d.covers for code in d.codes if code.startswith("XX")}
         own = [finding for finding in own if not finding.code.startswith(tuple(named))]
         return kept + own, len(findings) - len(kept)
 
-    def _silences(self, finding: Finding, target: Version) -> bool:
+    def _is_suppressed(self, finding: Finding, target: Version) -> bool:
         # No short circuit: each suppression that matches has to be recorded as used.
-        met = [directive for directive in self.directives if directive.meets(finding)]
-        return not all(directive.is_due(target) for directive in met)
+        met = [directive for directive in self.directives if directive.mark_if_matching(finding)]
+        return not all(directive.has_expired(target) for directive in met)
 
-    def _due(self, target: Version) -> Iterator[Finding]:
+    def _report_expired(self, target: Version) -> Iterator[Finding]:
         for directive in self.directives:
-            if directive.used and directive.until and directive.is_due(target):
-                message = f"this comment suppresses findings only up to torch {render(directive.until)}, and the target is {render(target)}"
+            if directive.used and directive.until and directive.has_expired(target):
+                message = f"this comment suppresses findings only up to torch {render_version(directive.until)}, and the target is {render_version(target)}"
                 hint = "fix what it suppresses, or name a later release and the reason"
-                yield self._finding(DUE, message, directive.span, hint=hint)
+                yield self._create_finding(DUE, message, directive.span, hint=hint)
 
-    def _unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
+    def _report_unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
         for directive in self.directives:
             all_codes = directive.codes or ("",)
             unused = [
@@ -111,35 +113,35 @@ class Suppressions:
             named = ", ".join(f"`{code}`" for code in unused if code)
             message = f"no finding to suppress here for {named}" if named else "no finding to suppress here"
             fix = Fix(
-                (self._narrowed(directive, left) if left else self._removed(directive),),
+                (self._drop_unused_codes(directive, left) if left else self._remove_directive(directive),),
                 Safety.SAFE,
                 "Remove the unused suppression",
             )
-            yield self._finding(UNUSED, message, directive.span, fix)
+            yield self._create_finding(UNUSED, message, directive.span, fix)
 
-    def _misunderstood(self) -> Iterator[Finding]:
+    def _report_malformed(self) -> Iterator[Finding]:
         for span in self._malformed:
-            text = self._source.segment(span)
+            text = self._source.get_segment(span)
             hint = "write `# torchmigrate: ignore TS101` or `# torchmigrate: ignore-file TS101`"
-            yield self._finding(
+            yield self._create_finding(
                 MALFORMED, f"`{text}` is not a valid suppression comment and has no effect", span, hint=hint
             )
 
-    def _finding(
+    def _create_finding(
         self, code: str, message: str, span: Span, fix: Fix | None = None, hint: str | None = None
     ) -> Finding:
         made = None if fix is None else lambda: fix
-        return finding(code, message, Severity.WARNING, self._source, span, fix=made, hint=hint)
+        return create_finding(code, message, Severity.WARNING, self._source, span, fix=made, hint=hint)
 
     @staticmethod
-    def _narrowed(directive: Directive, codes: list[str]) -> Edit:
+    def _drop_unused_codes(directive: SuppressionComment, codes: list[str]) -> Edit:
         return Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(codes))
 
-    def _removed(self, directive: Directive) -> Edit:
+    def _remove_directive(self, directive: SuppressionComment) -> Edit:
         """Return the edit that removes the suppression with its line, the space before it, or (first in a longer comment)
         after it."""
         text, span, comment = self._source.text, directive.span, directive.comment
-        line = self._source.whole_line(span.start)
+        line = self._source.full_line_span(span.start)
         before = text[line.start : span.start]
         if span == comment and not before.strip():
             return Edit(line.start, line.end, "")
@@ -149,8 +151,8 @@ class Suppressions:
         return Edit(span.start - (len(before) - len(before.rstrip())), span.end, "")
 
 
-def suppressions(
-    source: Source, scan: Callable[[], tuple[list[Span], list[Span]]] | None = None
+def parse_suppressions(
+    source: SourceText, scan: Callable[[], tuple[list[Span], list[Span]]] | None = None
 ) -> Suppressions:
     """Parse the suppression comments of ``source``; free of cost where there are none.
 
@@ -158,38 +160,40 @@ def suppressions(
     """
     if MARK not in source.text:
         return Suppressions(source, [], [])
-    comments, statements = comments_and_statements(source) if scan is None else scan()
+    comments, statements = find_comments_and_statements(source) if scan is None else scan()
     starts = [statement.start for statement in statements]
-    directives: list[Directive] = []
+    directives: list[SuppressionComment] = []
     malformed: list[Span] = []
     for comment in comments:
-        text = source.segment(comment)
+        text = source.get_segment(comment)
         for match in DIRECTIVE.finditer(text):
-            span = _sub_span(comment, text, match.span())
+            span = _span_within(comment, text, match.span())
             body = BODY.fullmatch(match["body"])
             if body is None:
                 malformed.append(span)
                 continue
             start = match.start("body")
             codes = tuple(re.findall(r"[A-Z]+\d*", body["codes"] or ""))
-            codes_span = _sub_span(comment, text, (start + body.start("codes"), start + body.end("codes")))
+            codes_span = _span_within(comment, text, (start + body.start("codes"), start + body.end("codes")))
             at = bisect_right(starts, comment.start) - 1
             if at < 0 or statements[at].end <= comment.start:
                 at += 1
             nothing = Span(len(source.text), len(source.text))
             covers = statements[at] if at < len(statements) else nothing
-            until = parse(body["until"]) if body["until"] else None
+            until = parse_version(body["until"]) if body["until"] else None
             of_file = body["file"] is not None
-            directives.append(Directive(span, comment, None if of_file else covers, codes, codes_span, until))
+            directives.append(
+                SuppressionComment(span, comment, None if of_file else covers, codes, codes_span, until)
+            )
     return Suppressions(source, directives, malformed)
 
 
-def _sub_span(span: Span, text: str, characters: tuple[int, int]) -> Span:
+def _span_within(span: Span, text: str, characters: tuple[int, int]) -> Span:
     start, end = (span.start + len(text[:offset].encode()) for offset in characters)
     return Span(start, end)
 
 
-def comments_and_statements(source: Source) -> tuple[list[Span], list[Span]]:
+def find_comments_and_statements(source: SourceText) -> tuple[list[Span], list[Span]]:
     """Return the spans of the comments, and of the statements: logical lines with the comments in and behind them.
 
     A compound statement's is its header, with the decorators. Empty where the text does not tokenize; then it does
@@ -197,7 +201,7 @@ def comments_and_statements(source: Source) -> tuple[list[Span], list[Span]]:
     """
     import tokenize
 
-    from torchmigrate.text.tokens import tokens
+    from torchmigrate.text.tokens import tokenize_source
 
     comments: list[Span] = []
     statements: list[Span] = []
@@ -205,7 +209,7 @@ def comments_and_statements(source: Source) -> tuple[list[Span], list[Span]]:
     is_first = True
     decorates = False
     try:
-        for token in tokens(source):
+        for token in tokenize_source(source):
             if token.type == tokenize.COMMENT:
                 comments.append(token.span)
             elif token.type == tokenize.NEWLINE:

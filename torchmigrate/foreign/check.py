@@ -7,27 +7,34 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.context import ForeignContext
-from torchmigrate.foreign.reading import Reading
-from torchmigrate.foreign.use import BRIDGES, BRINGS, READS, RUNS, UNREAD, ForeignUse
+from torchmigrate.foreign.reading import ForeignContents
+from torchmigrate.foreign.use import (
+    CLASS_BRIDGED,
+    FILE_READ,
+    LIBTORCH_REQUIRED,
+    RUNTIME_CALLED,
+    UNREAD,
+    ForeignUse,
+)
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project import Project
-from torchmigrate.project.said import Said
+from torchmigrate.project.said import RuleResults
 
 if TYPE_CHECKING:
-    from torchmigrate.model.options import Options
-    from torchmigrate.text.source import Source
+    from torchmigrate.model.options import RuleOptions
+    from torchmigrate.text.source import SourceText
 
 
-def ask(
-    answer: Said,
-    source: Source,
-    reading: Reading,
+def check_uses(
+    answer: RuleResults,
+    source: SourceText,
+    reading: ForeignContents,
     rules: Sequence[Rule],
-    options: Options,
+    options: RuleOptions,
     selects: Callable[[str, str], bool],
     project: Project,
 ) -> None:
@@ -41,7 +48,7 @@ def ask(
     known: list[ForeignUse] = []
     lines: dict[tuple[str, int], set[str]] = {}
     for use in reading.uses:
-        rule = watching(use.name, rules)
+        rule = find_rule(use.name, rules)
         if rule is None:
             continue
         known.append(use)
@@ -52,12 +59,14 @@ def ask(
         if not (is_first or is_other) or not selects(rule.code, source.path):
             continue
         context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
-        answer.ask(rule.code, partial(_checked, rule, use, context), partial(source.location, use.span))
+        answer.run_check(
+            rule.code, partial(_run_check, rule, use, context), partial(source.locate_span, use.span)
+        )
     answer.asked_project |= any(context.asked_project for context in contexts.values())
-    answer.mentions += _mentions(source, reading, known)
+    answer.mentions += _collect_mentions(source, reading, known)
 
 
-def watching(name: str, rules: Sequence[Rule]) -> Rule | None:
+def find_rule(name: str, rules: Sequence[Rule]) -> Rule | None:
     """Return the rule with the longest pattern that matches ``name``, if any does."""
     matching = (
         (pattern, rule)
@@ -68,13 +77,15 @@ def watching(name: str, rules: Sequence[Rule]) -> Rule | None:
     return max(matching, key=lambda found: len(found[0]), default=("", None))[1]
 
 
-def _checked(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Finding]:
+def _run_check(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Finding]:
     if rule.check_foreign_function is None:
         return [context.finding(use)]
     return list(rule.check_foreign_function(use, context))
 
 
-def _mentions(source: Source, reading: Reading, known: Sequence[ForeignUse]) -> Iterator[Mention]:
+def _collect_mentions(
+    source: SourceText, reading: ForeignContents, known: Sequence[ForeignUse]
+) -> Iterator[Mention]:
     """Collect what other files need to know: that the file calls the runtime, its model files, and its Objective-C classes."""
     path, language = source.path, language_of(source.path)
     first = next((use for use in known if use.calls and not use.name.startswith("class ")), None)
@@ -83,13 +94,13 @@ def _mentions(source: Source, reading: Reading, known: Sequence[ForeignUse]) -> 
         others = [(name, span) for name, span in reading.files if name not in dict(loaded)]
         for name, span in (*loaded, *others):
             constants = (("file", name), ("language", language))
-            yield Mention(READS, Kind.REFERENCE, path, source.line_of(span.start), constants)
+            yield Mention(FILE_READ, Kind.REFERENCE, path, source.line_of(span.start), constants)
     for use in known:
         if use.name.startswith("LibTorch"):
-            yield Mention(BRINGS, Kind.REFERENCE, path, source.line_of(use.span.start))
+            yield Mention(LIBTORCH_REQUIRED, Kind.REFERENCE, path, source.line_of(use.span.start))
     if first is None:
         return
     line = source.line_of(first.span.start)
-    yield Mention(RUNS, Kind.REFERENCE, path, line, (("language", language),))
+    yield Mention(RUNTIME_CALLED, Kind.REFERENCE, path, line, (("language", language),))
     for name in reading.classes:
-        yield Mention(BRIDGES, Kind.REFERENCE, path, line, (("name", name),))
+        yield Mention(CLASS_BRIDGED, Kind.REFERENCE, path, line, (("name", name),))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from torchmigrate.foreign.files import model_file
-from torchmigrate.foreign.lines import without_comments
+from torchmigrate.foreign.files import parse_model_file
+from torchmigrate.foreign.lines import blank_comments
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
@@ -19,7 +19,7 @@ _VERSION = re.compile(r"-(\d+\.\d+(?:\.\d+)?)(?:%2B|\+|[-_.])")
 _ARCHIVER = re.compile(r"(?<![\w./-])torch-model-archiver(?![\w.-])(?P<arguments>(?:\\\r?\n|[^\n;&|])*)")
 _SERIALIZED = re.compile(r"--serialized-file[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+)")
 _HANDLER = re.compile(r"--handler[=\s\\]+[\"']?(?P<file>[^\s\"'\\]+\.py)\b")
-_SAID = re.compile(r"\b(?:echo|printf)\b[^\n;&|]*\Z")
+_ECHOED = re.compile(r"\b(?:echo|printf)\b[^\n;&|]*\Z")
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)[^}]*\}|\((?P<made>[^)]*)\)|(?P<plain>\w+))")
 _SET = re.compile(
     r"^[ \t]*(?:(?:export|readonly|local|ARG|ENV)[ \t]+)?(?P<name>\w+)(?:=|[ \t]*[:?]?=[ \t]*)[\"']?(?P<value>[^\s\"'#$]+)",
@@ -27,25 +27,25 @@ _SET = re.compile(
 )
 
 
-def archives(language: str, view: str) -> Iterator[ForeignUse]:
+def find_archives(language: str, view: str) -> Iterator[ForeignUse]:
     """Find the downloads of libtorch: by `wget` and `curl`, by CMake, by Bazel."""
-    for match in _ARCHIVE.finditer(without_comments(language, view)):
+    for match in _ARCHIVE.finditer(blank_comments(language, view)):
         version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
         text = f"{version[1] if version else ''} {f'({variant[1]})' if variant else ''}".strip()
         yield ForeignUse("libtorch.zip", Span(*match.span()), version=text)
 
 
-def archived(view: str) -> Iterator[ForeignUse]:
+def find_packaged_files(view: str) -> Iterator[ForeignUse]:
     """Find the TorchScript files that commands package for TorchServe (with ``--model-file`` the file is a state dict)."""
-    text = without_comments("commands", view)
+    text = blank_comments("commands", view)
     values = {one["name"]: one["value"] for one in _SET.finditer(text)}
     for match in _ARCHIVER.finditer(text):
         # `echo "torch-model-archiver …"` only prints the command.
         found = _SERIALIZED.search(match["arguments"])
-        if found is None or "--model-file" in match["arguments"] or _SAID.search(text, 0, match.start()):
+        if found is None or "--model-file" in match["arguments"] or _ECHOED.search(text, 0, match.start()):
             continue
-        name = _filled(found["file"], values)
-        if not model_file(_VARIABLE.sub("x", name)):
+        name = _substitute_variables(found["file"], values)
+        if not parse_model_file(_VARIABLE.sub("x", name)):
             continue
         start = match.start("arguments")
         span = Span(start + found.start(), start + found.end())
@@ -53,13 +53,13 @@ def archived(view: str) -> Iterator[ForeignUse]:
         yield ForeignUse(
             "torch-model-archiver",
             span,
-            model_file(name),
+            parse_model_file(name),
             handler=handler["file"] if handler else "",
             calls=True,
         )
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _substitute_variables(text: str, values: Mapping[str, str]) -> str:
     """Replace the shell variables whose values are known."""
     return _VARIABLE.sub(
         lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), text

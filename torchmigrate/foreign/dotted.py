@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from torchmigrate.foreign import files, packages
-from torchmigrate.foreign.tokens import STRING, WORD, Token, arguments, tokens
+from torchmigrate.foreign.tokens import STRING, WORD, ForeignToken, find_arguments, tokenize_source
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
@@ -21,7 +21,7 @@ _PACKAGES = ("torchvision",)
 
 
 @dataclass(slots=True)
-class Imports:
+class ImportTable:
     """The imports of a file: its own names for qualified ones, and the packages that are imported as a whole."""
 
     separator: str
@@ -33,25 +33,25 @@ class Imports:
     """The byte offsets of the tokens that belong to imports."""
 
 
-def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+def find_jvm_uses(language: str, text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
     """Return the uses of ``org.pytorch`` in a Java or Kotlin source, and its tokens. Raises NoGrammar."""
-    found = tokens(language, text)
-    imports = Imports(".")
+    found = tokenize_source(language, text)
+    imports = ImportTable(".")
     for index, token in enumerate(found):
         if token.text in ("import", "package") and token.kind == WORD:
             _read_jvm_import(found, index, imports)
     required = [
         ForeignUse(made[0], Span(token.start, token.end), version=made[1])
         for token in found
-        if token.kind == STRING and (made := packages.coordinate(token.text))
+        if token.kind == STRING and (made := packages.parse_coordinate(token.text))
     ]
-    return [*imports.uses, *required, *_used(found, imports, ("org.pytorch",))], found
+    return [*imports.uses, *required, *_find_qualified_uses(found, imports, ("org.pytorch",))], found
 
 
-def _read_jvm_import(found: Sequence[Token], index: int, imports: Imports) -> None:
+def _read_jvm_import(found: Sequence[ForeignToken], index: int, imports: ImportTable) -> None:
     """Record the ``import`` or ``package`` at ``index``."""
-    start = index + 1 + (_text(found, index + 1) == "static")
-    names, end = _chain(found, start, ".")
+    start = index + 1 + (_code_at(found, index + 1) == "static")
+    names, end = _read_chain(found, start, ".")
     imports.spans.update(one.start for one in found[start : end + 3])
     is_import = found[index].text == "import"
     if not is_import or names[:2] != ["org", "pytorch"]:
@@ -62,31 +62,31 @@ def _read_jvm_import(found: Sequence[Token], index: int, imports: Imports) -> No
         return
     name = ".".join(names)
     # The grammars of Kotlin and Java end a chain before the star, with the dot or without.
-    end += _text(found, end) == "." and _text(found, end + 1) == "*"
-    if _text(found, end) == "*":
+    end += _code_at(found, end) == "." and _code_at(found, end + 1) == "*"
+    if _code_at(found, end) == "*":
         if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
             return  # This is a package of ExecuTorch or TorchServe.
         imports.everything.append(name)
         name, end = f"import {name}.*", end + 1
-    elif _text(found, end) == "as":
-        imports.names[_text(found, end + 1)] = name
+    elif _code_at(found, end) == "as":
+        imports.names[_code_at(found, end + 1)] = name
     else:
         imports.names[names[-1]] = name
     imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
 
 
-def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+def find_csharp_uses(text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
     """Return the uses of TorchSharp's ``torch.jit`` in a C# source, and its tokens. Raises NoGrammar."""
-    found = tokens("csharp", text)
+    found = tokenize_source("csharp", text)
     # `torch` may be imported by a global `using` of another file.
-    imports = Imports(".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"})
+    imports = ImportTable(".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"})
     for index, token in enumerate(found):
         if token.text != "using" or token.kind != WORD:
             continue
-        start = index + 1 + (_text(found, index + 1) == "static")
-        names, end = _chain(found, start, ".")
-        if _text(found, end) == "=" and len(names) == 1:
-            target, _ = _chain(found, end + 1, ".")
+        start = index + 1 + (_code_at(found, index + 1) == "static")
+        names, end = _read_chain(found, start, ".")
+        if _code_at(found, end) == "=" and len(names) == 1:
+            target, _ = _read_chain(found, end + 1, ".")
             if target[:1] == ["TorchSharp"]:
                 imports.names[names[0]] = ".".join(target)
         elif names[:1] == ["TorchSharp"]:
@@ -99,52 +99,54 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
             imports.names.setdefault(name, f"TorchSharp.torch.jit.{name}")
     # No other name of those namespaces belongs to TorchScript.
     imports.everything.clear()
-    return list(_used(found, imports, ("TorchSharp.torch.jit",))), found
+    return list(_find_qualified_uses(found, imports, ("TorchSharp.torch.jit",))), found
 
 
-def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+def find_rust_uses(text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
     """Return the uses of the crates ``tch`` and ``torch_sys`` in a Rust source, and its tokens. Raises NoGrammar."""
-    found = tokens("rust", text)
-    imports = Imports("::", names={"tch": "tch", "torch_sys": "torch_sys"})
+    found = tokenize_source("rust", text)
+    imports = ImportTable("::", names={"tch": "tch", "torch_sys": "torch_sys"})
     for index, token in enumerate(found):
         if token.text == "use" and token.kind == WORD:
-            for name, alias, first, last in _use_tree(found, index + 1, ""):
+            for name, alias, first, last in _read_use_tree(found, index + 1, ""):
                 if name.partition("::")[0] not in ("tch", "torch_sys"):
                     imports.names.setdefault(alias, "")
                     continue
                 imports.names[alias] = name
                 imports.spans.update(one.start for one in found[first : last + 1])
                 imports.uses.append(ForeignUse(name, Span(found[first].start, found[last].end)))
-    return [*imports.uses, *_used(found, imports, ("tch", "torch_sys"))], found
+    return [*imports.uses, *_find_qualified_uses(found, imports, ("tch", "torch_sys"))], found
 
 
-def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple[str, str, int, int]]:
+def _read_use_tree(
+    found: Sequence[ForeignToken], index: int, prefix: str
+) -> Iterator[tuple[str, str, int, int]]:
     """Read ``use a::{b, c as d}``: each name with its alias and the indices of its first and last token."""
-    names, end = _chain(found, index, "::")
+    names, end = _read_chain(found, index, "::")
     whole = "::".join([*([prefix] if prefix else []), *names])
-    if _text(found, end) == "::":
+    if _code_at(found, end) == "::":
         end += 1
-    if _text(found, end) == "{":
-        inside = arguments(found, end)
+    if _code_at(found, end) == "{":
+        inside = find_arguments(found, end)
         place = end + 1
         while place < end + 1 + len(inside):
-            yield from _use_tree(found, place, whole)
+            yield from _read_use_tree(found, place, whole)
             depth = 0
             while place < end + 1 + len(inside) and (depth or found[place].text != ","):
                 depth += (found[place].text == "{") - (found[place].text == "}")
                 place += 1
             place += 1
-    elif _text(found, end) == "*":
+    elif _code_at(found, end) == "*":
         yield f"{whole}::*", f"{whole}::*", index, end
     elif names:
-        alias = _text(found, end + 1) if _text(found, end) == "as" else names[-1]
+        alias = _code_at(found, end + 1) if _code_at(found, end) == "as" else names[-1]
         yield whole.removesuffix("::self"), alias, index, end - 1
 
 
-def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+def find_go_uses(text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
     """Return the uses of the packages of ``gotch`` in a Go source, and its tokens. Raises NoGrammar."""
-    found = tokens("go", text)
-    imports = Imports(".")
+    found = tokenize_source("go", text)
+    imports = ImportTable(".")
     for index, token in enumerate(found):
         if token.kind == STRING and "/gotch" in token.text and "." in token.text.partition("/")[0]:
             before = found[index - 1]
@@ -152,10 +154,12 @@ def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
             imports.names[before.text if before.kind == WORD and before.text != "import" else package] = (
                 f"gotch/{package}"
             )
-    return list(_used(found, imports, ("gotch",))), found
+    return list(_find_qualified_uses(found, imports, ("gotch",))), found
 
 
-def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> Iterator[ForeignUse]:
+def _find_qualified_uses(
+    found: Sequence[ForeignToken], imports: ImportTable, wanted: tuple[str, ...]
+) -> Iterator[ForeignUse]:
     """Find the names in the code that lead to one of the ``wanted`` packages."""
     separator = imports.separator
     own = {two.text for one, two in pairwise(found) if one.text in _DECLARING and two.kind == WORD}
@@ -166,11 +170,11 @@ def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> 
         if (
             token.kind != WORD
             or token.start in imports.spans
-            or _text(found, index - 1) in (".", "?.", "::", "->")
+            or _code_at(found, index - 1) in (".", "?.", "::", "->")
         ):
             index += 1
             continue
-        names, end = _chain(found, index, separator)
+        names, end = _read_chain(found, index, separator)
         first = names[0]
         whole = ""
         if (
@@ -185,24 +189,24 @@ def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> 
             top = next(iter([*imports.everything, *every]), "")
             whole = separator.join([top, *names]) if top.startswith(wanted) else ""
         if whole.startswith(wanted):
-            inside = arguments(found, end) if _text(found, end) == "(" else ()
-            file = files.given(inside, found) if inside else ""
+            inside = find_arguments(found, end) if _code_at(found, end) == "(" else ()
+            file = files.find_given_file(inside, found) if inside else ""
             yield ForeignUse(whole, Span(token.start, found[end - 1].end), file, calls=True)
         index = end
 
 
-def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str], int]:
+def _read_chain(found: Sequence[ForeignToken], index: int, separator: str) -> tuple[list[str], int]:
     """Return the words of ``a.b.c`` from ``index`` on, and the index behind them."""
     names: list[str] = []
     while index < len(found) and found[index].kind == WORD:
         names.append(found[index].text)
         index += 1
-        if _text(found, index) != separator or index + 1 >= len(found) or found[index + 1].kind != WORD:
+        if _code_at(found, index) != separator or index + 1 >= len(found) or found[index + 1].kind != WORD:
             break
         index += 1
     return names, index
 
 
-def _text(found: Sequence[Token], index: int) -> str:
+def _code_at(found: Sequence[ForeignToken], index: int) -> str:
     """Return the token at ``index``; empty for a string and outside of the file."""
     return found[index].text if 0 <= index < len(found) and found[index].kind != STRING else ""

@@ -6,37 +6,37 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.foreign.tokens import MARK, STRING, WORD, Token
+from torchmigrate.foreign.tokens import MARK, STRING, WORD, ForeignToken
 
 SUFFIXES = ("pt", "pth", "ptl", "pts", "ts", "jit", "torchscript", "torchscript.pt")
 _NAME = re.compile(r"[\w.+ -]*\w\.(?:pt|pth|ptl|pts|jit|torchscript)")
 
 
-def model_file(text: str) -> str:
+def parse_model_file(text: str) -> str:
     """Return the name, without folders, of the model file that a string names; empty if it names none."""
     name = os.path.basename(text.replace("\\", "/").strip())
     return name if _NAME.fullmatch(name) else ""
 
 
-def given(arguments: Sequence[Token], every: Sequence[Token]) -> str:
+def find_given_file(arguments: Sequence[ForeignToken], every: Sequence[ForeignToken]) -> str:
     """Return the model file in the arguments of a call, or in a variable among them that the source sets once."""
-    named = list(named_files(arguments))
+    named = list(find_model_files(arguments))
     if named:
         return named[0][0]
     for token in arguments:
         if token.kind == WORD:
-            values = {name for name, at in named_files(every) if _is_value(token.text, at, every)}
+            values = {name for name, at in find_model_files(every) if _is_assigned(token.text, at, every)}
             if len(values) == 1:
                 return values.pop()
     return ""
 
 
-def named_files(every: Sequence[Token]) -> Iterator[tuple[str, Token]]:
+def find_model_files(every: Sequence[ForeignToken]) -> Iterator[tuple[str, ForeignToken]]:
     """Find all model files that a source names, each with the token that names it."""
     for index, token in enumerate(every):
         if token.kind != STRING:
             continue
-        name = model_file(token.text)
+        name = parse_model_file(token.text)
         if not name and token.text in SUFFIXES:  # forResource: "net", ofType: "pt"
             before = [one for one in every[max(0, index - 4) : index] if one.kind == STRING]
             label = every[index - 2].text if index >= 2 else ""
@@ -46,7 +46,7 @@ def named_files(every: Sequence[Token]) -> Iterator[tuple[str, Token]]:
             yield name, token
 
 
-def _is_value(word: str, string: Token, every: Sequence[Token]) -> bool:
+def _is_assigned(word: str, string: ForeignToken, every: Sequence[ForeignToken]) -> bool:
     """Whether the statement that holds ``string`` sets the variable ``word``."""
     index = every.index(string)
     for back in range(index - 1, max(-1, index - 14), -1):

@@ -27,16 +27,16 @@ class NoGrammar(Exception):
     """The grammar of a language is not installed."""
 
 
-def parser_of(language: str) -> Parser:
+def get_parser(language: str) -> Parser:
     """Return the parser of ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
-    parser = _parser(language)
+    parser = _load_parser(language)
     if parser is None:
         raise NoGrammar(language)
     return parser
 
 
 @cache
-def _parser(language: str) -> Parser | None:
+def _load_parser(language: str) -> Parser | None:
     try:
         from tree_sitter import Language, Parser
 
@@ -46,7 +46,7 @@ def _parser(language: str) -> Parser | None:
         return None
 
 
-def state() -> Iterator[str]:
+def describe_installed() -> Iterator[str]:
     """Yield lines that change with the installed grammars, without importing any of them."""
     for name in (_CORE, *MODULES.values()):
         spec = find_spec(name)

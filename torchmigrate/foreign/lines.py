@@ -26,35 +26,35 @@ _STYLE_OF = {
 }
 
 
-def style_of(language: str) -> str:
+def get_comment_style(language: str) -> str:
     """Return how ``language`` writes comments: ``slashes``, ``hash``, ``brackets``, ``dashes``, ``xml`` or (JSON) ``none``."""
     return _STYLE_OF.get(language, "slashes")
 
 
 @cache
-def _pattern(language: str) -> re.Pattern[str]:
-    return re.compile(_STYLES[style_of(language)], re.DOTALL)
+def _compile_pattern(language: str) -> re.Pattern[str]:
+    return re.compile(_STYLES[get_comment_style(language)], re.DOTALL)
 
 
-def comments(language: str, view: str) -> Iterator[Span]:
+def find_comments(language: str, view: str) -> Iterator[Span]:
     """Find the comments of a text. Offsets are those of ``view``, which has one character for each byte."""
-    for match in _pattern(language).finditer(view):
+    for match in _compile_pattern(language).finditer(view):
         if match["comment"] is not None:
             yield Span(*match.span())
 
 
-def begins_in_string(language: str, view: str, position: int) -> bool:
+def is_in_string(language: str, view: str, position: int) -> bool:
     """Whether ``position`` lies inside a string: a message that mentions a command does not run it."""
     return any(
         match["string"] is not None and match.start() < position < match.end()
-        for match in _pattern(language).finditer(view)
+        for match in _compile_pattern(language).finditer(view)
     )
 
 
-def without_comments(language: str, view: str) -> str:
+def blank_comments(language: str, view: str) -> str:
     """Replace comments by blanks, so that offsets stay the same."""
     parts, end = [], 0
-    for span in comments(language, view):
+    for span in find_comments(language, view):
         parts += [view[end : span.start], re.sub(r"[^\n]", " ", view[span.start : span.end])]
         end = span.end
     return "".join([*parts, view[end:]])

@@ -17,7 +17,7 @@ _EVERYTHING = "*"
 
 
 @dataclass(slots=True)
-class Scope:
+class BraceScope:
     """What one pair of braces declares; ``namespace`` is empty unless the braces belong to a namespace."""
 
     namespace: str = ""
@@ -28,7 +28,7 @@ class Scope:
     """The namespaces that headers use. Other declarations of those headers, which would come first, are unknown."""
 
 
-class Namespaces:
+class NamespaceStack:
     """The scopes at one place of a source, from the whole file to the innermost braces, and all its namespaces.
 
     ``included`` are the names that its headers export, ``own`` the namespaces that it opens: inside another namespace,
@@ -37,31 +37,31 @@ class Namespaces:
 
     def __init__(self, included: Mapping[str, str], own: frozenset[str]) -> None:
         self._own = own
-        self._known: dict[str, Scope] = {}
+        self._known: dict[str, BraceScope] = {}
         for name, target in included.items():
             around, _, last = name.rpartition("::")
-            scope = self._known.setdefault(around, Scope())
+            scope = self._known.setdefault(around, BraceScope())
             if last == _EVERYTHING:
                 scope.handed.append(target)
             else:
                 scope.aliases[last] = target
-        self._scopes = [self._known.setdefault("", Scope())]
+        self._scopes = [self._known.setdefault("", BraceScope())]
 
     @property
-    def innermost(self) -> Scope:
+    def innermost(self) -> BraceScope:
         """The scope that the cursor is in."""
         return self._scopes[-1]
 
-    def open(self, namespace: str) -> None:
+    def open_scope(self, namespace: str) -> None:
         """Begin a scope: that of a namespace, which may be opened several times, or one without a name."""
         if not namespace:
-            self._scopes.append(Scope())
+            self._scopes.append(BraceScope())
             return
         whole = "::".join([*(scope.namespace for scope in self._scopes if scope.namespace), namespace])
-        known = self._known.setdefault(whole, Scope())
-        self._scopes.append(Scope(namespace, known.aliases, known.used, known.declared, known.handed))
+        known = self._known.setdefault(whole, BraceScope())
+        self._scopes.append(BraceScope(namespace, known.aliases, known.used, known.declared, known.handed))
 
-    def close(self) -> None:
+    def close_scope(self) -> None:
         """End the innermost scope, unless that is the file."""
         if len(self._scopes) > 1:
             self._scopes.pop()
@@ -77,13 +77,13 @@ class Namespaces:
                     made[f"{whole}::{name}" if whole else name] = target
         return made
 
-    def resolved(self, names: Sequence[str], *, absolute: bool) -> str | None:
+    def resolve_name(self, names: Sequence[str], *, absolute: bool) -> str | None:
         """Return the full name of something in torch, without leading colons; None for anything else."""
         if not names:
             return None
         first, rest = names[0], list(names[1:])
         if absolute:
-            return _official(names) if first == "torch" else None
+            return _join_official(names) if first == "torch" else None
         around = [scope.namespace for scope in self._scopes if scope.namespace]
         for depth in range(len(around), 0, -1):
             inside = "::".join([*around[:depth], first])
@@ -92,28 +92,28 @@ class Namespaces:
         for scope in reversed(self._scopes):
             if first in scope.aliases:
                 target = scope.aliases[first]
-                return None if target.startswith("::") else _official([*target.split("::"), *rest])
+                return None if target.startswith("::") else _join_official([*target.split("::"), *rest])
             if first in scope.declared:
                 return None
         if first == "torch":
-            return _official(names)
+            return _join_official(names)
         for length in range(len(names) - 1, 0, -1):
             opened = self._known.get("::".join(names[:length]))
             target = opened.aliases.get(names[length], "::") if opened is not None else "::"
             if not target.startswith("::"):
-                return _official([*target.split("::"), *names[length + 1 :]])
+                return _join_official([*target.split("::"), *names[length + 1 :]])
         for scope in reversed(self._scopes):
             for used in (*scope.used, *scope.handed):
                 # Inside a namespace, a header's `using` is not enough: the namespace may declare the word in a file not read.
                 is_bare = first in _BARE and (used in scope.used or not around)
                 if used == "torch" and first == "jit":
-                    return _official(["torch", *names])
+                    return _join_official(["torch", *names])
                 if used.startswith(JIT) and (is_bare or (rest and first in ("script", "mobile"))):
-                    return _official([*used.split("::"), *names])
-        return _official(["torch", *names]) if around == ["torch"] and first == "jit" and rest else None
+                    return _join_official([*used.split("::"), *names])
+        return _join_official(["torch", *names]) if around == ["torch"] and first == "jit" and rest else None
 
 
-def _official(names: Sequence[str]) -> str:
+def _join_official(names: Sequence[str]) -> str:
     """Join a name without the old namespace ``script``, which is an alias of its parent."""
     if list(names[:3]) == ["torch", "jit", "script"]:
         names = ["torch", "jit", *names[3:]]

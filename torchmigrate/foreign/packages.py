@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from torchmigrate.foreign.lines import begins_in_string, without_comments
+from torchmigrate.foreign.lines import blank_comments, is_in_string
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source import SourceError
@@ -20,7 +20,7 @@ _GRADLE = re.compile(
 _DJL = "ai.djl.pytorch"
 _ENGINE = r"pytorch-(?:engine|model-zoo)"
 """The artifacts of DJL that projects require directly; the others are parts of the engine."""
-_ASKED = re.compile(
+_DJL_GRADLE = re.compile(
     rf"[\"'](?P<whole>{re.escape(_DJL)}:(?P<artifact>{_ENGINE})(?::(?P<version>[^\"'@:]*))?)[\"']"
 )
 _FLUTTER = re.compile(
@@ -62,7 +62,7 @@ _PACKAGES = {
     "nuget": (_NUGET, "NuGet {name}"),
     "pods": (_POD, "{name}"),
     "gomod": (_GO, "module gotch"),
-    "djl": (_ASKED, "ai.djl.pytorch:{artifact}"),
+    "djl": (_DJL_GRADLE, "ai.djl.pytorch:{artifact}"),
     "accessor": (_ACCESSOR, "{whole}"),  # whose meaning is written in a version catalog, another file
     "jni": (_JNI, "library {whole}"),
 }
@@ -74,34 +74,36 @@ def find_packages(language: str, view: str, patterns: str = "") -> Iterator[Fore
     pattern, name = _PACKAGES[patterns or language]
     # Before its dependencies, a manifest of vcpkg describes itself and may be called libtorch.
     start = max(0, view.find('"dependencies"')) if language == "vcpkg" else 0
-    for match in pattern.finditer(without_comments(language, view), start):
+    for match in pattern.finditer(blank_comments(language, view), start):
         groups = match.groupdict()
         span = Span(*match.span("whole" if "whole" in groups else 0))
-        yield ForeignUse(name.format_map(groups), span, version=_number(groups.get("version")))
+        yield ForeignUse(name.format_map(groups), span, version=_parse_version(groups.get("version")))
 
 
-def coordinate(text: str) -> tuple[str, str] | None:
+def parse_coordinate(text: str) -> tuple[str, str] | None:
     """Return the name and the version that a Maven coordinate like ``org.pytorch:pytorch_android:1.10.0`` requires."""
     match = _GRADLE.fullmatch(f"'{text}'")
     if match is None or not match["artifact"]:
         return None
-    return f"org.pytorch:{match['artifact']}", _number(match["version"])
+    return f"org.pytorch:{match['artifact']}", _parse_version(match["version"])
 
 
-def gradle(view: str) -> Iterator[ForeignUse]:
+def find_gradle_packages(view: str) -> Iterator[ForeignUse]:
     """Find the dependencies of a Gradle script in Groovy or Kotlin."""
-    for match in _GRADLE.finditer(without_comments("gradle", view)):
+    for match in _GRADLE.finditer(blank_comments("gradle", view)):
         artifact = match["artifact"] or match["name"]
         span = Span(*match.span("whole" if match["whole"] else "parts"))
-        yield ForeignUse(f"org.pytorch:{artifact}", span, version=_number(match["version"] or match["last"]))
+        yield ForeignUse(
+            f"org.pytorch:{artifact}", span, version=_parse_version(match["version"] or match["last"])
+        )
     # Kotlin Multiplatform declares pods in its Gradle script.
     for patterns in ("djl", "accessor", "pods"):
         yield from find_packages("gradle", view, patterns)
 
 
-def catalog(view: str) -> Iterator[ForeignUse]:
+def find_catalog_packages(view: str) -> Iterator[ForeignUse]:
     """Find the libraries of a Gradle version catalog. Raises SourceError if the file is malformed."""
-    data = _toml(view)
+    data = _load_toml(view)
     versions = data.get("versions", {})
     libraries = data.get("libraries", {})
     for key, entry in libraries.items() if isinstance(libraries, dict) else ():
@@ -111,90 +113,92 @@ def catalog(view: str) -> Iterator[ForeignUse]:
         elif isinstance(entry, dict):
             group, _, name = str(entry.get("module", "")).partition(":")
             group, name = str(entry.get("group", group)), str(entry.get("name", name))
-            version = str(_version(entry.get("version"), versions))
+            version = str(_resolve_version(entry.get("version"), versions))
         else:
             continue
-        if _is_known(group, name):
+        if _is_known_artifact(group, name):
             yield ForeignUse(
-                f"{group}:{name}", _line(view, rf"[\"']?{re.escape(key)}[\"']?\s*="), version=_number(version)
+                f"{group}:{name}",
+                _find_line(view, rf"[\"']?{re.escape(key)}[\"']?\s*="),
+                version=_parse_version(version),
             )
 
 
-def cargo(view: str) -> Iterator[ForeignUse]:
+def find_crates(view: str) -> Iterator[ForeignUse]:
     """Find the crates that bind libtorch, in all tables of dependencies. Raises SourceError if the file is malformed."""
-    for table in _dependencies(_toml(view)):
+    for table in _find_dependency_tables(_load_toml(view)):
         for key, entry in table.items():
             name = entry.get("package", key) if isinstance(entry, dict) else key
             if name in ("tch", "torch-sys"):
                 found = rf"[\"']?{re.escape(key)}[\"']?\s*[=.]|\[[^\]\n]*dependencies\.[\"']?{re.escape(key)}[\"']?\s*\]"
                 version = entry.get("version", "") if isinstance(entry, dict) else entry
-                yield ForeignUse(f"crate {name}", _line(view, found), version=_number(version))
+                yield ForeignUse(f"crate {name}", _find_line(view, found), version=_parse_version(version))
 
 
-def _dependencies(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _find_dependency_tables(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for key, value in data.items():
         if isinstance(value, dict):
             if key.endswith("dependencies"):
                 yield value
             else:
-                yield from _dependencies(value)
+                yield from _find_dependency_tables(value)
 
 
-def _is_known(group: str, artifact: str) -> bool:
+def _is_known_artifact(group: str, artifact: str) -> bool:
     expected = {"org.pytorch": _ARTIFACT, _DJL: _ENGINE}.get(group)
     return expected is not None and re.fullmatch(expected, artifact) is not None
 
 
-def maven(view: str) -> Iterator[ForeignUse]:
+def find_maven_packages(view: str) -> Iterator[ForeignUse]:
     """Find the dependencies of a Maven project."""
-    for match in _MAVEN.finditer(without_comments("maven", view)):
+    for match in _MAVEN.finditer(blank_comments("maven", view)):
         values = dict(re.findall(r"<(groupId|artifactId|version)>\s*([^<]*?)\s*</", match["body"]))
         group, artifact = values.get("groupId", ""), values.get("artifactId", "")
-        if _is_known(group, artifact):
+        if _is_known_artifact(group, artifact):
             start = match.start("body") + match["body"].index(artifact)
             yield ForeignUse(
                 f"{group}:{artifact}",
                 Span(start, start + len(artifact)),
-                version=_number(values.get("version")),
+                version=_parse_version(values.get("version")),
             )
 
 
-def cmake(view: str) -> Iterator[ForeignUse]:
+def find_cmake_packages(view: str) -> Iterator[ForeignUse]:
     """Find the packages that a CMake project requires."""
-    text = without_comments("cmake", view)
+    text = blank_comments("cmake", view)
     for match in _CMAKE.finditer(text):
-        if begins_in_string("cmake", text, match.start()):
+        if is_in_string("cmake", text, match.start()):
             continue
         yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
     yield from find_packages("cmake", view, "jni")
 
 
-def _number(text: object) -> str:
+def _parse_version(text: object) -> str:
     found = _NUMBER.search(str(text or ""))
     return "" if found is None or "$" in str(text) else found[0]
 
 
-def _version(entry: object, versions: object) -> object:
+def _resolve_version(entry: object, versions: object) -> object:
     """Return a version of a catalog, which is given directly or by reference."""
     if isinstance(entry, dict):
         if "ref" in entry and isinstance(versions, dict):
-            return _version(versions.get(str(entry["ref"])), {})
+            return _resolve_version(versions.get(str(entry["ref"])), {})
         return next((entry[kind] for kind in ("strictly", "require", "prefer") if kind in entry), "")
     return entry
 
 
-def _toml(view: str) -> dict[str, Any]:
-    from torchmigrate.text.toml import toml_loads
+def _load_toml(view: str) -> dict[str, Any]:
+    from torchmigrate.text.toml import parse_toml
 
     try:
-        return toml_loads(view.encode("latin-1").decode())
+        return parse_toml(view.encode("latin-1").decode())
     except ValueError as error:
         raise SourceError(f"malformed TOML: {error}") from None
 
 
-def _line(view: str, begin: str) -> Span:
+def _find_line(view: str, begin: str) -> Span:
     """Return the line that begins with an expression, without surrounding spaces and comment."""
-    found = re.search(rf"^[ \t]*(?P<line>(?:{begin})[^\n]*)", without_comments("cargo", view), re.MULTILINE)
+    found = re.search(rf"^[ \t]*(?P<line>(?:{begin})[^\n]*)", blank_comments("cargo", view), re.MULTILINE)
     if found is None:
         return Span(0, 0)
     return Span(found.start("line"), found.start("line") + len(found["line"].rstrip()))

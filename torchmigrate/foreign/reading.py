@@ -14,32 +14,32 @@ from torchmigrate.gates import languages
 from torchmigrate.model.findings import Span
 
 if TYPE_CHECKING:
-    from torchmigrate.foreign.tokens import Token
-    from torchmigrate.semantics.links import Links
+    from torchmigrate.foreign.tokens import ForeignToken
+    from torchmigrate.semantics.links import ModuleLinks
 
-_CODE: dict[str, Callable[[bytes], tuple[list[ForeignUse], list[Token]]]] = {
-    "java": partial(dotted.jvm, "java"),
-    "kotlin": partial(dotted.jvm, "kotlin"),
-    "swift": swift.read,
-    "rust": dotted.rust,
-    "csharp": dotted.csharp,
-    "go": dotted.go,
+_CODE: dict[str, Callable[[bytes], tuple[list[ForeignUse], list[ForeignToken]]]] = {
+    "java": partial(dotted.find_jvm_uses, "java"),
+    "kotlin": partial(dotted.find_jvm_uses, "kotlin"),
+    "swift": swift.find_swift_uses,
+    "rust": dotted.find_rust_uses,
+    "csharp": dotted.find_csharp_uses,
+    "go": dotted.find_go_uses,
 }
 _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
-    "gradle": packages.gradle,
-    "catalog": packages.catalog,
-    "cargo": packages.cargo,
-    "maven": packages.maven,
-    "cmake": packages.cmake,
-    "commands": commands.archived,
-    "triton": triton.read,
+    "gradle": packages.find_gradle_packages,
+    "catalog": packages.find_catalog_packages,
+    "cargo": packages.find_crates,
+    "maven": packages.find_maven_packages,
+    "cmake": packages.find_cmake_packages,
+    "commands": commands.find_packaged_files,
+    "triton": triton.find_triton_uses,
 }
 """The readers of files without a grammar; for all other languages, `packages.find_packages`."""
 _FETCHING = ("cmake", "commands", "gradle")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ForeignContents:
     """What one file in another language names."""
 
     uses: Sequence[ForeignUse] = ()
@@ -51,41 +51,43 @@ class Reading:
     """The names of torch that a C++ source exports to the files that include it."""
 
 
-def read(path: str, text: bytes, links: Links | None = None) -> Reading:
+def read_contents(path: str, text: bytes, links: ModuleLinks | None = None) -> ForeignContents:
     """Read one file; ``links`` lead to the headers that it includes. Raises SourceError if the file is malformed."""
     language = languages.language_of(path)
     if language is None:
-        return Reading()
+        return ForeignContents()
     included: dict[str, str] = {}
     if language == "cpp" and links is not None:
-        for header in cpp.headers(text):
-            included |= links.included(header)
-    if not included and not languages.concerns(language, text):
-        return Reading()
+        for header in cpp.find_headers(text):
+            included |= links.included_names(header)
+    if not included and not languages.may_concern_rules(language, text):
+        return ForeignContents()
     if language in languages.MODULES:
         try:
-            return _of_code(language, text, included)
+            return _read_code(language, text, included)
         except NoGrammar:
-            return Reading([ForeignUse(UNREAD, Span(*languages.place(language, text) or (0, 0)))])
+            return ForeignContents(
+                [ForeignUse(UNREAD, Span(*languages.find_trigger(language, text) or (0, 0)))]
+            )
     # In Latin-1 each byte is one character, so that offsets into the view are byte offsets.
     view = text.decode("latin-1")
     find = _LINES.get(language) or partial(packages.find_packages, language)
     uses = [*find(view)]
     if language in _FETCHING:
-        uses += commands.archives(language, view)
-    return Reading(_in_order(uses), [(use.file, use.span) for use in uses if use.file])
+        uses += commands.find_archives(language, view)
+    return ForeignContents(_sort_uses(uses), [(use.file, use.span) for use in uses if use.file])
 
 
-def _of_code(language: str, text: bytes, included: Mapping[str, str]) -> Reading:
+def _read_code(language: str, text: bytes, included: Mapping[str, str]) -> ForeignContents:
     exports: Mapping[str, str] = {}
     if language == "cpp":
-        uses, found, exports = cpp.read(text, included)
+        uses, found, exports = cpp.find_cpp_uses(text, included)
     else:
         uses, found = _CODE[language](text)
-    named = [(name, Span(token.start, token.end)) for name, token in files.named_files(found)]
-    classes = list(cpp.implemented(found)) if language == "cpp" else []
-    return Reading(_in_order(uses), named, classes, exports)
+    named = [(name, Span(token.start, token.end)) for name, token in files.find_model_files(found)]
+    classes = list(cpp.find_implemented_classes(found)) if language == "cpp" else []
+    return ForeignContents(_sort_uses(uses), named, classes, exports)
 
 
-def _in_order(uses: Iterable[ForeignUse]) -> list[ForeignUse]:
+def _sort_uses(uses: Iterable[ForeignUse]) -> list[ForeignUse]:
     return sorted(set(uses), key=lambda use: (use.span, use.name))

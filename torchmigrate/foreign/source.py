@@ -9,21 +9,21 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign import lines
-from torchmigrate.foreign.reading import Reading
-from torchmigrate.foreign.reading import read as read_uses
+from torchmigrate.foreign.reading import ForeignContents
+from torchmigrate.foreign.reading import read_contents as read_uses
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Span
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 if TYPE_CHECKING:
-    from torchmigrate.semantics.links import Links
+    from torchmigrate.semantics.links import ModuleLinks
 
 
-class ForeignSource(Source):
+class ForeignSource(SourceText):
     """A source without a Python syntax tree, with the names of torch's runtime in it."""
 
     @classmethod
-    def read(cls, path: str | PathLike[str], data: bytes) -> ForeignSource:
+    def decode_source(cls, path: str | PathLike[str], data: bytes) -> ForeignSource:
         """Return the source at ``path`` with the content ``data``.
 
         Compilers take any encoding: what is no UTF-8 is read as Latin-1, in which names and offsets are the same.
@@ -36,11 +36,11 @@ class ForeignSource(Source):
             return cls(fspath(path), data, text.decode("latin-1").encode(), "latin-1")
         return cls(fspath(path), data, text, "utf-8", bom)
 
-    links: Links | None = None
+    links: ModuleLinks | None = None
     """Where the file finds the headers that it includes."""
 
     @cached_property
-    def reading(self) -> Reading:
+    def contents(self) -> ForeignContents:
         """The names of torch's runtime in the file. Raises SourceError if the file is malformed."""
         return read_uses(self.path, self.text, self.links)
 
@@ -48,7 +48,7 @@ class ForeignSource(Source):
         """Return the comments, and the lines with code, which a comment at their end or on the line before refers to."""
         view = self.text.decode("latin-1")
         language = language_of(self.path) or ""
-        code = lines.without_comments(language, view)
+        code = lines.blank_comments(language, view)
         starts = [*self.line_starts, len(view)]
         statements = [Span(start, end) for start, end in pairwise(starts) if code[start:end].strip()]
-        return list(lines.comments(language, view)), statements
+        return list(lines.find_comments(language, view)), statements

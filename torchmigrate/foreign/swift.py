@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from torchmigrate.foreign import files
-from torchmigrate.foreign.tokens import STRING, WORD, Token, arguments, tokens
+from torchmigrate.foreign.tokens import STRING, WORD, ForeignToken, find_arguments, tokenize_source
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
@@ -17,9 +17,9 @@ _MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
 _PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")
 
 
-def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
+def find_swift_uses(text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
     """Return the uses of LibTorch in a source, and its tokens. Raises NoGrammar."""
-    found = tokens("swift", text)
+    found = tokenize_source("swift", text)
     uses: list[ForeignUse] = []
     for index, token in enumerate(found):
         behind = found[index + 1] if index + 1 < len(found) else None
@@ -29,11 +29,11 @@ def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
         elif token.text == "import" and behind is not None and _MODULE.fullmatch(behind.text):
             uses.append(ForeignUse(f"import {behind.text}", Span(behind.start, behind.end), calls=True))
         elif token.kind == WORD and token.text[:1].isupper() and behind is not None and behind.text == "(":
-            file = files.given(arguments(found, index + 1), found) or _only_file(found)
+            file = files.find_given_file(find_arguments(found, index + 1), found) or _find_only_file(found)
             uses.append(ForeignUse(CLASS + token.text, Span(token.start, token.end), file, calls=True))
     return uses, found
 
 
-def _only_file(found: Sequence[Token]) -> str:
-    names = {name for name, _ in files.named_files(found)}
+def _find_only_file(found: Sequence[ForeignToken]) -> str:
+    names = {name for name, _ in files.find_model_files(found)}
     return names.pop() if len(names) == 1 else ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.foreign.grammars import parser_of
+from torchmigrate.foreign.grammars import get_parser
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,7 +28,7 @@ _INCLUDED = re.compile(rb"\s*(<[^>\n]+>|\"[^\"\n]+\")")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-class Token(NamedTuple):
+class ForeignToken(NamedTuple):
     """One token; the text of a string is its value, without quotes. Offsets are in bytes."""
 
     kind: str
@@ -37,13 +37,13 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(language: str, text: bytes) -> list[Token]:
+def tokenize_source(language: str, text: bytes) -> list[ForeignToken]:
     """Return the tokens of ``text`` in order. Raises NoGrammar."""
-    return list(_tokens(language, text, 0))
+    return list(_walk_tokens(language, text, 0))
 
 
-def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
-    parser = parser_of(language)
+def _walk_tokens(language: str, text: bytes, offset: int) -> Iterator[ForeignToken]:
+    parser = get_parser(language)
     stack = [parser.parse(text).root_node]
     while stack:
         node = stack.pop()
@@ -51,35 +51,35 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
         if "comment" in kind:
             continue
         if kind == "preproc_arg":  # the grammar does not look into macros
-            yield from _macro(language, node, offset)
+            yield from _read_macro(language, node, offset)
         elif kind in _STRINGS:
             # What is around the value: quotes of any kind, prefixes like `R` or `@`, and the marks of raw strings.
-            value = re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
-            yield Token(STRING, value, node.start_byte + offset, node.end_byte + offset)
+            value = re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _node_text(node))
+            yield ForeignToken(STRING, value, node.start_byte + offset, node.end_byte + offset)
             stack.extend(reversed([child for child in node.children if "interpol" in child.type]))
         elif node.child_count:
             stack.extend(reversed(node.children))
         else:
-            word = _text(node)
+            word = _node_text(node)
             if word:
                 which = WORD if _WORD.fullmatch(word) else MARK
-                yield Token(which, word, node.start_byte + offset, node.end_byte + offset)
+                yield ForeignToken(which, word, node.start_byte + offset, node.end_byte + offset)
 
 
-def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
+def _read_macro(language: str, node: Node, offset: int) -> Iterator[ForeignToken]:
     text = node.text or b""
     if included := _INCLUDED.match(text):  # of an #import
         start, path = node.start_byte + offset, included[1].decode("utf-8", "replace")[1:-1]
-        yield Token(STRING, path, start + included.start(1), start + included.end(1))
+        yield ForeignToken(STRING, path, start + included.start(1), start + included.end(1))
     elif b"torch" in text or b"jit" in text:
-        yield from _tokens(language, text, node.start_byte + offset)
+        yield from _walk_tokens(language, text, node.start_byte + offset)
 
 
-def _text(node: Node) -> str:
+def _node_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def arguments(found: Sequence[Token], opening: int) -> Sequence[Token]:
+def find_arguments(found: Sequence[ForeignToken], opening: int) -> Sequence[ForeignToken]:
     """Return the tokens between the bracket at ``opening`` and the one that closes it."""
     depth = 0
     for index in range(opening, len(found)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchmigrate.foreign.lines import without_comments
+from torchmigrate.foreign.lines import blank_comments
 from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
@@ -17,15 +17,15 @@ Source: https://github.com/triton-inference-server/pytorch_backend, README.md.
 """
 
 
-def read(view: str) -> Iterator[ForeignUse]:
+def find_triton_uses(view: str) -> Iterator[ForeignUse]:
     """Find the platform or backend that runs TorchScript, unless the model file is of another kind."""
-    text = without_comments("triton", view)
-    named = _field(text, "default_model_filename")
+    text = blank_comments("triton", view)
+    named = _find_field(text, "default_model_filename")
     file = named["text"] if named else _DEFAULT
     if file.endswith((".py", ".pt2")):
         return
     for name, value in (("platform", "pytorch_libtorch"), ("backend", "pytorch")):
-        found = _field(text, name)
+        found = _find_field(text, name)
         if found is not None and found["text"]:
             if found["text"] == value:
                 span = Span(text.index(name, found.start()), found.end("value"))
@@ -33,5 +33,5 @@ def read(view: str) -> Iterator[ForeignUse]:
             return
 
 
-def _field(text: str, name: str) -> re.Match[str] | None:
+def _find_field(text: str, name: str) -> re.Match[str] | None:
     return re.search(_FIELD.format(name=name), text, re.MULTILINE)

@@ -9,19 +9,19 @@ from torchmigrate.model.findings import Span
 UNREAD = "$unread"
 """The name of the use that stands for a whole file whose grammar is not installed."""
 
-WRITES = "TorchScript file written in Python"
+FILE_WRITTEN = "TorchScript file written in Python"
 """Mention: Python code saves the model file ``name``."""
 
-RUNS = "TorchScript embedded"
+RUNTIME_CALLED = "TorchScript embedded"
 """Mention: a file in another language calls the TorchScript runtime."""
 
-READS = "TorchScript file read in another language"
+FILE_READ = "TorchScript file read in another language"
 """Mention: a file in another language, ``language``, names the model file ``file``."""
 
-BRINGS = "LibTorch required"
+LIBTORCH_REQUIRED = "LibTorch required"
 """Mention: a pod or a Swift package of LibTorch is required."""
 
-BRIDGES = "class around TorchScript"
+CLASS_BRIDGED = "class around TorchScript"
 """Mention: an Objective-C++ file that calls the runtime implements the class ``name``."""
 
 LANGUAGES = {

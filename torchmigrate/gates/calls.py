@@ -18,10 +18,10 @@ _LONGEST = 4000
 """Bytes of a call beyond which it is not read."""
 
 
-def may_matter(calls: Calls, text: bytes, at: int) -> bool:
+def may_call_matter(calls: Calls, text: bytes, at: int) -> bool:
     """Return whether the use of a symbol whose name ends at byte ``at`` may be a call that matters, or no call at all."""
     opened = _OPENED.match(text, at)
-    found = opened and _arguments(text, opened.end())
+    found = opened and _count_arguments(text, opened.end())
     if not found:
         return True
     keywords, positional = found
@@ -32,7 +32,7 @@ def may_matter(calls: Calls, text: bytes, at: int) -> bool:
     )
 
 
-def _arguments(text: bytes, start: int) -> tuple[set[str], int] | None:
+def _count_arguments(text: bytes, start: int) -> tuple[set[str], int] | None:
     """Return the keywords, and the number of positional arguments, of the call whose arguments begin at byte ``start``.
 
     Returns None where that is uncertain.

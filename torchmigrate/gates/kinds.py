@@ -52,20 +52,20 @@ def kind_of(path: str) -> str | None:
         return "python" if name in _SCRIPTS else None
     if name.endswith(".ipynb"):
         return "notebook"
-    found = _patterns().fullmatch(name)
+    found = _compiled_patterns().fullmatch(name)
     if found is not None:
         return found.lastgroup
     in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
     return "requirements" if in_folder else None
 
 
-def patterns() -> tuple[str, str]:
+def name_patterns() -> tuple[str, str]:
     """Return regular expressions for the names of project files, and for the folders in which any text file is one."""
     return "|".join(pattern for pattern, _ in _NAMES), "|".join(_FOLDERS)
 
 
 @cache
-def _patterns() -> re.Pattern[str]:
+def _compiled_patterns() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
 
 
@@ -74,7 +74,7 @@ def is_document(path: str) -> bool:
     return kind_of(path) not in (None, *_MODULES)
 
 
-def concerns(kind: str, data: bytes) -> bool:
+def may_concern_rules(kind: str, data: bytes) -> bool:
     """Return whether the content of a file of a kind can hold anything that a rule looks for."""
     if kind == "notebook" and not _COMMANDS.search(data):
         return False

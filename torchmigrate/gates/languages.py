@@ -84,36 +84,36 @@ _HEADERS = re.compile(
 def language_of(path: str) -> str | None:
     """Return the language of a file that may embed torch's runtime; None for other files, and for copies of libtorch's
     headers."""
-    found = None if _HEADERS.search(path) else _patterns().fullmatch(os.path.basename(path))
+    found = None if _HEADERS.search(path) else _compiled_patterns().fullmatch(os.path.basename(path))
     if found is not None:
         return found.lastgroup
     return "commands" if kinds.kind_of(path) in _COMMANDS else None
 
 
-def paths() -> str:
+def path_pattern() -> str:
     """Return a regular expression for the paths of all files that are checked, as `.pre-commit-hooks.yaml` needs it."""
-    documents, folders = kinds.patterns()
+    documents, folders = kinds.name_patterns()
     names = "|".join([documents, *(pattern for pattern, _ in _NAMES)])
     names = names.replace(".*", "[^/]*").replace(".+", "[^/]+")
     return rf"^(?:.*/)?(?:[^/]*\.(?:pyi?|ipynb)|{names}|(?:{folders})/[^/]*\.(?:txt|in))$"
 
 
 @cache
-def _patterns() -> re.Pattern[str]:
+def _compiled_patterns() -> re.Pattern[str]:
     patterns: dict[str, list[str]] = {}
     for pattern, language in _NAMES:
         patterns.setdefault(language, []).append(pattern)
     return re.compile("|".join(f"(?P<{name}>{'|'.join(those)})" for name, those in patterns.items()))
 
 
-def concerns(language: str, data: bytes) -> bool:
+def may_concern_rules(language: str, data: bytes) -> bool:
     """Return whether a file in ``language`` with this content can hold anything that a rule looks for."""
-    return place(language, data) is not None
+    return find_trigger(language, data) is not None
 
 
-def place(language: str, data: bytes) -> tuple[int, int] | None:
+def find_trigger(language: str, data: bytes) -> tuple[int, int] | None:
     """Return the byte offsets of the first text for which a file in ``language`` has to be checked; None if there is none."""
-    found = _search(language).search(data)
+    found = _trigger_pattern(language).search(data)
     return None if found is None or not _TORCH.search(data) else found.span()
 
 
@@ -121,5 +121,5 @@ _TORCH = re.compile(rb"[Tt]orch|TORCH|\btch\b|gotch|\b\w*Module\(")
 
 
 @cache
-def _search(language: str) -> re.Pattern[bytes]:
+def _trigger_pattern(language: str) -> re.Pattern[bytes]:
     return re.compile(_TOKENS[language])

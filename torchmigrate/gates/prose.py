@@ -25,7 +25,7 @@ _COMMAND = re.compile(rb"-m\s+torch\.|\b[A-Z]\w*_\w*=")
 _NOTEBOOK = re.compile(rb"\s*\{")
 
 
-def in_code(offsets: Iterable[int], text: bytes) -> Iterator[int]:
+def keep_offsets_in_code(offsets: Iterable[int], text: bytes) -> Iterator[int]:
     """Yield those byte offsets (given in ascending order) that lie in code, and not in a comment or a string of prose.
 
     In the JSON of a notebook, whose code is made of strings, that is every one.

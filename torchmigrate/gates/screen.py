@@ -10,35 +10,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds, languages
-from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.gate import TextPrefilter
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
-from torchmigrate.gates.sorts import Sorts
+from torchmigrate.gates.sorts import FileSorts
 from torchmigrate.text.directives import MARK
 
 if TYPE_CHECKING:
     from torchmigrate.gates.triggers import Trigger
 
 
-def gate_of(triggers: Collection[Trigger]) -> Gate:
+def create_text_prefilter(triggers: Collection[Trigger]) -> TextPrefilter:
     """Return the prefilter for the symbols that rules watch."""
     symbols = {symbol for one in triggers for symbol in one.symbols}
-    return Gate(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
+    return TextPrefilter(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
 
 
 @dataclass(frozen=True)
-class Screen:
+class FilePrefilter:
     """The prefilter for the rules of one run."""
 
-    gate: Gate
+    gate: TextPrefilter
     """The prefilter for the symbols that the rules watch."""
-    sorts: Sorts
+    sorts: FileSorts
 
     @classmethod
-    def of(cls, triggers: Collection[Trigger]) -> Screen:
+    def from_triggers(cls, triggers: Collection[Trigger]) -> FilePrefilter:
         """Return the prefilter of rules with these triggers."""
-        return cls(gate_of(triggers), Sorts.of(triggers))
+        return cls(create_text_prefilter(triggers), FileSorts.from_triggers(triggers))
 
-    def concerns(self, path: str, data: bytes) -> bool:
+    def passes_file(self, path: str, data: bytes) -> bool:
         """Return whether a rule may have a finding in a file with this path and content."""
         if path.endswith(
             ".ipynb"
@@ -48,17 +48,17 @@ class Screen:
         if (
             kind is not None
             and self.sorts.documents
-            and _is_written(kind, data)
-            and kinds.concerns(kind, data)
+            and _is_handwritten(kind, data)
+            and kinds.may_concern_rules(kind, data)
         ):
             return True
         language = languages.language_of(path)
         if language is not None:
             small = len(data) <= MAX_METADATA_BYTES
-            return self.sorts.foreign and small and languages.concerns(language, data)
-        return not kinds.is_document(path) and (self.gate.passes(data) or MARK in data)
+            return self.sorts.foreign and small and languages.may_concern_rules(language, data)
+        return not kinds.is_document(path) and (self.gate.passes_text(data) or MARK in data)
 
 
-def _is_written(kind: str, data: bytes) -> bool:
+def _is_handwritten(kind: str, data: bytes) -> bool:
     """Return whether a project file is small enough to be written by hand, or generated as a lock file or notebook."""
     return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torchmigrate.gates.triggers import Trigger
 
 
-class Sorts(NamedTuple):
+class FileSorts(NamedTuple):
     """The sorts of files that at least one rule checks."""
 
     modules: bool
@@ -23,7 +23,7 @@ class Sorts(NamedTuple):
     """Whether a rule checks files in other languages."""
 
     @classmethod
-    def of(cls, triggers: Collection[Trigger]) -> Sorts:
+    def from_triggers(cls, triggers: Collection[Trigger]) -> FileSorts:
         """Return the sorts of files that rules with these triggers look into."""
         return cls(
             any(one.modules for one in triggers),
@@ -31,7 +31,7 @@ class Sorts(NamedTuple):
             any(one.foreign for one in triggers),
         )
 
-    def wants(self, path: str) -> bool:
+    def includes_path(self, path: str) -> bool:
         """Return whether a rule checks files of this name."""
         return (
             (self.modules and path.endswith(SUFFIXES))

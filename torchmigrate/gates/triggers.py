@@ -45,16 +45,16 @@ class Trigger(NamedTuple):
             rule.code,
             rule.family,
             rule.default,
-            rule.is_of_modules,
+            rule.reads_modules,
             bool(rule.references),
             bool(rule.foreign),
-            tuple(symbol for symbol in rule.watched if symbol not in rule.pairs),
-            listed(rule.pairs),
+            tuple(symbol for symbol in rule.watched_symbols if symbol not in rule.pairs),
+            list_symbols(rule.pairs),
             rule.calls,
         )
 
 
-def load(state: str) -> list[Trigger] | None:
+def load_triggers(state: str) -> list[Trigger] | None:
     """Return the recorded triggers; None if they were not made from sources in this state."""
     import json
 
@@ -66,20 +66,20 @@ def load(state: str) -> list[Trigger] | None:
     if recorded["state"] != state:
         return None
     return [
-        Trigger(*head, tuple(symbols), pairs, _calls_of(calls))  # type: ignore[call-arg]  # six in the head
+        Trigger(*head, tuple(symbols), pairs, _decode_calls(calls))  # type: ignore[call-arg]  # six in the head
         for *head, symbols, pairs, calls in recorded["rules"]
     ]
 
 
-def render(triggers: Iterable[Trigger], state: str) -> str:
+def render_triggers(triggers: Iterable[Trigger], state: str) -> str:
     """Return the text of ``triggers.json``, with a line for each rule."""
     import json
 
-    rules = (json.dumps([*one[:6], one.symbols, one.pairs, _plain(one.calls)]) for one in triggers)
+    rules = (json.dumps([*one[:6], one.symbols, one.pairs, _encode_calls(one.calls)]) for one in triggers)
     return f'{{"state": "{state}", "rules": [\n' + ",\n".join(rules) + "\n]}\n"
 
 
-def listed(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
+def list_symbols(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
     """Return symbols, given with what a file must spell as well, in the form in which they are recorded."""
     found: dict[str, dict[str, str]] = {}
     for symbol, needed in pairs.items():
@@ -89,11 +89,11 @@ def listed(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
     return found
 
 
-def _plain(calls: Mapping[str, Calls]) -> dict[str, list[Any]]:
+def _encode_calls(calls: Mapping[str, Calls]) -> dict[str, list[Any]]:
     return {symbol: [sorted(one.giving), sorted(one.without), *one[2:]] for symbol, one in calls.items()}
 
 
-def _calls_of(plain: Mapping[str, list[Any]]) -> dict[str, Calls]:
+def _decode_calls(plain: Mapping[str, list[Any]]) -> dict[str, Calls]:
     return {
         symbol: Calls(frozenset(giving), frozenset(without), *counts)
         for symbol, (giving, without, *counts) in plain.items()

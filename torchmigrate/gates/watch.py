@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from torchmigrate.gates.gate import Gate
-from torchmigrate.model.symbols import join, segments
+from torchmigrate.gates.gate import TextPrefilter
+from torchmigrate.model.symbols import join_name, split_name
 
 _SETTING = re.compile(
     r"(?:[^#\n]*?(?:\b(?:export|env)\s|(?<!\S)-[ex]\s?|--env[= ]|--export[= ](?:\S*,)?))?"
@@ -17,7 +17,7 @@ _SETTING = re.compile(
 _COMMAND = re.compile(r"[^\n;&|(]*\Z")
 
 
-def _is_set(name: str, text: str) -> bool:
+def _sets_variable(name: str, text: str) -> bool:
     """Return whether a text contains a command that sets the environment variable."""
     return any(
         (command := _COMMAND.search(text, 0, match.start())) and _SETTING.fullmatch(command[0])
@@ -25,14 +25,14 @@ def _is_set(name: str, text: str) -> bool:
     )
 
 
-class Watch:
+class WatchedSymbols:
     """Looks up qualified names in a set of symbols (see `torchmigrate.model.rule.Rule.symbols`).
 
     >>> Watch(["torch.jit.script", "torch._C._jit_*", ".to_torchscript"]).match("torch._C._jit_set_fusion")
     'torch._C._jit_*'
     """
 
-    def __init__(self, symbols: Iterable[str], gate: Gate | None = None) -> None:
+    def __init__(self, symbols: Iterable[str], gate: TextPrefilter | None = None) -> None:
         symbols = sorted(set(symbols))
         self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
         self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
@@ -40,7 +40,7 @@ class Watch:
         self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
         self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
         self._programs = {name: symbol for name, symbol in self._variables.items() if "-" in name}
-        self.gate = gate or Gate(symbols)
+        self.gate = gate or TextPrefilter(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
         self._leaves = set(self.methods)
@@ -58,10 +58,10 @@ class Watch:
                 if symbol.endswith(".*"):  # what is below the module is used without naming it
                     self.aliases.add(symbol.removesuffix(".*"))
                 continue
-            self._leaves.add(segments(symbol)[-1])
-            parts = segments(symbol.rstrip("*").rstrip("."))
+            self._leaves.add(split_name(symbol)[-1])
+            parts = split_name(symbol.rstrip("*").rstrip("."))
             for length in range(1, len(parts) + 1):
-                prefix = join(parts[:length])
+                prefix = join_name(parts[:length])
                 if length < len(parts):
                     self.namespaces.add(prefix)
                 if token in parts[:length]:
@@ -71,7 +71,7 @@ class Watch:
         while (name := name.rpartition(".")[0]) and name not in self.namespaces:
             self.namespaces.add(name)
 
-    def match(self, name: str) -> str | None:
+    def match_symbol(self, name: str) -> str | None:
         """Return the symbol that a qualified name stands for, or None; of symbols that end in ``*``, the longest.
 
         A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
@@ -79,18 +79,18 @@ class Watch:
         if name in self.exact:
             return name
         if name not in self._matched:
-            self._matched[name] = self._wildcard(name)
+            self._matched[name] = self._match_wildcard(name)
         return self._matched[name]
 
-    def first(self, names: Iterable[str]) -> tuple[str, str] | None:
+    def match_first(self, names: Iterable[str]) -> tuple[str, str] | None:
         """Return the symbol that the first matching name stands for, and that name; None if no name matches."""
         for name in names:
-            symbol = self.match(name)
+            symbol = self.match_symbol(name)
             if symbol is not None:
                 return symbol, name
         return None
 
-    def _wildcard(self, name: str) -> str | None:
+    def _match_wildcard(self, name: str) -> str | None:
         if not name.startswith(self.prefixes):  # as hardly any does; all are asked at once
             return None
         for prefix in self.prefixes:
@@ -102,11 +102,11 @@ class Watch:
                 return prefix + "*"
         return None
 
-    def variable(self, name: str | None) -> str | None:
+    def match_variable(self, name: str | None) -> str | None:
         """Return the symbol for the environment variable of this name, or None."""
         return self._variables.get(name or "")
 
-    def named_in(self, text: str, is_module: Callable[[], bool]) -> Iterator[tuple[str, str]]:
+    def find_in_string(self, text: str, is_module: Callable[[], bool]) -> Iterator[tuple[str, str]]:
         """Yield the symbols that a string refers to, with their names: an environment variable by itself, or variables,
         programs and ``-m`` modules in a command.
 
@@ -119,7 +119,7 @@ class Watch:
             yield from (
                 (symbol, name)
                 for name, symbol in self._variables.items()
-                if name in text and _is_set(name, text)
+                if name in text and _sets_variable(name, text)
             )
         for name, symbol in self._programs.items():
             if name in text and re.search(rf"(?<![\w./-]){re.escape(name)}\s", text):
@@ -131,10 +131,10 @@ class Watch:
             elif name in text and re.search(rf"-m\s+{re.escape(name)}(?![\w.])", text):
                 yield symbol, name
 
-    def ends_alike(self, name: str) -> bool:
+    def ends_like_symbol(self, name: str) -> bool:
         """Return whether a qualified name ends like a symbol, so that it is that symbol if its beginning stands for torch."""
         return name.rpartition(".")[2] in self._leaves or tuple(name.rsplit(".", 2)[-2:]) in self._pairs
 
     def hides_token(self, name: str) -> bool:
         """Return whether a variable bound to this qualified name can lead to a symbol without its token being spelled."""
-        return name in self.aliases or self.match(name) is not None
+        return name in self.aliases or self.match_symbol(name) is not None

@@ -18,7 +18,7 @@ CUSTOMARY = {
 """Customary aliases, under which a star import or another file provides a module."""
 
 
-class Words(NamedTuple):
+class Identifiers(NamedTuple):
     """The identifiers and dotted names of a text, in no order."""
 
     dotted: tuple[list[bytes], ...]
@@ -28,16 +28,16 @@ class Words(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # several ask for it, one file after the other
-def words_of(text: bytes) -> Words:
+def collect_identifiers(text: bytes) -> Identifiers:
     """Return the identifiers and dotted names of a text."""
     chains = frozenset(text.translate(_NAMES).split())
     dotted = [chain for chain in chains if b"." in chain]
     # One split of all of them takes half the time of a union of many small lists.
     words = chains.union(b".".join(dotted).split(b"."))
-    return Words(tuple(map(bytes.split, dotted, repeat(b"."))), words)
+    return Identifiers(tuple(map(bytes.split, dotted, repeat(b"."))), words)
 
 
-def last_word(text: bytes, end: int) -> bytes:
+def last_identifier(text: bytes, end: int) -> bytes:
     """Return the last part of the name that stands before byte ``end``, with only blanks between; empty if there is none."""
     before = text[max(0, end - 200) : end].rstrip(b" \t\f\r\n\\").translate(_NAMES)
     return before.rpartition(b" ")[2].rpartition(b".")[2]

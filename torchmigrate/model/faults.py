@@ -9,12 +9,12 @@ from torchmigrate.model.findings import FileError, Location
 _MARK = "a fault in torchmigrate"
 
 
-def is_fault(error: FileError) -> bool:
+def is_tool_fault(error: FileError) -> bool:
     """Return whether an error is the tool's fault and not the file's."""
     return error.message.startswith(_MARK)
 
 
-def described(error: Exception) -> str:
+def describe_fault(error: Exception) -> str:
     """Return a description of a fault: its kind, its place in the tool, and Python's message."""
     import traceback
 
@@ -25,10 +25,12 @@ def described(error: Exception) -> str:
     return f"{_MARK} ({type(error).__name__}{where}{': ' if said else ''}{shown})"
 
 
-def fault(error: Exception, path: str, code: str | None = None, place: Location | None = None) -> FileError:
+def create_fault_error(
+    error: Exception, path: str, code: str | None = None, place: Location | None = None
+) -> FileError:
     """Return the error of a file for a fault in the rule ``code``, or outside of every rule."""
     cost = "this file is not checked" if code is None else f"{code} does not count in this file"
-    message = f"{described(error)}: {cost}; please report it"
+    message = f"{describe_fault(error)}: {cost}; please report it"
     if place is None:
         return FileError(path, message)
     return FileError(path, message, place.line, place.column, place.cell)

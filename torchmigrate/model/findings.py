@@ -28,11 +28,11 @@ class Edit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class FixChange:
     """One change that a fix makes to a program; see `torchmigrate.rewrite.changes`."""
 
 
-class Joint(NamedTuple):
+class MultiFileFix(NamedTuple):
     """What the parts of a multi-file fix have in common; either all parts are applied or none.
 
     A rule that has seen the facts of the project says it of each part by itself, in the same words; whether all parts
@@ -49,7 +49,7 @@ class Joint(NamedTuple):
 class Fix:
     """Changes that belong together: all are applied, or none."""
 
-    changes: tuple[Change | Edit, ...] = field(compare=False, metadata={LOCAL: True})
+    changes: tuple[FixChange | Edit, ...] = field(compare=False, metadata={LOCAL: True})
     """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
     safety: Safety
     title: str
@@ -58,7 +58,7 @@ class Fix:
     """The same as text; empty where the text is not wanted."""
     locations: tuple[Location, ...] = ()
     """The position of each edit for a reader, in the order of ``edits``."""
-    joint: Joint | None = None
+    joint: MultiFileFix | None = None
     """The multi-file fix of which this is one file's part; None for a fix of one file."""
     anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
     """Whether the new code also runs on a torch older than the rule's ``since``."""
@@ -138,6 +138,6 @@ class FileResult:
     suppressed: int = 0
 
     @property
-    def says_anything(self) -> bool:
+    def has_content(self) -> bool:
         """Whether there is anything to report or to count."""
         return bool(self.findings or self.errors or self.suppressed)

@@ -14,7 +14,7 @@ _LONGEST = 160
 """Characters of a text that are kept; a generated line of a megabyte is told by its digest."""
 
 
-class Identity(NamedTuple):
+class FindingIdentity(NamedTuple):
     """A rule and the code that it reports. Findings of one file may share it, and are then distinguished by their order."""
 
     code: str
@@ -22,13 +22,13 @@ class Identity(NamedTuple):
     """The source lines without blanks at their edges and comments at their ends; the message, where there are none."""
 
 
-def identity(finding: Finding) -> Identity:
+def identify_finding(finding: Finding) -> FindingIdentity:
     """Return the identity of a finding: the same for the same code on another line, with other indentation or comments."""
     lines = (_COMMENT.sub("", line.strip()) for line in finding.source_lines)
     text = " ".join(" ".join(lines).split()) or finding.message
     if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}… {_digest(text)[:16]}"
-    return Identity(finding.code, text)
+        text = f"{text[:_LONGEST]}… {_hash_parts(text)[:16]}"
+    return FindingIdentity(finding.code, text)
 
 
 class Fingerprints:
@@ -37,12 +37,12 @@ class Fingerprints:
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
-    def of(self, finding: Finding, path: str) -> str:
+    def fingerprint_finding(self, finding: Finding, path: str) -> str:
         """Return the fingerprint of a finding in the file ``path``, for other services: 32 hexadecimal digits."""
-        key = _digest("\0".join((path, *identity(finding))))
+        key = _hash_parts("\0".join((path, *identify_finding(finding))))
         self._seen[key] += 1
-        return _digest(f"{key}\0{self._seen[key]}")[:32]
+        return _hash_parts(f"{key}\0{self._seen[key]}")[:32]
 
 
-def _digest(text: str) -> str:
+def _hash_parts(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

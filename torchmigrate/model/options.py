@@ -8,7 +8,7 @@ from torchmigrate.model.versions import Version
 
 
 @dataclass(frozen=True)
-class Options:
+class RuleOptions:
     """The settings that rules can read (see `torchmigrate.settings.settings.Settings`)."""
 
     target: Version

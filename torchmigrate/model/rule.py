@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from torchmigrate.model.versions import Version, render
+from torchmigrate.model.versions import Version, render_version
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ class Calls(NamedTuple):
     fewer_than: int = 1_000
     """A number of positional arguments that the call stays below."""
 
-    def joined(self, other: Calls) -> Calls:
+    def union_with(self, other: Calls) -> Calls:
         """Return the calls that matter to this rule or to another one."""
         giving = self.giving | other.giving if self.giving and other.giving else frozenset[str]()
         more_than, fewer_than = min(self.more_than, other.more_than), max(self.fewer_than, other.fewer_than)
@@ -44,7 +44,7 @@ class Rule:
     an environment variable (``$TORCH_NCCL_NAN_CHECK``), or a module in a command (``$torch.distributed.launch``).
 
     ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which
-    torch warns and fails; severity follows from them (see `torchmigrate.model.versions.severity`).
+    torch warns and fails; severity follows from them (see `torchmigrate.model.versions.severity_at`).
     """
 
     code: str
@@ -110,7 +110,7 @@ class Rule:
     def note(self, function: Function) -> Function:
         """Decorate the function that notes facts about the project from a use of a symbol in ``asks``.
 
-        Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol; given as a pair
+        Each name is afterwards found by `torchmigrate.project.project.Project.find_uses`, like a symbol; given as a pair
         with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The
         function sees one file only, and runs whether or not the findings of any rule are wanted there.
         """
@@ -118,21 +118,21 @@ class Rule:
         return function
 
     @property
-    def watched(self) -> tuple[str, ...]:
+    def watched_symbols(self) -> tuple[str, ...]:
         """All symbols that have to be found for this rule: its own, and those it asks about."""
         return (*self.symbols, *self.asks)
 
     @property
-    def is_of_modules(self) -> bool:
+    def reads_modules(self) -> bool:
         """Whether the rule checks, or asks about, Python modules."""
-        return bool(self.watched) or not (self.references or self.foreign)
+        return bool(self.watched_symbols) or not (self.references or self.foreign)
 
-    def worded(self, message: str, symbol: str) -> str:
+    def fill_message(self, message: str, symbol: str) -> str:
         """Return a message with ``{symbol}`` and the rule's versions filled in."""
         message = message.replace("{symbol}", symbol)
         for name in ("since", "deprecated", "breaks"):
             version = getattr(self, name)
-            message = message if version is None else message.replace(f"{{{name}}}", render(version))
+            message = message if version is None else message.replace(f"{{{name}}}", render_version(version))
         return message
 
     @property

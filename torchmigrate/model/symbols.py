@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def segments(symbol: str) -> list[str]:
+def split_name(symbol: str) -> list[str]:
     """Split a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``.
 
     A command's name has the words between its hyphens.
@@ -13,6 +13,6 @@ def segments(symbol: str) -> list[str]:
     return [part for part in symbol.lstrip("$").replace("-", ".").replace("()", ".()").split(".") if part]
 
 
-def join(parts: Iterable[str]) -> str:
+def join_name(parts: Iterable[str]) -> str:
     """Join the segments of a qualified name: the inverse of `segments`."""
     return ".".join(parts).replace(".()", "()")

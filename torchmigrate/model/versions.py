@@ -15,7 +15,7 @@ OLDEST: Version = (2, 0)
 NEWEST: Version = (2, 15)
 
 
-def parse(text: str) -> Version:
+def parse_version(text: str) -> Version:
     """Return the minor version in ``text``: ``"2.12"``, ``"2.12.1"``, ``"2.12.0+cu130"``.
 
     Raises ValueError with a message for the user.
@@ -26,25 +26,25 @@ def parse(text: str) -> Version:
     return int(found[1]), int(found[2])
 
 
-def parse_target(text: str) -> Version:
+def parse_target_version(text: str) -> Version:
     """Return the version to upgrade to: ``"latest"``, or one that the tables cover.
 
     Raises ValueError with a message for the user.
     """
     if text.strip() == "latest":
         return NEWEST
-    version = parse(text)
+    version = parse_version(text)
     if not OLDEST <= version <= NEWEST:
-        raise ValueError(f"torch {render(version)} is not known; {KNOWN} are")
+        raise ValueError(f"torch {render_version(version)} is not known; {KNOWN} are")
     return version
 
 
-def render(version: Version) -> str:
+def render_version(version: Version) -> str:
     """Return ``(2, 12)`` as ``"2.12"``."""
     return f"{version[0]}.{version[1]}"
 
 
-def severity(target: Version, deprecated: Version | None, breaks: Version | None) -> Severity:
+def severity_at(target: Version, deprecated: Version | None, breaks: Version | None) -> Severity:
     """Return the severity, at torch ``target``, of code that a rule with these versions reports.
 
     An error when it is removed or broken at the target; a warning when it is deprecated there, or planned to
@@ -57,5 +57,5 @@ def severity(target: Version, deprecated: Version | None, breaks: Version | None
     return Severity.INFO
 
 
-KNOWN = f"{render(OLDEST)} to {render(NEWEST)}"
+KNOWN = f"{render_version(OLDEST)} to {render_version(NEWEST)}"
 """The range of versions that rules and tables know."""

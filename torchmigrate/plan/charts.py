@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import words
 from torchmigrate.plan.model import Effort, Plan
@@ -10,12 +10,12 @@ from torchmigrate.plan.model import Effort, Plan
 _WIDTH, _HEIGHT, _BASE = 640, 170, 150
 
 
-def slug(effort: Effort) -> str:
+def effort_class(effort: Effort) -> str:
     """Return the CSS class of an effort."""
     return effort.name.lower()
 
 
-def efforts_chart(plan: Plan) -> str:
+def render_effort_chart(plan: Plan) -> str:
     """Return one bar that is divided by effort, with its key."""
     total = sum(plan.efforts.values()) or 1
     parts, at = [], 0.0
@@ -24,21 +24,21 @@ def efforts_chart(plan: Plan) -> str:
         if number:
             wide = _WIDTH * number / total
             parts.append(
-                f'<rect class="fill-{slug(effort)}" x="{at:.1f}" y="0" width="{max(wide - 1, 1):.1f}" height="26">'
+                f'<rect class="fill-{effort_class(effort)}" x="{at:.1f}" y="0" width="{max(wide - 1, 1):.1f}" height="26">'
                 f"<title>{number} {effort.value}</title></rect>"
             )
             at += wide
-    label = words.efforts(plan.efforts)
+    label = words.describe_efforts(plan.efforts)
     bar = f'<svg viewBox="0 0 {_WIDTH} 26" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     keys = "".join(
-        f"<li>{_sample(slug(effort))}{plan.efforts[effort]} {effort.value}: {words.MEANINGS[effort]}</li>"
+        f"<li>{_render_swatch(effort_class(effort))}{plan.efforts[effort]} {effort.value}: {words.MEANINGS[effort]}</li>"
         for effort in Effort
         if plan.efforts[effort]
     )
     return f'{bar}<ul class="key">{keys}</ul>'
 
 
-def releases_chart(plan: Plan) -> str:
+def render_release_chart(plan: Plan) -> str:
     """Return a bar for each release, divided by severity."""
     highest = max((sum(release.severities.values()) for release in plan.releases), default=0) or 1
     step = _WIDTH / max(len(plan.releases), 1)
@@ -53,26 +53,26 @@ def releases_chart(plan: Plan) -> str:
             if number:
                 parts.append(
                     f'<rect class="fill-{severity.value}" x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" '
-                    f'height="{tall:.1f}"><title>{render(release.version)}: {number} {words.VERBS[severity]}</title></rect>'
+                    f'height="{tall:.1f}"><title>{render_version(release.version)}: {number} {words.VERBS[severity]}</title></rect>'
                 )
         middle = left + wide / 2
         total = sum(release.severities.values())
         parts.append(f'<text x="{middle:.1f}" y="{top - 4:.1f}" text-anchor="middle">{total}</text>')
         parts.append(
-            f'<text x="{middle:.1f}" y="{_HEIGHT - 5}" text-anchor="middle">{render(release.version)}</text>'
+            f'<text x="{middle:.1f}" y="{_HEIGHT - 5}" text-anchor="middle">{render_version(release.version)}</text>'
         )
     said = "; ".join(
-        f"{render(release.version)}: {', '.join(f'{release.severities[s]} {words.VERBS[s]}' for s in Severity)}"
+        f"{render_version(release.version)}: {', '.join(f'{release.severities[s]} {words.VERBS[s]}' for s in Severity)}"
         for release in plan.releases
     )
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
-def key() -> str:
+def render_severity_key() -> str:
     """Return the key to the colors of `render_release_chart`."""
-    listed = "".join(f"<li>{_sample(one.value)}{words.VERBS[one]}</li>" for one in Severity)
+    listed = "".join(f"<li>{_render_swatch(one.value)}{words.VERBS[one]}</li>" for one in Severity)
     return f'<ul class="key">{listed}</ul>'
 
 
-def _sample(name: str) -> str:
+def _render_swatch(name: str) -> str:
     return f'<svg viewBox="0 0 10 10" aria-hidden="true"><rect class="fill-{name}" width="10" height="10"/></svg>'

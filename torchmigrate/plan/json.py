@@ -8,32 +8,32 @@ from typing import Any
 from torchmigrate import __version__
 from torchmigrate.model import versions
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan.model import Effort, Group, Item, Plan, Release, Step
+from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems
 
 SCHEMA_VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
 
 
-def rendered(plan: Plan) -> str:
+def render_json(plan: Plan) -> str:
     """Return the object as ASCII text that contains no GitHub workflow command."""
-    return json.dumps(document(plan), indent=2).replace("##[", r"#\u0023[") + "\n"
+    return json.dumps(build_document(plan), indent=2).replace("##[", r"#\u0023[") + "\n"
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def build_document(plan: Plan) -> dict[str, Any]:
     """Return the object."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "min_version": versions.render(plan.minimum),
+        "min_version": versions.render_version(plan.minimum),
         "min_version_source": plan.source or None,
         "several_projects": plan.several,
-        "target_version": versions.render(plan.target),
+        "target_version": versions.render_version(plan.target),
         "files": plan.files,
         "suppressed": plan.suppressed,
         "findings": {severity.value: plan.severities[severity] for severity in Severity},
         "efforts": {effort.value: plan.efforts[effort] for effort in Effort},
-        "steps": [_step(step) for step in plan.steps],
-        "releases": [_release(release) for release in plan.releases],
+        "steps": [_render_step(step) for step in plan.steps],
+        "releases": [_render_release(release) for release in plan.releases],
         "errors": [
             {"path": error.path, "line": error.line, "column": error.column, "message": error.message}
             for error in plan.errors
@@ -41,7 +41,7 @@ def document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _render_step(step: PlanStep) -> dict[str, Any]:
     return {
         "stage": step.stage.value,
         "title": step.title,
@@ -49,21 +49,21 @@ def _step(step: Step) -> dict[str, Any]:
         "efforts": {effort.value: step.efforts[effort] for effort in Effort},
         "commands": list(step.commands),
         "together": [list(paths) for paths in step.together],
-        "rules": [_group(group) for group in step.groups],
+        "rules": [_render_group(group) for group in step.groups],
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _render_group(group: RuleItems) -> dict[str, Any]:
     return {
         "code": group.code,
         "name": group.name,
         "summary": group.summary,
         "source": group.source or None,
-        "findings": [_item(item) for item in group.items],
+        "findings": [_render_item(item) for item in group.items],
     }
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _render_item(item: PlanItem) -> dict[str, Any]:
     finding = item.finding
     where = finding.location
     return {
@@ -76,16 +76,16 @@ def _item(item: Item) -> dict[str, Any]:
         "message": finding.message,
         "hint": finding.hint,
         "fix": item.title or None,
-        "fix_needs": versions.render(item.minimum) if item.minimum else None,
+        "fix_needs": versions.render_version(item.minimum) if item.minimum else None,
         "withheld": finding.withheld,
         "owners": list(item.owners),
-        "releases": {versions.render(version): severity.value for version, severity in item.course},
+        "releases": {versions.render_version(version): severity.value for version, severity in item.course},
     }
 
 
-def _release(release: Release) -> dict[str, Any]:
+def _render_release(release: ReleaseFindings) -> dict[str, Any]:
     return {
-        "version": versions.render(release.version),
+        "version": versions.render_version(release.version),
         "findings": {severity.value: release.severities[severity] for severity in Severity},
         "rules": {
             code: {severity.value: counted[severity] for severity in Severity if counted[severity]}

@@ -11,10 +11,10 @@ from torchmigrate.documents.minimum import Minimum
 from torchmigrate.gates.kinds import is_document
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import NEWEST, Version, render
+from torchmigrate.model.versions import NEWEST, Version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.plan.model import Effort, Group, Item, Plan, Release, Stage, Step
-from torchmigrate.run.outlook import Count, Outlook, Prospect, releases
+from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems, Stage
+from torchmigrate.run.outlook import EvaluatedFinding, Evaluation, FindingCount, list_releases
 
 ENVIRONMENT, TORCHSCRIPT, SUPPRESSION = "cuda-wheels", "torchscript", "suppression"
 """Families with a place of their own in a plan."""
@@ -23,7 +23,7 @@ _EFFORTS = {Safety.SAFE: Effort.MECHANICAL, Safety.UNSAFE: Effort.REVIEW, Safety
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanRequest:
     """The versions, rules and options that a plan is made for."""
 
     minimum: Minimum
@@ -45,18 +45,20 @@ class Asked:
     files: int
 
 
-def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
+def build_plan(outlooks: Iterable[Evaluation], asked: PlanRequest) -> Plan:
     """Return the plan for the files with these evaluations."""
-    found = [one for one in outlooks if one.result.says_anything or one.counts]
-    sorter = _Sorter(asked, found)
-    placed: dict[tuple[Stage, Version], list[Item]] = {}
+    found = [one for one in outlooks if one.result.has_content or one.counts]
+    sorter = _StageSorter(asked, found)
+    placed: dict[tuple[Stage, Version], list[PlanItem]] = {}
     for outlook in found:
         for prospect in outlook.prospects:
-            stage, item = sorter.placed(prospect)
+            stage, item = sorter.classify(prospect)
             bound = item.minimum if stage is Stage.BOUND and item.minimum else (0, 0)
             placed.setdefault((stage, bound), []).append(item)
-    ordered = sorted(placed, key=lambda key: (_rank(key[0], placed[key]), key[0] is Stage.LATER, key[1]))
-    steps = (_step(stage, bound, placed[stage, bound], asked) for stage, bound in ordered)
+    ordered = sorted(
+        placed, key=lambda key: (_rank_stage(key[0], placed[key]), key[0] is Stage.LATER, key[1])
+    )
+    steps = (_build_step(stage, bound, placed[stage, bound], asked) for stage, bound in ordered)
     return Plan(
         asked.minimum.version,
         asked.minimum.source or "",
@@ -64,23 +66,23 @@ def plan(outlooks: Iterable[Outlook], asked: Asked) -> Plan:
         asked.target,
         asked.files,
         tuple(steps),
-        tuple(_matrix([count for outlook in found for count in outlook.counts], asked)),
+        tuple(_count_by_release([count for outlook in found for count in outlook.counts], asked)),
         tuple(error for outlook in found for error in outlook.result.errors),
         sum(outlook.result.suppressed for outlook in found),
     )
 
 
-def _rank(stage: Stage, items: Sequence[Item]) -> int:
+def _rank_stage(stage: Stage, items: Sequence[PlanItem]) -> int:
     """Return the position of a stage; a higher lower bound that only brings improvements comes with the last steps."""
     if stage is Stage.BOUND and all(item.finding.severity is Severity.INFO for item in items):
         stage = Stage.LATER
     return list(Stage).index(stage)
 
 
-class _Sorter:
+class _StageSorter:
     """Decides to which stage of a plan a finding belongs."""
 
-    def __init__(self, asked: Asked, outlooks: Sequence[Outlook]) -> None:
+    def __init__(self, asked: PlanRequest, outlooks: Sequence[Evaluation]) -> None:
         self._asked = asked
         written = [
             prospect
@@ -88,31 +90,31 @@ class _Sorter:
             for prospect in outlook.prospects
             if self._is_artifact(prospect.finding)
         ]
-        self._joints = {name for prospect in written if (name := _joint(prospect))}
-        self._alike = {_said(prospect) for prospect in written}
+        self._joints = {name for prospect in written if (name := _fix_group_name(prospect))}
+        self._alike = {_shared_cause(prospect) for prospect in written}
 
-    def placed(self, prospect: Prospect) -> tuple[Stage, Item]:
+    def classify(self, prospect: EvaluatedFinding) -> tuple[Stage, PlanItem]:
         """Return the stage of a finding, and its item in the plan."""
         finding = prospect.finding
         fixed = prospect.chance.finding if prospect.chance else finding
         belongs = (
             self._is_artifact(finding)
-            or _joint(prospect) in self._joints
-            or (self._family(finding) == TORCHSCRIPT and _said(prospect) in self._alike)
+            or _fix_group_name(prospect) in self._joints
+            or (self._find_family(finding) == TORCHSCRIPT and _shared_cause(prospect) in self._alike)
         )
-        item = Item(
+        item = PlanItem(
             finding,
-            Effort.ARTIFACT if belongs else self._effort(fixed),
+            Effort.ARTIFACT if belongs else self._estimate_effort(fixed),
             prospect.chance.minimum if prospect.chance else None,
             fixed.fix.title if fixed.fix else "",
             self._asked.owners_of(finding.path),
             prospect.course,
             prospect.hunks,
         )
-        return self._stage(item), item
+        return self._choose_stage(item), item
 
-    def _stage(self, item: Item) -> Stage:
-        finding, family = item.finding, self._family(item.finding)
+    def _choose_stage(self, item: PlanItem) -> Stage:
+        finding, family = item.finding, self._find_family(item.finding)
         if family == ENVIRONMENT or is_document(finding.path):
             return Stage.ENVIRONMENT
         if item.effort is Effort.ARTIFACT:
@@ -126,14 +128,14 @@ class _Sorter:
         unfixed = {Severity.ERROR: Stage.BREAKS, Severity.WARNING: Stage.WARNS, Severity.INFO: Stage.LATER}
         return unfixed[finding.severity]
 
-    def _effort(self, finding: Finding) -> Effort:
+    def _estimate_effort(self, finding: Finding) -> Effort:
         rule = self._asked.rules.get(finding.code)
         safety = finding.fix.safety if finding.fix else Safety.MANUAL
         if finding.fix is None and rule is not None and (finding.withheld or "").startswith("waits "):
             safety = rule.safety  # another run of `fix`, after the fix that it waits for, may change it
         return _EFFORTS[safety]
 
-    def _family(self, finding: Finding) -> str:
+    def _find_family(self, finding: Finding) -> str:
         rule = self._asked.rules.get(finding.code)
         return rule.family if rule else ""
 
@@ -142,20 +144,20 @@ class _Sorter:
         return rule is not None and rule.artifact
 
 
-def _joint(prospect: Prospect) -> str | None:
+def _fix_group_name(prospect: EvaluatedFinding) -> str | None:
     """Return the name of the multi-file fix that a finding's fix belongs to, if any."""
     fix = (prospect.chance.finding if prospect.chance else prospect.finding).fix
     return fix.joint.name if fix and fix.joint else None
 
 
-def _said(prospect: Prospect) -> tuple[str, str | None]:
+def _shared_cause(prospect: EvaluatedFinding) -> tuple[str, str | None]:
     """Return what findings share that one fix resolves or one reason blocks, such as all of one data-flow chain."""
     finding = prospect.chance.finding if prospect.chance else prospect.finding
     return finding.path, finding.fix.title if finding.fix else finding.withheld or str(finding.span)
 
 
-def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> Step:
-    target, minimum = render(asked.target), render(asked.minimum.version)
+def _build_step(stage: Stage, bound: Version, items: Sequence[PlanItem], asked: PlanRequest) -> PlanStep:
+    target, minimum = render_version(asked.target), render_version(asked.minimum.version)
     lowest = "the lower bound of its project" if asked.several else minimum
     title, why = {
         Stage.NOW: (
@@ -171,8 +173,8 @@ def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> 
             "Packages that are installed together change together, in one commit.",
         ),
         Stage.BOUND: (
-            f"When the lower bound is torch {render(bound)}",
-            f"The replacements need torch {render(bound)}; raise the lower bound in the project's metadata first.",
+            f"When the lower bound is torch {render_version(bound)}",
+            f"The replacements need torch {render_version(bound)}; raise the lower bound in the project's metadata first.",
         ),
         Stage.WARNS: (
             "After the upgrade: what warns and no fix covers",
@@ -188,15 +190,17 @@ def _step(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> 
         ),
         Stage.LATER: ("Can wait", "None of this fails or warns; there are better replacements."),
     }[stage]
-    groups = tuple(_groups(items, asked))
+    groups = tuple(_group_by_rule(items, asked))
     joint = (item.finding.fix.joint for item in items if item.finding.fix is not None)
     together = dict.fromkeys(one.paths for one in joint if one is not None and len(one.paths) > 1)
-    return Step(stage, title, why, groups, tuple(_commands(stage, bound, items, asked)), tuple(together))
+    return PlanStep(
+        stage, title, why, groups, tuple(_suggest_commands(stage, bound, items, asked)), tuple(together)
+    )
 
 
-def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
+def _group_by_rule(items: Sequence[PlanItem], asked: PlanRequest) -> Iterator[RuleItems]:
     """Yield the items by rule: errors first, then the most frequent."""
-    by_code: dict[str, list[Item]] = {}
+    by_code: dict[str, list[PlanItem]] = {}
     for item in sorted(items, key=lambda item: -item.finding.severity.rank):
         by_code.setdefault(item.finding.code, []).append(item)
     groups = []
@@ -204,16 +208,18 @@ def _groups(items: Sequence[Item], asked: Asked) -> Iterator[Group]:
         rule = asked.rules.get(code)
         name, summary = (rule.name, rule.summary) if rule else ("", "")
         own = dict.fromkeys(item.finding.source for item in mine if item.finding.source)
-        groups.append(Group(code, name, summary, "; ".join(own) or asked.source_of(code), tuple(mine)))
+        groups.append(RuleItems(code, name, summary, "; ".join(own) or asked.source_of(code), tuple(mine)))
     yield from sorted(groups, key=lambda group: (-group.severity.rank, -len(group.items), group.code))
 
 
-def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked) -> Iterator[str]:
+def _suggest_commands(
+    stage: Stage, bound: Version, items: Sequence[PlanItem], asked: PlanRequest
+) -> Iterator[str]:
     """Yield the commands that do the automatic part of a step: safe fixes first, then those to review."""
     fixable = [item for item in items if item.title and (stage is Stage.BOUND or not item.minimum)]
-    more = "" if asked.target == NEWEST else f" --target-version {render(asked.target)}"
+    more = "" if asked.target == NEWEST else f" --target-version {render_version(asked.target)}"
     if stage is Stage.BOUND or asked.stated:
-        more += f" --min-version {render(bound if stage is Stage.BOUND else asked.minimum.version)}"
+        more += f" --min-version {render_version(bound if stage is Stage.BOUND else asked.minimum.version)}"
     more += asked.options + "".join(" " + shlex.quote(path) for path in asked.paths)
     for effort, flags in ((Effort.MECHANICAL, "--apply"), (None, "--unsafe --apply")):
         codes = {
@@ -225,10 +231,10 @@ def _commands(stage: Stage, bound: Version, items: Sequence[Item], asked: Asked)
             yield f"torchmigrate fix {flags} --select {','.join(sorted(codes))}{more}"
 
 
-def _matrix(counts: Sequence[Count], asked: Asked) -> Iterator[Release]:
+def _count_by_release(counts: Sequence[FindingCount], asked: PlanRequest) -> Iterator[ReleaseFindings]:
     """Yield the findings that each release would report in the project as it is."""
     before: dict[str, Counter[Severity]] | None = None
-    for version in releases(asked.minimum.version, asked.target):
+    for version in list_releases(asked.minimum.version, asked.target):
         rules: dict[str, Counter[Severity]] = {}
         for count in counts:
             rule = asked.rules.get(count.code)
@@ -241,5 +247,5 @@ def _matrix(counts: Sequence[Count], asked: Asked) -> Iterator[Release]:
             if before is not None and rules[code][severity] > before.get(code, Counter())[severity]
         ]
         total: Counter[Severity] = sum(rules.values(), Counter())
-        yield Release(version, total, tuple(fresh), rules)
+        yield ReleaseFindings(version, total, tuple(fresh), rules)
         before = rules

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.console.markdown import code, plain, said, with_links
-from torchmigrate.console.terminal import escape
-from torchmigrate.model.versions import render
+from torchmigrate.console.markdown import escape_markdown, render_code, render_message, render_with_links
+from torchmigrate.console.terminal import escape_controls
+from torchmigrate.model.versions import render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import words
-from torchmigrate.plan.model import Effort, Group, Plan, Step
+from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
 
 
-def rendered(plan: Plan) -> str:
+def render_markdown(plan: Plan) -> str:
     """Return the plan; text from the project is escaped, so that it cannot become markup, a mention or a link."""
-    return "".join(f"{line}\n" for line in _lines(plan))
+    return "".join(f"{line}\n" for line in _render_lines(plan))
 
 
-def _lines(plan: Plan) -> Iterator[str]:
-    yield f"# Upgrade to torch {render(plan.target)}"
+def _render_lines(plan: Plan) -> Iterator[str]:
+    yield f"# Upgrade to torch {render_version(plan.target)}"
     yield ""
-    yield plain(words.headline(plan)) + "."
+    yield escape_markdown(words.describe_plan(plan)) + "."
     for error in plan.errors:
         yield ""
-        yield f"> Not checked: {code(error.path)}: {plain(error.message)}"
+        yield f"> Not checked: {render_code(error.path)}: {escape_markdown(error.message)}"
     if plan.steps:
-        yield from _tables(plan)
+        yield from _render_tables(plan)
     else:
         yield ""
         yield words.NOTHING
     for number, step in enumerate(plan.steps, 1):
         yield ""
-        yield from _step(number, step)
+        yield from _render_step(number, step)
 
 
-def _tables(plan: Plan) -> Iterator[str]:
+def _render_tables(plan: Plan) -> Iterator[str]:
     yield ""
     yield "| Effort | | |"
     yield "| --- | ---: | --- |"
@@ -44,43 +44,43 @@ def _tables(plan: Plan) -> Iterator[str]:
     yield ""
     yield "| torch | breaks | warns | superseded | new there |"
     yield "| --- | ---: | ---: | ---: | --- |"
-    for span, release in words.stretches(plan.releases):
+    for span, release in words.merge_releases(plan.releases):
         numbers = " | ".join(str(release.severities[severity]) for severity in Severity)
-        yield f"| {span} | {numbers} | {plain(words.fresh(release))} |"
+        yield f"| {span} | {numbers} | {escape_markdown(words.describe_new_rules(release))} |"
     if plan.several:
         yield ""
         yield words.SEVERAL
 
 
-def _step(number: int, step: Step) -> Iterator[str]:
-    yield f"## {number}. {plain(step.title)}"
+def _render_step(number: int, step: PlanStep) -> Iterator[str]:
+    yield f"## {number}. {escape_markdown(step.title)}"
     yield ""
-    yield f"{plain(step.why)} ({words.efforts(step.efforts)})"
+    yield f"{escape_markdown(step.why)} ({words.describe_efforts(step.efforts)})"
     if step.commands:
         yield ""
         yield "```sh"
-        yield from map(escape, step.commands)
+        yield from map(escape_controls, step.commands)
         yield "```"
     yield ""
     for group in step.groups:
-        yield from _group(group)
+        yield from _render_group(group)
     for paths in step.together:
-        yield f"- Together in one commit: {', '.join(map(code, paths))}"
+        yield f"- Together in one commit: {', '.join(map(render_code, paths))}"
 
 
-def _group(group: Group) -> Iterator[str]:
-    yield f"- [ ] **{plain(group.code)}** {plain(group.name)}: {words.counted(group)}"
-    for message, helps in words.advice(group):
-        yield f"  - {said(message)}"
+def _render_group(group: RuleItems) -> Iterator[str]:
+    yield f"- [ ] **{escape_markdown(group.code)}** {escape_markdown(group.name)}: {words.describe_severities(group)}"
+    for message, helps in words.group_advice(group):
+        yield f"  - {render_message(message)}"
         for text, reasons in helps:
             for reason, items in reasons:
-                notes = "<br>".join(said(note) for note in (text, reason) if note)
+                notes = "<br>".join(render_message(note) for note in (text, reason) if note)
                 margin = "    "
                 if notes:
                     yield f"{margin}- {notes}"
                     margin += "  "
-                for path, findings in words.places(items).items():
-                    numbers = words.lines(findings)
-                    yield f"{margin}- {code(path)}{': ' + numbers if numbers else ''}"
+                for path, findings in words.group_by_file(items).items():
+                    numbers = words.format_lines(findings)
+                    yield f"{margin}- {render_code(path)}{': ' + numbers if numbers else ''}"
     if group.source:
-        yield f"  - Source: {with_links(group.source)}"
+        yield f"  - Source: {render_with_links(group.source)}"

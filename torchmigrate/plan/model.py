@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from torchmigrate.model.findings import FileError, Finding
 from torchmigrate.model.versions import Version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.text.hunks import Hunk
+from torchmigrate.text.hunks import EditHunk
 
 
 class Effort(enum.Enum):
@@ -39,7 +39,7 @@ class Stage(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PlanItem:
     """One finding with its part in the plan."""
 
     finding: Finding
@@ -51,18 +51,18 @@ class Item:
     owners: tuple[str, ...] = ()
     course: tuple[tuple[Version, Severity], ...] = ()
     """The severity of the finding at each release."""
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[EditHunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RuleItems:
     """The items of one rule in a step."""
 
     code: str
     name: str
     summary: str
     source: str
-    items: tuple[Item, ...]
+    items: tuple[PlanItem, ...]
 
     @property
     def severity(self) -> Severity:
@@ -71,19 +71,19 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A part of the work that is done together."""
 
     stage: Stage
     title: str
     why: str
-    groups: tuple[Group, ...]
+    groups: tuple[RuleItems, ...]
     commands: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     """Groups of files that have to change in one commit: the writer of an artifact and its readers."""
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[PlanItem]:
         """The items of all rules."""
         return [item for group in self.groups for item in group.items]
 
@@ -94,12 +94,12 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseFindings:
     """The findings that one release would report in the project as it is."""
 
     version: Version
     severities: Counter[Severity]
-    fresh: tuple[tuple[str, Severity], ...] = ()
+    new_rules: tuple[tuple[str, Severity], ...] = ()
     """Rules with more findings than at the release before, with the severity."""
     rules: dict[str, Counter[Severity]] = field(default_factory=dict)
     """The number of findings of each rule, by code and severity."""
@@ -117,13 +117,13 @@ class Plan:
     target: Version
     files: int
     """The number of files that were checked."""
-    steps: tuple[Step, ...]
-    releases: tuple[Release, ...]
+    steps: tuple[PlanStep, ...]
+    releases: tuple[ReleaseFindings, ...]
     errors: tuple[FileError, ...] = ()
     suppressed: int = 0
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[PlanItem]:
         """The items of all steps."""
         return [item for step in self.steps for item in step.items]
 

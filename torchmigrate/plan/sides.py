@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from torchmigrate.text.hunks import Hunk
+from torchmigrate.text.hunks import EditHunk
 
-Cell = tuple[int, str, str]
+DiffCell = tuple[int, str, str]
 """A line number, or 0 for none; ``same``, ``gone``, ``new`` or ``none``; and the text of the line."""
 
-_NONE: Cell = (0, "none", "")
+_NONE: DiffCell = (0, "none", "")
 
 
-def sides(hunk: Hunk) -> Iterator[tuple[Cell, Cell]]:
+def pair_lines(hunk: EditHunk) -> Iterator[tuple[DiffCell, DiffCell]]:
     """Yield the rows of a table of two columns; line numbers on the right assume that only this change is made."""
     matcher = difflib.SequenceMatcher(None, hunk.before, hunk.after, autojunk=False)
     for tag, start, end, new_start, new_end in matcher.get_opcodes():

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.model.versions import render
+from torchmigrate.model.versions import render_version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan.model import Effort, Group, Item, Plan, Release
+from torchmigrate.plan.model import Effort, Plan, PlanItem, ReleaseFindings, RuleItems
 
 MEANINGS = {
     Effort.MECHANICAL: "a safe fix resolves it",
@@ -26,13 +26,13 @@ VERBS = {Severity.ERROR: "breaks", Severity.WARNING: "warns", Severity.INFO: "su
 """The effect of a release on code, by the severity of the finding."""
 
 
-def headline(plan: Plan) -> str:
+def describe_plan(plan: Plan) -> str:
     """Return a clause with the versions, the minimum's source, and the number of findings."""
     source = plan.source or "the project's metadata does not name torch"
     source = f" ({source}{', the oldest of several projects' if plan.several else ''})"
     findings, files = len(plan.items), len({item.finding.path for item in plan.items})
-    found = f"{_count(findings, 'finding')} in {files} of {_count(plan.files, 'file')}"
-    return f"From torch {render(plan.minimum)}{source} to {render(plan.target)}: {found}"
+    found = f"{_format_count(findings, 'finding')} in {files} of {_format_count(plan.files, 'file')}"
+    return f"From torch {render_version(plan.minimum)}{source} to {render_version(plan.target)}: {found}"
 
 
 NOTHING = "No rule found anything to do; `torchmigrate probe` checks whether this machine can run the target."
@@ -42,46 +42,46 @@ SEVERAL = "Each project counts from its own lower bound."
 """The note below the releases where there are several projects."""
 
 
-def efforts(counted: Counter[Effort]) -> str:
+def describe_efforts(counted: Counter[Effort]) -> str:
     """Return the number of items by effort, such as ``2 mechanical, 1 decide``."""
     return ", ".join(f"{counted[effort]} {effort.value}" for effort in Effort if counted[effort])
 
 
-def stretches(releases: Sequence[Release]) -> Iterator[tuple[str, Release]]:
+def merge_releases(releases: Sequence[ReleaseFindings]) -> Iterator[tuple[str, ReleaseFindings]]:
     """Yield runs of releases with equal findings, as ``2.5 to 2.9`` and the first release of the run."""
     first = last = None
     for release in releases:
         if first is not None and last is not None and release.rules != first.rules:
-            yield _span(first, last), first
+            yield _format_span(first, last), first
             first = None
         first, last = first or release, release
     if first is not None and last is not None:
-        yield _span(first, last), first
+        yield _format_span(first, last), first
 
 
-def _span(first: Release, last: Release) -> str:
-    begin, end = render(first.version), render(last.version)
+def _format_span(first: ReleaseFindings, last: ReleaseFindings) -> str:
+    begin, end = render_version(first.version), render_version(last.version)
     return begin if begin == end else f"{begin} to {end}"
 
 
-def fresh(release: Release) -> str:
+def describe_new_rules(release: ReleaseFindings) -> str:
     """Return which rules have more findings than at the release before, such as ``breaks: RM701``."""
     by_verb: dict[str, list[str]] = {}
-    for code, severity in release.fresh:
+    for code, severity in release.new_rules:
         by_verb.setdefault(VERBS[severity], []).append(code)
     return "; ".join(f"{verb}: {', '.join(codes)}" for verb, codes in by_verb.items())
 
 
-Said = tuple[str, tuple[Item, ...]]
+TextItems = tuple[str, tuple[PlanItem, ...]]
 """A text, with the items that it applies to."""
 
 
-def advice(group: Group) -> Iterator[tuple[str, list[tuple[str, list[Said]]]]]:
+def group_advice(group: RuleItems) -> Iterator[tuple[str, list[tuple[str, list[TextItems]]]]]:
     """Yield each message once, with its helps, and with the reasons for having no fix below each help."""
-    messages: dict[str, dict[str, dict[str, list[Item]]]] = {}
+    messages: dict[str, dict[str, dict[str, list[PlanItem]]]] = {}
     for item in group.items:
-        helped = messages.setdefault(item.finding.message, {}).setdefault(_help(item), {})
-        helped.setdefault(_reason(item), []).append(item)
+        helped = messages.setdefault(item.finding.message, {}).setdefault(_format_help(item), {})
+        helped.setdefault(_format_reason(item), []).append(item)
     for message, helps in messages.items():
         yield (
             message,
@@ -89,20 +89,20 @@ def advice(group: Group) -> Iterator[tuple[str, list[tuple[str, list[Said]]]]]:
         )
 
 
-def _help(item: Item) -> str:
+def _format_help(item: PlanItem) -> str:
     if item.title:
-        since = f", needs torch {render(item.minimum)}" if item.minimum else ""
+        since = f", needs torch {render_version(item.minimum)}" if item.minimum else ""
         safety = "safe" if item.effort is Effort.MECHANICAL else "to review"
         return f"fix ({safety}{since}): {item.title}"
     return f"help: {item.finding.hint}" if item.finding.hint else ""
 
 
-def _reason(item: Item) -> str:
+def _format_reason(item: PlanItem) -> str:
     withheld = item.finding.withheld
     return f"no fix: {withheld}" if withheld and not item.minimum else ""
 
 
-def places(items: tuple[Item, ...]) -> dict[str, list[Finding]]:
+def group_by_file(items: tuple[PlanItem, ...]) -> dict[str, list[Finding]]:
     """Return the findings of items by the path of their file."""
     found: dict[str, list[Finding]] = {}
     for item in items:
@@ -110,7 +110,7 @@ def places(items: tuple[Item, ...]) -> dict[str, list[Finding]]:
     return found
 
 
-def lines(findings: list[Finding]) -> str:
+def format_lines(findings: list[Finding]) -> str:
     """Return the line numbers of findings in one file, such as ``3, 17``, with the cell in a notebook."""
     numbers = dict.fromkeys(
         f"cell {where.cell}:{where.line}" if where.cell is not None else str(where.line)
@@ -123,7 +123,7 @@ def lines(findings: list[Finding]) -> str:
 _NAMED = re.compile(r"`([^`]+)`")
 
 
-def about(group: Group) -> str:
+def describe_rule(group: RuleItems) -> str:
     """Return the summary of a rule, with the names that its findings mention."""
     found = (_NAMED.search(item.finding.message) for item in group.items)
     names = list(dict.fromkeys(f"`{match[1]}`" for match in found if match))
@@ -133,17 +133,17 @@ def about(group: Group) -> str:
     return f"{summary}: {', '.join(new[:MAX_NAMES])}{more}" if new else summary
 
 
-def counted(group: Group) -> str:
+def describe_severities(group: RuleItems) -> str:
     """Return the number of items by severity, such as ``2 errors, 1 warning``."""
     numbers = Counter(item.finding.severity for item in group.items)
     return ", ".join(
         str(numbers[severity]) + " info"
         if severity is Severity.INFO
-        else _count(numbers[severity], severity.value)
+        else _format_count(numbers[severity], severity.value)
         for severity in Severity
         if numbers[severity]
     )
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -23,14 +23,14 @@ from importlib import resources
 from pathlib import Path
 from typing import IO, Any, Literal
 
-Outcome = Literal["ok", "raised", "hung", "killed"]
+ProcessOutcome = Literal["ok", "raised", "hung", "killed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProcessAnswer:
     """The answer of a process: ``data`` from its result file where the outcome is ``ok``, else ``detail`` on why not."""
 
-    outcome: Outcome
+    outcome: ProcessOutcome
     data: dict[str, Any] = field(default_factory=dict)
     detail: str | None = None
     output: str = ""
@@ -39,20 +39,20 @@ class Answer:
     """What the process did last, if it keeps a file ``stage`` beside its answer."""
 
 
-LIMIT = 3.0
+DEFAULT_LIMIT = 3.0
 """Seconds for a question without a limit of its own."""
 
 MOST_OUTPUT = 1 << 16
 
 
-def snippet(name: str, package: str = "torchmigrate.probe") -> str:
+def read_snippet(name: str, package: str = "torchmigrate.probe") -> str:
     """Return the source text of a snippet."""
     return (resources.files(package) / "snippets" / f"{name}.py").read_text("utf-8")
 
 
-def ask(
+def ask_snippet(
     python: str, script: str, limit: float, environ: Mapping[str, str], given: str | None = None
-) -> Answer:
+) -> ProcessAnswer:
     """Run the text of a snippet in the interpreter ``python``, for at most ``limit`` seconds, and return its answer.
 
     The file that the answer replaces holds ``given`` before, which may be longer than an argument.
@@ -63,7 +63,7 @@ def ask(
         empty.mkdir()
         if given is not None:
             result.write_text(given, "utf-8")
-        answer = run([python, "-c", script, str(result)], limit, environ, cwd=empty)
+        answer = run_program([python, "-c", script, str(result)], limit, environ, cwd=empty)
         if (stage := Path(folder) / "stage").exists():
             answer = replace(answer, stage=stage.read_text("utf-8"))
         if answer.outcome != "ok":
@@ -78,32 +78,36 @@ def ask(
         return replace(answer, data=data)
 
 
-def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: Path | None = None) -> Answer:
+def run_program(
+    command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: Path | None = None
+) -> ProcessAnswer:
     """Run a program to its end, or kill it and its children after ``limit`` seconds."""
     try:
-        process = start(command, environ, cwd)
+        process = start_program(command, environ, cwd)
     except OSError as error:
-        return Answer("raised", detail=error.strerror or type(error).__name__)
-    texts = [Drain(process.stdout), Drain(process.stderr)]
+        return ProcessAnswer("raised", detail=error.strerror or type(error).__name__)
+    texts = [PipeDrain(process.stdout), PipeDrain(process.stderr)]
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
-        kill(process)
-        return Answer("hung", detail=f"timed out after {limit:g} s")
+        kill_program(process)
+        return ProcessAnswer("hung", detail=f"timed out after {limit:g} s")
     except BaseException:
-        kill(process)
+        kill_program(process)
         raise
     finally:
-        output, errors = (text.read() for text in texts)
-    detail = last_line(errors)
-    if death := death_of(process.returncode):
-        return Answer("killed", detail=death)
+        output, errors = (text.read_text() for text in texts)
+    detail = find_last_line(errors)
+    if death := describe_death(process.returncode):
+        return ProcessAnswer("killed", detail=death)
     if process.returncode:
-        return Answer("raised", detail=detail or f"exit status {process.returncode}", output=output)
-    return Answer("ok", detail=detail, output=output)
+        return ProcessAnswer("raised", detail=detail or f"exit status {process.returncode}", output=output)
+    return ProcessAnswer("ok", detail=detail, output=output)
 
 
-def start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) -> subprocess.Popen[bytes]:
+def start_program(
+    command: Sequence[str], environ: Mapping[str, str], cwd: Path | None
+) -> subprocess.Popen[bytes]:
     """Start a program in a process group of its own, with an empty standard input. Raises `OSError`."""
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(
@@ -111,7 +115,7 @@ def start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) 
     )
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill_program(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and, where the system has process groups, everything that it started."""
     if sys.platform != "win32":
         try:
@@ -125,7 +129,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         process.wait(2)
 
 
-def death_of(status: int) -> str | None:
+def describe_death(status: int) -> str | None:
     """Return the signal (or the Windows exception code) that ended a process; None where it ended by itself."""
     if status < 0:
         try:
@@ -137,35 +141,35 @@ def death_of(status: int) -> str | None:
     return None
 
 
-class Drain:
+class PipeDrain:
     """A pipe that is read in the background, so that its writer is never blocked; the end of the text is kept."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         self._pipe = pipe
         self._kept: collections.deque[bytes] = collections.deque(maxlen=MOST_OUTPUT // 4096)
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread = threading.Thread(target=self._drain_pipe, daemon=True)
         self._thread.start()
 
-    def _work(self) -> None:
+    def _drain_pipe(self) -> None:
         if self._pipe is not None:
             with self._pipe:
                 while chunk := os.read(self._pipe.fileno(), 4096):
                     self._kept.append(chunk)
 
-    def read(self) -> str:
+    def read_text(self) -> str:
         """Return the text that came, undecodable bytes replaced."""
         # A grandchild may hold the pipe open after the child is gone: do not wait for its end.
         self._thread.join(0.3)
         return b"".join(self._kept).decode("utf-8", "replace")
 
 
-def last_line(text: str) -> str | None:
+def find_last_line(text: str) -> str | None:
     """Return the last line of a traceback or an error message, without folders; None for an empty text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return without_paths(lines[-1])[:500] if lines else None
+    return shorten_paths(lines[-1])[:500] if lines else None
 
 
-def without_paths(text: str) -> str:
+def shorten_paths(text: str) -> str:
     """Return the text with every path cut to its last part."""
     # Facts may be published, and paths name users and machines.
     return re.sub(r"(?<![\w.:/])(?:[A-Za-z]:)?[\\/](?:[^\s:;'\"(),\\/]+[\\/])+", "", text)

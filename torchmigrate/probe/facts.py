@@ -14,11 +14,11 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-FORMAT = 1
+FACTS_FORMAT = 1
 """The number of the format, raised whenever a field is removed or changes its meaning; a reader refuses any other."""
 
-CAPABILITY = re.compile(r"\d{1,3}\.\d")
-ARCHITECTURE = re.compile(r"(?:sm|compute)_\d{2,4}[af]?")
+CAPABILITY_PATTERN = re.compile(r"\d{1,3}\.\d")
+ARCHITECTURE_PATTERN = re.compile(r"(?:sm|compute)_\d{2,4}[af]?")
 """NVIDIA's names: of a GPU's compute capability, and of what code is compiled for."""
 
 
@@ -27,7 +27,7 @@ class FactsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class OperatingSystem:
     """The operating system and what it runs in."""
 
     system: str
@@ -43,7 +43,7 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
-class Python:
+class Interpreter:
     """The judged interpreter; ``version`` is None where it could not be queried, for the reason in ``failure``."""
 
     version: str | None
@@ -58,7 +58,7 @@ class Python:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
+class TorchImport:
     """The outcome of importing torch in a subprocess."""
 
     outcome: Literal["ok", "raised", "hung", "killed", "skipped"]
@@ -79,7 +79,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Torch:
+class InstalledTorch:
     """The installed torch, by its files and, where it could be imported, by its own answers."""
 
     version: str
@@ -94,11 +94,11 @@ class Torch:
     """The installer, by its ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
     new_abi: bool | None = None
     """Whether its libraries take strings of libstdc++'s new ABI (``_GLIBCXX_USE_CXX11_ABI=1``); None: unknown."""
-    imported: Import = field(default_factory=lambda: Import("skipped"))
+    imported: TorchImport = field(default_factory=lambda: TorchImport("skipped"))
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
+class CompiledExtension:
     """An installed distribution with compiled code that needs torch's libraries, or a CUDA runtime.
 
     A distribution with libraries for several major versions of CUDA has one entry for each.
@@ -131,7 +131,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DriverSource:
     """One source of the driver version, and its answer or why it gave none."""
 
     name: Literal["nvml", "sys", "proc", "nvidia-smi"]
@@ -140,7 +140,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Driver:
+class NvidiaDriver:
     """The NVIDIA driver, by every source that responded."""
 
     version: str | None = None
@@ -157,11 +157,11 @@ class Driver:
     """Whether NVML reports that the loaded kernel module and the user libraries differ."""
     bus_devices: int = 0
     """The number of NVIDIA GPUs on the PCI bus, whether or not a driver is loaded."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[DriverSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceFile:
     """A file in ``/dev`` that programs need for a GPU and cannot use."""
 
     name: str
@@ -170,34 +170,34 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MachineFacts:
     """Everything the verdict needs, and nothing else."""
 
-    platform: Platform
-    python: Python
-    torch: Torch | None = None
+    platform: OperatingSystem
+    python: Interpreter
+    torch: InstalledTorch | None = None
     packages: dict[str, str] = field(default_factory=dict)
     """Normalized name → version, for the distributions that concern torch (nvidia-*, triton, companions …)."""
     requires: dict[str, str] = field(default_factory=dict)
     """Normalized name → the distribution's requirement on torch, verbatim: ``torch==2.12.1``."""
-    extensions: tuple[Extension, ...] = ()
+    extensions: tuple[CompiledExtension, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    driver: Driver = field(default_factory=Driver)
-    devices: tuple[Device, ...] = ()
+    driver: NvidiaDriver = field(default_factory=NvidiaDriver)
+    devices: tuple[DeviceFile, ...] = ()
     shadowing: tuple[str, ...] = ()
     """CUDA libraries in the folders of ``LD_LIBRARY_PATH``, which may be loaded instead of torch's."""
     rocm: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     """The variables that decide which GPUs and backends programs see, without identifiers of single GPUs."""
-    format: int = FORMAT
+    format: int = FACTS_FORMAT
 
 
-def to_json(facts: Facts) -> dict[str, Any]:
+def facts_to_json(facts: MachineFacts) -> dict[str, Any]:
     """Return the facts as JSON data; fields at their default are left out, so that a file shows what matters."""
-    return {"format": facts.format, **_lean(facts)}
+    return {"format": facts.format, **_drop_defaults(facts)}
 
 
-def _lean(value: Any) -> Any:
+def _drop_defaults(value: Any) -> Any:
     """Return a value as JSON data without the fields that are at their default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         default = {
@@ -205,20 +205,20 @@ def _lean(value: Any) -> Any:
             for f in dataclasses.fields(value)
         }
         kept = {name: getattr(value, name) for name in default}
-        return {name: _lean(item) for name, item in kept.items() if item != default[name]}
+        return {name: _drop_defaults(item) for name, item in kept.items() if item != default[name]}
     if isinstance(value, tuple):
-        return [_lean(item) for item in value]
+        return [_drop_defaults(item) for item in value]
     return value
 
 
-def from_json(data: Any) -> Facts:
+def parse_facts(data: Any) -> MachineFacts:
     """Read one machine's facts. Raises `FactsError` where a field is unknown, missing or of another type."""
     if not isinstance(data, dict):
         raise FactsError("a facts file holds a JSON object, or a list of them")
-    if data.get("format") != FORMAT:
-        raise FactsError(f"format is {data.get('format')!r}; this version reads format {FORMAT}")
-    facts = _read(Facts, data, "facts")
-    assert isinstance(facts, Facts)
+    if data.get("format") != FACTS_FORMAT:
+        raise FactsError(f"format is {data.get('format')!r}; this version reads format {FACTS_FORMAT}")
+    facts = _parse_value(MachineFacts, data, "facts")
+    assert isinstance(facts, MachineFacts)
     versions = {
         "platform.glibc": facts.platform.glibc,
         "platform.macos": facts.platform.macos,
@@ -231,47 +231,49 @@ def from_json(data: Any) -> Facts:
         if version is not None and not re.match("[0-9]", version):
             raise FactsError(f"facts.{name}: expected a version, not {version!r}")
     for i, gpu in enumerate(facts.gpus):
-        if gpu.vendor == "nvidia" and gpu.capability and not CAPABILITY.fullmatch(gpu.capability):
+        if gpu.vendor == "nvidia" and gpu.capability and not CAPABILITY_PATTERN.fullmatch(gpu.capability):
             raise FactsError(
                 f"facts.gpus[{i}].capability: expected a number such as 9.0, not {gpu.capability!r}"
             )
     for i, name in enumerate(facts.torch.compiled if facts.torch and facts.torch.cuda else ()):
-        if not ARCHITECTURE.fullmatch(name):
+        if not ARCHITECTURE_PATTERN.fullmatch(name):
             raise FactsError(f"facts.torch.compiled[{i}]: expected a name such as sm_90, not {name!r}")
     return facts
 
 
-_hints = functools.cache(typing.get_type_hints)
+_get_hints = functools.cache(typing.get_type_hints)
 
 
-def _read(kind: Any, data: Any, where: str) -> Any:
+def _parse_value(kind: Any, data: Any, where: str) -> Any:
     """Return ``data`` as a value of the type ``kind``, checked all the way down; ``where`` is for messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         if not isinstance(data, dict):
             raise FactsError(f"{where}: expected an object")
-        hints = _hints(typing.cast(type, kind))
+        hints = _get_hints(typing.cast(type, kind))
         if unknown := data.keys() - hints.keys():
             raise FactsError(f"{where}.{min(unknown)}: unknown field")
         build: Any = kind
         try:
-            return build(**{name: _read(hints[name], item, f"{where}.{name}") for name, item in data.items()})
+            return build(
+                **{name: _parse_value(hints[name], item, f"{where}.{name}") for name, item in data.items()}
+            )
         except TypeError as error:
             raise FactsError(f"{where}: {str(error).split(') ', 1)[-1]}") from None
     if origin is tuple:
         if not isinstance(data, list):
             raise FactsError(f"{where}: expected a list")
-        return tuple(_read(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
+        return tuple(_parse_value(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
     if origin is dict:
         if not isinstance(data, dict):
             raise FactsError(f"{where}: expected an object")
-        return {str(key): _read(arguments[1], item, f"{where}.{key}") for key, item in data.items()}
+        return {str(key): _parse_value(arguments[1], item, f"{where}.{key}") for key, item in data.items()}
     if origin is Literal:
         if data not in arguments:
             raise FactsError(f"{where}: expected one of {', '.join(arguments)}")
         return data
     if origin in (types.UnionType, typing.Union):
-        return None if data is None else _read(arguments[0], data, where)
+        return None if data is None else _parse_value(arguments[0], data, where)
     if type(data) is not kind:
         raise FactsError(f"{where}: expected {_JSON_TYPES[kind]}, not {data!r}")
     return data

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchmigrate.probe.facts import Facts, Gpu
+from torchmigrate.probe.facts import Gpu, MachineFacts
 from torchmigrate.tables import matrix, wheels
-from torchmigrate.tables.matrix import Build, rank
+from torchmigrate.tables.matrix import TorchBuild, rank_build
 
-PLATFORMS = {
+TABLE_PLATFORMS = {
     ("Linux", "x86_64"): "linux_x86_64",
     ("Linux", "aarch64"): "linux_aarch64",
     ("Windows", "AMD64"): "win_amd64",
@@ -19,139 +19,151 @@ PLATFORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class BuildFit:
     """The verdict on one GPU and one build; ``runs`` is None where the tables or the facts leave it open."""
 
     runs: bool | None
     reason: str
     driver: bool = True
     """False where the build would run but for the driver."""
-    code: matrix.Code | None = None
+    code: matrix.GpuCode | None = None
 
 
-def platform_of(facts: Facts) -> str | None:
+def find_platform(facts: MachineFacts) -> str | None:
     """Return the platform's name in the tables; None where torch has no wheels at all."""
     if facts.python.bits != 64:
         return None
-    return PLATFORMS.get((facts.platform.system, facts.platform.machine))
+    return TABLE_PLATFORMS.get((facts.platform.system, facts.platform.machine))
 
 
-def driver_runs(cuda: str, facts: Facts) -> bool:
+def is_driver_enough(cuda: str, facts: MachineFacts) -> bool:
     """Whether the driver runs builds of this CUDA version; true where the driver's version is unknown."""
     driver = facts.driver
     # Minor-version compatibility: the major version decides. With cuda-compat loaded, an older driver runs a newer CUDA,
     # and what counts is the CUDA version of the loaded library.
-    if driver.init == 0 and driver.cuda and matrix.number(driver.cuda)[0] >= matrix.number(cuda)[0]:
+    if (
+        driver.init == 0
+        and driver.cuda
+        and matrix.parse_number(driver.cuda)[0] >= matrix.parse_number(cuda)[0]
+    ):
         return True
     if driver.version is None:
         return True
-    return matrix.number(driver.version) >= matrix.number(matrix.minimum_driver(cuda, facts.platform.system))
+    return matrix.parse_number(driver.version) >= matrix.parse_number(
+        matrix.find_minimum_driver(cuda, facts.platform.system)
+    )
 
 
-def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
+def judge_fit(gpu: Gpu, build: TorchBuild, facts: MachineFacts) -> BuildFit:
     """Judge whether ``gpu`` runs ``build`` with this machine's driver."""
     if gpu.vendor == "nvidia":
         if build.cuda is None:
-            return Fit(False, "no CUDA")
-        return fit_code(gpu, build.compiled, build.cuda, facts)
+            return BuildFit(False, "no CUDA")
+        return judge_code(gpu, build.compiled, build.cuda, facts)
     if gpu.vendor == "amd":
         rocm = build.variant.startswith("rocm")
         target = (gpu.capability or "").partition(":")[0]
         if rocm and build.compiled and target and target not in build.compiled:
-            return Fit(False, f"no kernels for {target}")
-        return Fit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
+            return BuildFit(False, f"no kernels for {target}")
+        return BuildFit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
     if gpu.vendor == "intel":
-        return Fit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
-    return Fit(build.platform == "macosx_arm64", "Metal")
+        return BuildFit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
+    return BuildFit(build.platform == "macosx_arm64", "Metal")
 
 
-def fit_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: Facts) -> Fit:
+def judge_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: MachineFacts) -> BuildFit:
     """Judge whether an NVIDIA GPU runs code for the architectures ``compiled``, built with CUDA ``cuda``."""
     if gpu.capability is None:
-        return Fit(None, "its compute capability is unknown")
+        return BuildFit(None, "its compute capability is unknown")
     if not compiled:
-        return Fit(None, "the build's architectures are unknown")
-    code = matrix.code_for(compiled, gpu.capability, cuda)
+        return BuildFit(None, "the build's architectures are unknown")
+    code = matrix.find_gpu_code(compiled, gpu.capability, cuda)
     if code is None:
-        return Fit(False, f"no kernels for sm_{gpu.capability.replace('.', '')}")
-    if not driver_runs(cuda, facts):
-        needed = matrix.minimum_driver(cuda, facts.platform.system)
-        return Fit(False, f"needs driver {needed}", driver=False, code=code)
+        return BuildFit(False, f"no kernels for sm_{gpu.capability.replace('.', '')}")
+    if not is_driver_enough(cuda, facts):
+        needed = matrix.find_minimum_driver(cuda, facts.platform.system)
+        return BuildFit(False, f"needs driver {needed}", driver=False, code=code)
     if code.ptx:
-        shipped, driver = matrix.shipped_driver(cuda), facts.driver.version
-        if shipped and driver and matrix.number(driver) < matrix.number(shipped):
-            return Fit(False, f"PTX needs driver {shipped}", driver=False, code=code)
-        return Fit(True, f"PTX {code.architecture}", code=code)
-    return Fit(True, code.architecture, code=code)
+        shipped, driver = matrix.find_shipped_driver(cuda), facts.driver.version
+        if shipped and driver and matrix.parse_number(driver) < matrix.parse_number(shipped):
+            return BuildFit(False, f"PTX needs driver {shipped}", driver=False, code=code)
+        return BuildFit(True, f"PTX {code.architecture}", code=code)
+    return BuildFit(True, code.architecture, code=code)
 
 
-DATA_CENTRE = re.compile(
+DATA_CENTER_GPU = re.compile(
     r"\bTesla\b|\b(?:[APV]100|[AH]800|H[12]00|H20|B[123]00|G[BH][23]00|T4|A2|A10G?|A16|A30|A40|L4|L20|L40S?)\b"
 )
 """The names of NVIDIA's data-center GPUs. The name of a Quadro RTX or a GeForce has none of these words."""
 
 
-def compat(cuda: str, facts: Facts) -> str:
+def advise_compat(cuda: str, facts: MachineFacts) -> str:
     """Return the clause that recommends cuda-compat, where NVIDIA supports it with this driver; "" elsewhere."""
     nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
     supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
-    if not nvidia or not supported or not all(DATA_CENTRE.search(gpu.name) for gpu in nvidia):
+    if not nvidia or not supported or not all(DATA_CENTER_GPU.search(gpu.name) for gpu in nvidia):
         return ""
-    branch = matrix.number(facts.driver.version or "")[:1]
-    if not branch or branch[0] not in matrix.compat_branches(cuda):
+    branch = matrix.parse_number(facts.driver.version or "")[:1]
+    if not branch or branch[0] not in matrix.find_compat_branches(cuda):
         return ""
     package = f"cuda-compat-{'-'.join(cuda.split('.')[:2])}"
     return f"; {package} makes the upgrade unnecessary on these GPUs (driver branch {branch[0]})"
 
 
-def candidates(torch: str, facts: Facts) -> list[Build]:
+def find_candidates(torch: str, facts: MachineFacts) -> list[TorchBuild]:
     """Return the builds of a minor version that this platform and this Python can install."""
-    platform = platform_of(facts)
-    builds = matrix.builds_of(torch, platform) if platform else []
-    return [build for build in builds if python_fits(build, facts) and floor_fits(build, facts)]
+    platform = find_platform(facts)
+    builds = matrix.find_builds(torch, platform) if platform else []
+    return [
+        build for build in builds if has_python_wheel(build, facts) and is_system_new_enough(build, facts)
+    ]
 
 
-def python_fits(build: Build, facts: Facts) -> bool:
+def has_python_wheel(build: TorchBuild, facts: MachineFacts) -> bool:
     """Whether a build has a wheel for this Python; true where the Python's version is unknown."""
     if facts.python.version is None:
         return True
-    span = wheels.free_threaded(build.torch) if facts.python.free_threaded else build.python
+    span = wheels.find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
     if span is None:
         return False
-    low, high = (matrix.number(version) for version in span)
-    return low <= matrix.number(facts.python.version)[:2] <= high
+    low, high = (matrix.parse_number(version) for version in span)
+    return low <= matrix.parse_number(facts.python.version)[:2] <= high
 
 
-def floor_fits(build: Build, facts: Facts) -> bool:
+def is_system_new_enough(build: TorchBuild, facts: MachineFacts) -> bool:
     """Whether glibc or macOS is new enough for a build; true where its version is unknown."""
     system = facts.platform.macos if facts.platform.system == "Darwin" else facts.platform.glibc
     if build.floor is None or system is None:
         return True
-    return matrix.number(system) >= matrix.number(build.floor)
+    return matrix.parse_number(system) >= matrix.parse_number(build.floor)
 
 
-def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None) -> Build | None:
+def find_best_build(
+    torch: str, facts: MachineFacts, gpus: Sequence[Gpu], cuda_major: str | None = None
+) -> TorchBuild | None:
     """Return the build of a minor version that every GPU in ``gpus`` runs now, best by `matrix.rank`; None for none.
 
     Without a GPU it is the CPU build. ``cuda_major`` restricts the choice to builds of one CUDA major version.
     """
-    builds = [b for b in candidates(torch, facts) if cuda_major in (None, matrix.major(b.cuda))]
+    builds = [b for b in find_candidates(torch, facts) if cuda_major in (None, matrix.get_major(b.cuda))]
     if not gpus:
         cpu = facts.torch is None or facts.torch.cuda is None
         either = [b for b in builds if b.default or b.variant == "cpu"]
-        return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank(b)), default=None)
-    fitting = [b for b in builds if all(fit(gpu, b, facts).runs for gpu in gpus)]
-    return max(fitting, key=rank, default=None)
+        return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank_build(b)), default=None)
+    fitting = [b for b in builds if all(judge_fit(gpu, b, facts).runs for gpu in gpus)]
+    return max(fitting, key=rank_build, default=None)
 
 
-def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
+def find_newest_release(
+    facts: MachineFacts, gpus: Sequence[Gpu], below: str | None = None
+) -> TorchBuild | None:
     """Return the best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
     # A CUDA or ROCm build that may never have been published is taken only where no older release has a sure one.
-    named: Build | None = None
-    for torch in reversed(matrix.versions()):
-        if below is not None and matrix.number(torch) >= matrix.number(below):
+    named: TorchBuild | None = None
+    for torch in reversed(matrix.list_versions()):
+        if below is not None and matrix.parse_number(torch) >= matrix.parse_number(below):
             continue
-        build = best(torch, facts, gpus)
+        build = find_best_build(torch, facts, gpus)
         if build and not (build.variant.startswith(("cu", "rocm")) and build.evidence == "named"):
             return build
         named = named or build

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.probe.collect import collect
-from torchmigrate.probe.facts import to_json
+from torchmigrate.probe.collect import collect_facts
+from torchmigrate.probe.facts import facts_to_json
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -29,7 +29,7 @@ class RayError(Exception):
 
 
 @contextlib.contextmanager
-def connect(address: str) -> Iterator[Any]:
+def connect_to_ray(address: str) -> Iterator[Any]:
     """Connect to a running cluster, and give the module `ray`. Raises `RayError`, also for what fails while connected."""
     try:
         ray: Any = importlib.import_module("ray")
@@ -45,18 +45,18 @@ def connect(address: str) -> Iterator[Any]:
             ray.init(address=address, log_to_driver=False, logging_level="error")
         yield ray
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise RayError(f"the Ray cluster at {address} did not respond: {reason_of(error)}") from None
+        raise RayError(f"the Ray cluster at {address} did not respond: {first_error_line(error)}") from None
     finally:
         if started:
             ray.shutdown()
 
 
-def reason_of(error: Exception) -> str:
+def first_error_line(error: Exception) -> str:
     """Return the first line of an error's message; its type where it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def remote(ray: Any, **options: Any) -> Any:
+def create_remote_call(ray: Any, **options: Any) -> Any:
     """Return a remote task that calls a function of torchmigrate on a node: `(package, module, name, *arguments)`."""
 
     def call_on_node(package: bytes, module: str, name: str, *arguments: Any) -> Any:
@@ -86,19 +86,19 @@ def collect_on_node(limit: float) -> dict[str, Any]:
     # Ray hides the GPUs from a task that asks for none; the node's own programs see them.
     hidden = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
     environ = {name: value for name, value in os.environ.items() if value or name not in hidden}
-    return to_json(collect(sys.executable, environ, limit=limit))
+    return facts_to_json(collect_facts(sys.executable, environ, limit=limit))
 
 
-def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[dict[str, Any]]:
+def collect_node_facts(address: str, limit: float, seconds: float = 120.0) -> list[dict[str, Any]]:
     """Collect the facts of every living node as JSON data, in the order of the nodes' ids. Raises `RayError`.
 
     ``limit`` is the time for importing torch on a node, ``seconds`` the time for the whole cluster.
     """
-    with connect(address) as ray:
+    with connect_to_ray(address) as ray:
         strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
         # No CPU is requested: the probe also runs on a node whose every CPU is taken.
-        task, package = remote(ray, num_cpus=0, max_retries=0), shipped("probe")
+        task, package = create_remote_call(ray, num_cpus=0, max_retries=0), zip_packages("probe")
         places = [strategies.NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
         function = (collect_on_node.__module__, collect_on_node.__name__)
         answers = [
@@ -108,21 +108,21 @@ def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[d
         return facts
 
 
-def shipped(*packages: str) -> bytes:
+def zip_packages(*packages: str) -> bytes:
     """Return a zip file to import from: ``packages`` of torchmigrate, and pyelftools, which is pure Python."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("torchmigrate/__init__.py", "")
         for name in packages:
-            _add(archive, resources.files("torchmigrate") / name, f"torchmigrate/{name}")
-        _add(archive, resources.files("elftools"), "elftools")
+            _add_package(archive, resources.files("torchmigrate") / name, f"torchmigrate/{name}")
+        _add_package(archive, resources.files("elftools"), "elftools")
     return out.getvalue()
 
 
-def _add(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
+def _add_package(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
     """Add the Python files of a package to an archive."""
     for entry in folder.iterdir():
         if entry.is_dir():
-            _add(archive, entry, f"{name}/{entry.name}")
+            _add_package(archive, entry, f"{name}/{entry.name}")
         elif entry.name.endswith(".py"):
             archive.writestr(f"{name}/{entry.name}", entry.read_bytes())

@@ -6,12 +6,12 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.console.terminal import escape, shown
+from torchmigrate.console.terminal import escape_controls, escape_line
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe.facts import Facts, Gpu
-from torchmigrate.probe.saying import describe_build, name
-from torchmigrate.probe.smoke import Stage
-from torchmigrate.probe.verdict import Row, Verdict
+from torchmigrate.probe.facts import Gpu, MachineFacts
+from torchmigrate.probe.saying import describe_build, name_gpu
+from torchmigrate.probe.smoke import SmokeStage
+from torchmigrate.probe.verdict import BuildRow, MachineVerdict
 from torchmigrate.reporters.concise import COLORS
 
 if TYPE_CHECKING:
@@ -20,24 +20,37 @@ if TYPE_CHECKING:
 
 _FIT_STYLES = {True: "green", False: "red", None: "yellow"}
 _STAGE_STYLES = {"ok": "green", "skipped": "dim"}
-_EVIDENCE = {"wheel": "read in the wheel", "documented": "documented", "named": "possibly never published"}
+_EVIDENCE_WORDS = {
+    "wheel": "read in the wheel",
+    "documented": "documented",
+    "named": "possibly never published",
+}
 
 
-def plain(verdict: Verdict, findings: Sequence[Finding], stages: Sequence[Stage] = ()) -> str:
+def render_plain(
+    verdict: MachineVerdict, findings: Sequence[Finding], stages: Sequence[SmokeStage] = ()
+) -> str:
     """Render a verdict with one fact a line, without color or frames."""
-    text = [f"torch {describe_build(row.build)} {cells(row)}" for row in verdict.rows]
+    text = [f"torch {describe_build(row.build)} {describe_fits(row)}" for row in verdict.rows]
     text += [f"smoke {stage.name}: {stage.text}" for stage in stages]
-    installs = [f"{tool}: {command}" for tool, command in commands(verdict)]
-    return heading(verdict.facts) + _escaped(text) + lines(findings) + _escaped(installs)
+    installs = [f"{tool}: {command}" for tool, command in list_install_commands(verdict)]
+    return (
+        render_heading(verdict.facts)
+        + _escape_lines(text)
+        + render_findings(findings)
+        + _escape_lines(installs)
+    )
 
 
-def heading(facts: Facts) -> str:
+def render_heading(facts: MachineFacts) -> str:
     """Render the machine and its GPUs."""
-    gpus = folded(about(gpu) for gpu in facts.gpus)
-    return _escaped([machine(facts), *(f"GPU {numbers}: {', '.join(of)}" for of, numbers in gpus)])
+    gpus = group_equal_items(describe_gpu(gpu) for gpu in facts.gpus)
+    return _escape_lines(
+        [describe_machine(facts), *(f"GPU {numbers}: {', '.join(of)}" for of, numbers in gpus)]
+    )
 
 
-def lines(findings: Sequence[Finding]) -> str:
+def render_findings(findings: Sequence[Finding]) -> str:
     """Render each finding on a line, after its position if it is about a file, and its hint on the next line."""
     text = []
     for finding in findings:
@@ -45,14 +58,14 @@ def lines(findings: Sequence[Finding]) -> str:
         text.append(f"{place}{finding.code} {finding.severity.value}: {finding.message}")
         if finding.hint:
             text.append(f"  {finding.hint}")
-    return _escaped(text)
+    return _escape_lines(text)
 
 
-def _escaped(text: Sequence[str]) -> str:
-    return "".join(f"{shown(line)}\n" for line in text)
+def _escape_lines(text: Sequence[str]) -> str:
+    return "".join(f"{escape_line(line)}\n" for line in text)
 
 
-def _console(width: int) -> tuple[Console, io.StringIO]:
+def _create_console(width: int) -> tuple[Console, io.StringIO]:
     """Return a console in color, and the text that it writes."""
     from rich.console import Console
 
@@ -60,65 +73,74 @@ def _console(width: int) -> tuple[Console, io.StringIO]:
     return Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False), out
 
 
-def table(content: Table, width: int) -> str:
+def render_table(content: Table, width: int) -> str:
     """Render a table in color, ``width`` columns wide."""
-    console, out = _console(width)
+    console, out = _create_console(width)
     console.print(content)
     return out.getvalue()
 
 
-def rich(verdict: Verdict, width: int, findings: Sequence[Finding], stages: Sequence[Stage] = ()) -> str:
+def render_rich(
+    verdict: MachineVerdict, width: int, findings: Sequence[Finding], stages: Sequence[SmokeStage] = ()
+) -> str:
     """Render a verdict with ``findings`` in color, ``width`` columns wide."""
     from rich.columns import Columns
     from rich.panel import Panel
     from rich.text import Text
 
-    console, out = _console(width)
-    console.print(Text(escape(machine(verdict.facts)), style="bold"))
-    gpus = folded((gpu.name, gpu.capability or "?", *about(gpu)[1:]) for gpu in verdict.facts.gpus)
+    console, out = _create_console(width)
+    console.print(Text(escape_controls(describe_machine(verdict.facts)), style="bold"))
+    gpus = group_equal_items(
+        (gpu.name, gpu.capability or "?", *describe_gpu(gpu)[1:]) for gpu in verdict.facts.gpus
+    )
     panels = [
-        Panel(Text("\n".join(map(escape, more))), title=Text(escape(f"{numbers}: {name}")), expand=False)
+        Panel(
+            Text("\n".join(map(escape_controls, more))),
+            title=Text(escape_controls(f"{numbers}: {name}")),
+            expand=False,
+        )
         for (name, *more), numbers in gpus
     ]
     if panels:
         console.print(Columns(panels))
     if verdict.rows:
-        console.print(_builds(verdict))
+        console.print(_create_builds_table(verdict))
     for stage in stages:
         line = Text(f"{stage.outcome:8}", style=_STAGE_STYLES.get(stage.outcome, "bold red"))
-        line.append(f"{stage.name}: {escape(stage.text)}", style="not bold default")
+        line.append(f"{stage.name}: {escape_controls(stage.text)}", style="not bold default")
         console.print(line, soft_wrap=True)
     for finding in findings:
         line = Text(finding.code, style="bold")
         line.append(f" {finding.severity.value}", style=f"bold {COLORS[finding.severity]}")
-        console.print(line.append(f": {escape(finding.message)}", style="not bold"), soft_wrap=True)
+        console.print(line.append(f": {escape_controls(finding.message)}", style="not bold"), soft_wrap=True)
         if finding.hint:
-            console.print(Text(f"  {escape(finding.hint)}", style="green"), soft_wrap=True)
-    for tool, command in commands(verdict):
+            console.print(Text(f"  {escape_controls(finding.hint)}", style="green"), soft_wrap=True)
+    for tool, command in list_install_commands(verdict):
         console.print(Text(f"{tool}: ", style="bold").append(command, style="green"), soft_wrap=True)
     return out.getvalue()
 
 
-def _builds(verdict: Verdict) -> Table:
+def _create_builds_table(verdict: MachineVerdict) -> Table:
     """Return the table of the target's builds, with a column for each kind of GPU."""
     from rich.table import Table
     from rich.text import Text
 
     builds = Table(title=f"torch {verdict.target}", title_justify="left", box=None, pad_edge=False)
-    same = folded(
-        (about(gpu)[0], *(row.fits[i] for row in verdict.rows)) for i, gpu in enumerate(verdict.facts.gpus)
+    same = group_equal_items(
+        (describe_gpu(gpu)[0], *(row.fits[i] for row in verdict.rows))
+        for i, gpu in enumerate(verdict.facts.gpus)
     )
     for header in ("build", *(f"GPU {numbers}" for _, numbers in same), "evidence"):
         builds.add_column(header, overflow="fold")
     for column, row in enumerate(verdict.rows, start=1):
         label = f"{row.build.variant} (default)" if row.build.default else row.build.variant
         fits = [Text(of[column].reason, style=_FIT_STYLES[of[column].runs]) for of, _ in same]
-        evidence = Text(_EVIDENCE[row.build.evidence], style="dim")
+        evidence = Text(_EVIDENCE_WORDS[row.build.evidence], style="dim")
         builds.add_row(Text(label, style="green" if row.build is verdict.best else ""), *fits, evidence)
     return builds
 
 
-def machine(facts: Facts) -> str:
+def describe_machine(facts: MachineFacts) -> str:
     """Return a machine in one line: ``torch 2.13.0+cpu, Python 3.11.7, Linux x86_64, glibc 2.36, driver 580.159.04``."""
     torch = f"torch {facts.torch.version}" if facts.torch else "no torch"
     system = facts.platform
@@ -132,23 +154,23 @@ def machine(facts: Facts) -> str:
     return ", ".join(parts if facts.gpus else [*parts, "no GPU"])
 
 
-def about(gpu: Gpu) -> list[str]:
+def describe_gpu(gpu: Gpu) -> list[str]:
     """Return a GPU's name, its memory and its MIG mode, as far as they are known."""
-    parts = [name(gpu)]
+    parts = [name_gpu(gpu)]
     parts += [f"{gpu.memory_mib / 1024:.0f} GiB"] if gpu.memory_mib else []
     parts += ["MIG on" if gpu.mig else "MIG off"] if gpu.mig is not None else []
     return parts
 
 
-def folded(items: Iterable[Sequence[Any]]) -> list[tuple[tuple[Any, ...], str]]:
+def group_equal_items(items: Iterable[Sequence[Any]]) -> list[tuple[tuple[Any, ...], str]]:
     """Return equal items once, in their order, each with its positions: ``0-3, 6``."""
     positions: dict[tuple[Any, ...], list[int]] = {}
     for index, item in enumerate(items):
         positions.setdefault(tuple(item), []).append(index)
-    return [(item, _spans(found)) for item, found in positions.items()]
+    return [(item, _join_spans(found)) for item, found in positions.items()]
 
 
-def _spans(numbers: Sequence[int]) -> str:
+def _join_spans(numbers: Sequence[int]) -> str:
     """Return ``0-3, 6`` for 0, 1, 2, 3, 6."""
     spans: list[list[int]] = []
     for number in numbers:
@@ -159,17 +181,17 @@ def _spans(numbers: Sequence[int]) -> str:
     return ", ".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
 
 
-def cells(row: Row) -> str:
+def describe_fits(row: BuildRow) -> str:
     """Return which GPUs a build supports: ``supports GPU 0 (sm_90), does not support GPU 1 (no kernels for sm_70)``."""
     verbs = {True: "supports", False: "does not support", None: "may support"}
     fits = [
         f"{verbs[runs]} GPU {numbers} ({reason})"
-        for (runs, reason), numbers in folded((f.runs, f.reason) for f in row.fits)
+        for (runs, reason), numbers in group_equal_items((f.runs, f.reason) for f in row.fits)
     ]
     return (", ".join(fits) or "can be installed") + ("; default build" if row.build.default else "")
 
 
-def commands(verdict: Verdict) -> list[tuple[str, str]]:
+def list_install_commands(verdict: MachineVerdict) -> list[tuple[str, str]]:
     """Return the commands that install the best build, with their tools, unless a finding's hint has them already."""
     if verdict.install is None:
         return []

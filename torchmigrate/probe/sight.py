@@ -11,18 +11,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe.facts import Facts, Gpu, Torch
-from torchmigrate.probe.fit import driver_runs
-from torchmigrate.probe.saying import error, info, names, warning
+from torchmigrate.probe.facts import Gpu, InstalledTorch, MachineFacts
+from torchmigrate.probe.fit import is_driver_enough
+from torchmigrate.probe.saying import create_error, create_info, create_warning, name_gpus
 
-_BROKEN = {"RT013", "RT016", "RT017", "RT018", "RT019", "RT020", "RT037", "RT038"}
-EXPLAINED = _BROKEN | {"RT012", "RT028", "RT035"}
+_BROKEN_MACHINE = {"RT013", "RT016", "RT017", "RT018", "RT019", "RT020", "RT037", "RT038"}
+EXPLAINING_CODES = _BROKEN_MACHINE | {"RT012", "RT028", "RT035"}
 """The findings that explain why torch sees no GPU."""
 
-STOPPING = _BROKEN | {"RT034"}
+STOPPING_CODES = _BROKEN_MACHINE | {"RT034"}
 """The findings with which no torch, whatever its build, sees the GPUs until the machine is repaired."""
 
-VARIABLES = {
+HIDING_VARIABLES = {
     "nvidia": ("CUDA_VISIBLE_DEVICES",),
     "amd": ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),
     "intel": ("ZE_AFFINITY_MASK",),
@@ -30,8 +30,8 @@ VARIABLES = {
 }
 """The variables by which a vendor's libraries hide GPUs from programs."""
 
-_WARNINGS = (
-    (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINED | {"RT021"}),
+_EXPLAINED_WARNINGS = (
+    (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINING_CODES | {"RT021"}),
     (r"no longer supports|not compatible|capabilit|minimum.*supported", {"RT021", "RT025", "RT026", "RT028"}),
     (r"cuDNN|NCCL", {"RT036"}),
     (r"NVML", {"RT013", "RT015", "RT018"}),
@@ -40,7 +40,7 @@ _WARNINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class GpuVisibility:
     """Whether torch sees every GPU that it should."""
 
     whole: bool | None
@@ -49,7 +49,7 @@ class Sight:
     """Why `whole` is not true, as a clause."""
 
 
-def vendor_of(torch: Torch) -> str | None:
+def find_vendor(torch: InstalledTorch) -> str | None:
     """Return the vendor of the GPUs that a build is for; None for a CPU build."""
     for vendor, toolkit in (("nvidia", torch.cuda), ("amd", torch.hip), ("intel", torch.xpu)):
         if toolkit:
@@ -57,30 +57,30 @@ def vendor_of(torch: Torch) -> str | None:
     return None
 
 
-def own_gpus(facts: Facts) -> list[Gpu]:
+def find_own_gpus(facts: MachineFacts) -> list[Gpu]:
     """Return the GPUs that the installed torch is built for."""
-    vendor = vendor_of(facts.torch) if facts.torch else None
+    vendor = find_vendor(facts.torch) if facts.torch else None
     if vendor is None and facts.platform.system == "Darwin":
         vendor = "apple"
     return [gpu for gpu in facts.gpus if gpu.vendor == vendor]
 
 
-def hiding(facts: Facts, vendor: str) -> str | None:
+def find_hiding_variable(facts: MachineFacts, vendor: str) -> str | None:
     """Return the variable that hides every GPU of a vendor; None if there is none."""
-    for variable in VARIABLES[vendor]:
+    for variable in HIDING_VARIABLES[vendor]:
         value = facts.environment.get(variable)
         if value is not None and value.split(",")[0].strip() in ("", "-1"):
             return variable
     return None
 
 
-def expected(facts: Facts, gpus: Collection[Gpu]) -> int | None:
+def count_visible_gpus(facts: MachineFacts, gpus: Collection[Gpu]) -> int | None:
     """Return how many devices a program should see; None where the facts leave it open."""
     if any(gpu.mig for gpu in gpus):  # then programs see its instances, of which the facts have no number
         return None
     count = len(gpus)
     for vendor in {gpu.vendor for gpu in gpus}:
-        for variable in VARIABLES[vendor]:
+        for variable in HIDING_VARIABLES[vendor]:
             value = facts.environment.get(variable)
             if value is None:
                 continue
@@ -93,65 +93,73 @@ def expected(facts: Facts, gpus: Collection[Gpu]) -> int | None:
     return count
 
 
-def sight(facts: Facts) -> Sight:
+def judge_visibility(facts: MachineFacts) -> GpuVisibility:
     """Judge whether the installed torch sees the GPUs that it is built for."""
-    torch, gpus = facts.torch, own_gpus(facts)
+    torch, gpus = facts.torch, find_own_gpus(facts)
     if torch is None:
-        return Sight(None, "torch is not installed")
+        return GpuVisibility(None, "torch is not installed")
     result = torch.imported
     if result.outcome != "ok":
         verb = {"hung": "does not finish", "skipped": "was not tried"}.get(result.outcome, "fails")
-        return Sight(None, f"the import of torch {torch.version} {verb}")
+        return GpuVisibility(None, f"the import of torch {torch.version} {verb}")
     if not gpus:
-        kind = "a build for other GPUs" if vendor_of(torch) else "a CPU build"
-        return Sight(None, f"torch {torch.version} is {kind}")
+        kind = "a build for other GPUs" if find_vendor(torch) else "a CPU build"
+        return GpuVisibility(None, f"torch {torch.version} is {kind}")
     available = result.mps if gpus[0].vendor == "apple" else result.available
     if available is None:
-        return Sight(None, f"torch {torch.version} did not report whether it sees a GPU")
+        return GpuVisibility(None, f"torch {torch.version} did not report whether it sees a GPU")
     if gpus[0].vendor == "apple" and available:
-        return Sight(True)
+        return GpuVisibility(True)
     if not available:
-        return Sight(False, f"torch {torch.version} sees no GPU")
-    wanted = expected(facts, gpus)
+        return GpuVisibility(False, f"torch {torch.version} sees no GPU")
+    wanted = count_visible_gpus(facts, gpus)
     if wanted is None or result.device_count == wanted:
-        return Sight(True)
+        return GpuVisibility(True)
     if result.device_count is None:
-        return Sight(None, f"torch {torch.version} did not report how many GPUs it sees")
-    return Sight(False, f"torch {torch.version} sees {result.device_count} of {wanted} GPUs")
+        return GpuVisibility(None, f"torch {torch.version} did not report how many GPUs it sees")
+    return GpuVisibility(False, f"torch {torch.version} sees {result.device_count} of {wanted} GPUs")
 
 
-def findings(facts: Facts, earlier: Collection[str]) -> Iterator[Finding]:
+def check_visibility(facts: MachineFacts, earlier: Collection[str]) -> Iterator[Finding]:
     """Find GPUs that torch does not see, and its warnings; ``earlier`` are the codes of the findings before."""
     torch = facts.torch
     if torch is None or torch.imported.outcome != "ok":
         return
-    seen, gpus = sight(facts), own_gpus(facts)
-    old = bool(torch.cuda and gpus) and not driver_runs(torch.cuda or "", facts)
-    if seen.whole is False and not old and not EXPLAINED & set(earlier):
-        yield fewer(gpus, seen) if torch.imported.available else blind(facts, torch, gpus, seen)
+    seen, gpus = judge_visibility(facts), find_own_gpus(facts)
+    old = bool(torch.cuda and gpus) and not is_driver_enough(torch.cuda or "", facts)
+    if seen.whole is False and not old and not EXPLAINING_CODES & set(earlier):
+        yield (
+            report_missing_gpus(gpus, seen)
+            if torch.imported.available
+            else report_unseen_gpus(facts, torch, gpus, seen)
+        )
         return
     count = torch.imported.device_count or 0
     if not facts.gpus and count and torch.imported.available:
         unknown = f"{count} GPU{'s' if count > 1 else ''} that neither the driver nor the system reports"
-        yield info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
+        yield create_info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
     for text in torch.imported.warnings:
-        if not any(re.search(pattern, text) and codes & set(earlier) for pattern, codes in _WARNINGS):
-            yield info("RT042", f"torch {torch.version} warns: {text}")
+        if not any(
+            re.search(pattern, text) and codes & set(earlier) for pattern, codes in _EXPLAINED_WARNINGS
+        ):
+            yield create_info("RT042", f"torch {torch.version} warns: {text}")
 
 
-def blind(facts: Facts, torch: Torch, gpus: list[Gpu], seen: Sight) -> Finding:
+def report_unseen_gpus(
+    facts: MachineFacts, torch: InstalledTorch, gpus: list[Gpu], seen: GpuVisibility
+) -> Finding:
     """Create the finding about GPUs that torch does not see although the driver and the kernels fit."""
     because = f"; its warning: {torch.imported.warnings[0]}" if torch.imported.warnings else ""
     if any(gpu.mig for gpu in gpus):
-        message = f"{seen.why}, but this machine has {names(gpus)} in MIG mode{because}"
-        return error("RT034", message, "nvidia-smi mig -lgi")
+        message = f"{seen.why}, but this machine has {name_gpus(gpus)} in MIG mode{because}"
+        return create_error("RT034", message, "nvidia-smi mig -lgi")
     calls = {"intel": "torch.xpu.init()", "apple": "torch.zeros(1, device='mps')"}
     hint = f'python -c "import torch; {calls.get(gpus[0].vendor, "torch.cuda.init()")}"'
-    return error("RT034", f"{seen.why}, but this machine has {names(gpus)}{because}", hint)
+    return create_error("RT034", f"{seen.why}, but this machine has {name_gpus(gpus)}{because}", hint)
 
 
-def fewer(gpus: list[Gpu], seen: Sight) -> Finding:
+def report_missing_gpus(gpus: list[Gpu], seen: GpuVisibility) -> Finding:
     """Create the finding about torch seeing only some of the GPUs."""
     nvidia = gpus[0].vendor == "nvidia"
     hint = f"sudo dmesg | grep -e {'NVRM -e Xid' if nvidia else 'amdgpu -e xe'}"
-    return warning("RT034", f"{seen.why}: this machine has {names(gpus)}", hint)
+    return create_warning("RT034", f"{seen.why}: this machine has {name_gpus(gpus)}", hint)

@@ -18,10 +18,10 @@ from typing import IO
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import ask
-from torchmigrate.probe.facts import Facts
-from torchmigrate.probe.saying import error
+from torchmigrate.probe.facts import MachineFacts
+from torchmigrate.probe.saying import create_error
 
-LIMITS: Mapping[str, float] = {
+STAGE_LIMITS: Mapping[str, float] = {
     "import": 60,
     "device": 60,
     "allocate": 30,
@@ -38,7 +38,7 @@ LIMITS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SmokeStage:
     """One stage that was begun."""
 
     name: str
@@ -52,14 +52,14 @@ class Stage:
         return self.detail if self.outcome == "ok" else f"{self.outcome}: {self.detail}"
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether this stage ended the run."""
         return self.outcome not in ("ok", "skipped")
 
 
-def smoke(
-    python: str, facts: Facts, environ: Mapping[str, str], limits: Mapping[str, float] = LIMITS
-) -> list[Stage]:
+def run_stages(
+    python: str, facts: MachineFacts, environ: Mapping[str, str], limits: Mapping[str, float] = STAGE_LIMITS
+) -> list[SmokeStage]:
     """Run the stages in the interpreter ``python``, up to the first that fails."""
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         empty, result = Path(folder) / "empty", Path(folder) / "stages"
@@ -67,25 +67,31 @@ def smoke(
         result.touch()
         expected = "gpu" if facts.gpus else "cpu"
         try:
-            process = ask.start([python, "-c", ask.snippet("smoke"), str(result), expected], environ, empty)
+            process = ask.start_program(
+                [python, "-c", ask.read_snippet("smoke"), str(result), expected], environ, empty
+            )
         except OSError as failure:
-            return [Stage("import", "failed", failure.strerror or str(failure))]
-        pipes = [ask.Drain(process.stdout), ask.Drain(process.stderr)]
+            return [SmokeStage("import", "failed", failure.strerror or str(failure))]
+        pipes = [ask.PipeDrain(process.stdout), ask.PipeDrain(process.stderr)]
         try:
             with result.open(encoding="utf-8") as file:
-                stages = _follow(process, file, limits)
+                stages = _follow_stages(process, file, limits)
         finally:
             if process.poll() is None:
-                ask.kill(process)
-            errors = [pipe.read() for pipe in pipes][1]
+                ask.kill_program(process)
+            errors = [pipe.read_text() for pipe in pipes][1]
         if stages and stages[-1].outcome == "raised":
-            stages[-1] = Stage(stages[-1].name, "failed", ask.last_line(errors) or stages[-1].detail)
-        return [Stage(s.name, s.outcome, ask.without_paths(s.detail)) for s in stages]
+            stages[-1] = SmokeStage(
+                stages[-1].name, "failed", ask.find_last_line(errors) or stages[-1].detail
+            )
+        return [SmokeStage(s.name, s.outcome, ask.shorten_paths(s.detail)) for s in stages]
 
 
-def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str, float]) -> list[Stage]:
+def _follow_stages(
+    process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str, float]
+) -> list[SmokeStage]:
     """Read the outcomes of the stages until the process ends, or a stage exceeds its limit."""
-    stages: list[Stage] = []
+    stages: list[SmokeStage] = []
     name, since, rest = next(iter(limits)), time.monotonic(), ""
     while True:
         ended = process.poll() is not None
@@ -95,23 +101,23 @@ def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str
             word, name, *how = json.loads(line)
             since = time.monotonic()
             if word == "end":
-                stages.append(Stage(name, how[0], how[1]))
+                stages.append(SmokeStage(name, how[0], how[1]))
                 names = list(limits)
                 name = names[min(names.index(name) + 1, len(names) - 1)]
         if ended:
-            if len(stages) < len(limits) and not (stages and stages[-1].failed):
-                death = ask.death_of(process.returncode)
+            if len(stages) < len(limits) and not (stages and stages[-1].has_failed):
+                death = ask.describe_death(process.returncode)
                 detail = death or f"the interpreter ended with status {process.returncode}"
-                stages.append(Stage(name, "killed" if death else "raised", detail))
+                stages.append(SmokeStage(name, "killed" if death else "raised", detail))
             return stages
         if time.monotonic() - since > limits[name]:
-            stages.append(Stage(name, "hung", f"timed out after {limits[name]:g} s"))
+            stages.append(SmokeStage(name, "hung", f"timed out after {limits[name]:g} s"))
             return stages
         time.sleep(0.02)
 
 
-_UNSEEN = "the build does not use this GPU, or the environment hides it"
-CAUSES = (
+_UNSEEN_GPU = "the build does not use this GPU, or the environment hides it"
+FAILURE_CAUSES = (
     (
         r"no kernel image|invalid device function",
         "the build has no kernels for this GPU",
@@ -126,7 +132,7 @@ CAUSES = (
     (r"Error 802|system not yet initialized", "the Fabric Manager is not ready", "RT017"),
     (r"undefined symbol: nccl", "two NVIDIA libraries overwrite each other", "RT006"),
     (r"libcudart\.so\.\d+", "an extension was built for another CUDA", "RT007"),
-    (r"not compiled with CUDA|sees none", _UNSEEN, "RT027 RT035 RT020 RT038 RT034"),
+    (r"not compiled with CUDA|sees none", _UNSEEN_GPU, "RT027 RT035 RT020 RT038 RT034"),
     (r"out of memory", "other programs use the GPU's memory; nvidia-smi lists them", ""),
     (r"working triton|triton.*not (found|installed)", "triton is missing or does not fit", "RT008"),
     (r"C\+\+ compiler|g\+\+|gcc|InvalidCxxCompiler", "torch.compile needs a C++ compiler on PATH", ""),
@@ -135,14 +141,14 @@ CAUSES = (
 """Pattern in a failure → its cause, and the codes of the findings whose hint helps."""
 
 
-def findings(stages: list[Stage], others: tuple[Finding, ...]) -> list[Finding]:
+def explain_failure(stages: list[SmokeStage], others: tuple[Finding, ...]) -> list[Finding]:
     """Return the finding about the stage that failed, if one did, with the hint of the finding that explains it."""
-    if not stages or not stages[-1].failed:
+    if not stages or not stages[-1].has_failed:
         return []
     stage = stages[-1]
-    causes = ((cause, codes) for pattern, cause, codes in CAUSES if re.search(pattern, stage.detail))
+    causes = ((cause, codes) for pattern, cause, codes in FAILURE_CAUSES if re.search(pattern, stage.detail))
     cause, codes = next(causes, ("", ""))
     hint = next((other.hint for other in others if other.code in codes.split() and other.hint), None)
     verb = {"hung": "does not finish", "killed": "crashes the interpreter"}.get(stage.outcome, "fails")
     message = f"smoke stage {stage.name} {verb}{f': {cause}' if cause else ''} ({stage.detail})"
-    return [error("RT040", message, hint)]
+    return [create_error("RT040", message, hint)]

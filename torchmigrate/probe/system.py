@@ -11,17 +11,17 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchmigrate.probe.facts import Device, Gpu, Platform
+from torchmigrate.probe.facts import DeviceFile, Gpu, OperatingSystem
 
 
-def host(environ: Mapping[str, str], root: Path) -> Platform:
+def read_system(environ: Mapping[str, str], root: Path) -> OperatingSystem:
     """Read what the operating system is, and whether it is WSL, a container or a Jetson."""
     system = platform.system()
-    kernel = (first_line(root / "proc/version") or "").lower()
-    tegra = re.match(r"# R(\d+).*REVISION: ([\d.]+)", first_line(root / "etc/nv_tegra_release") or "")
+    kernel = (read_first_line(root / "proc/version") or "").lower()
+    tegra = re.match(r"# R(\d+).*REVISION: ([\d.]+)", read_first_line(root / "etc/nv_tegra_release") or "")
     contained = any((root / name).exists() for name in (".dockerenv", "run/.containerenv", ".singularity.d"))
     libc, version = platform.libc_ver() if system == "Linux" else ("", "")
-    return Platform(
+    return OperatingSystem(
         system=system,
         machine=platform.machine(),
         glibc=version if libc == "glibc" else None,
@@ -32,11 +32,11 @@ def host(environ: Mapping[str, str], root: Path) -> Platform:
     )
 
 
-def amd(root: Path) -> list[Gpu]:
+def find_amd_gpus(root: Path) -> list[Gpu]:
     """Find AMD's GPUs in the kernel's compute topology."""
     gpus = []
     for file in sorted((root / "sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
-        target = match(r"^gfx_target_version (\d+)$", read(file))
+        target = find_match(r"^gfx_target_version (\d+)$", read_text_file(file))
         if target and int(target):
             number = int(target)
             gfx = f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}"
@@ -44,26 +44,27 @@ def amd(root: Path) -> list[Gpu]:
     return gpus
 
 
-INTEGRATED = "0000:00:02.0"
+INTEGRATED_GPU_ADDRESS = "0000:00:02.0"
 """The bus address of a GPU inside an Intel processor; torch's XPU build is for the others."""
 
 
-def intel(root: Path) -> list[Gpu]:
+def find_intel_gpus(root: Path) -> list[Gpu]:
     """Find Intel's discrete GPUs on the PCI bus."""
-    cards = [device for device in on_bus(root, "0x8086") if device.name != INTEGRATED]
-    return [Gpu(f"Intel GPU ({first_line(card / 'device') or '?'})", "intel") for card in cards]
+    cards = [device for device in find_bus_devices(root, "0x8086") if device.name != INTEGRATED_GPU_ADDRESS]
+    return [Gpu(f"Intel GPU ({read_first_line(card / 'device') or '?'})", "intel") for card in cards]
 
 
-def on_bus(root: Path, vendor: str) -> list[Path]:
+def find_bus_devices(root: Path, vendor: str) -> list[Path]:
     """Find a vendor's GPUs on the PCI bus: display controllers, class 0x03."""
     return [
         device
         for device in sorted((root / "sys/bus/pci/devices").glob("*"))
-        if first_line(device / "vendor") == vendor and (first_line(device / "class") or "").startswith("0x03")
+        if read_first_line(device / "vendor") == vendor
+        and (read_first_line(device / "class") or "").startswith("0x03")
     ]
 
 
-def devices(root: Path, system: Platform, nvidia: bool, amd: bool) -> list[Device]:
+def find_device_files(root: Path, system: OperatingSystem, nvidia: bool, amd: bool) -> list[DeviceFile]:
     """Find the files in ``/dev`` that programs need for NVIDIA's or AMD's GPUs and cannot use."""
     # WSL and Jetson have other files, and other systems than Linux have none.
     if system.system != "Linux" or system.wsl or system.jetson or not (root / "dev").is_dir():
@@ -75,9 +76,9 @@ def devices(root: Path, system: Platform, nvidia: bool, amd: bool) -> list[Devic
     for file in needed:
         name = file.relative_to(root / "dev").as_posix()
         if not file.exists():
-            found.append(Device(name, "missing"))
+            found.append(DeviceFile(name, "missing"))
         elif not os.access(file, os.R_OK | os.W_OK):
-            found.append(Device(name, "denied"))
+            found.append(DeviceFile(name, "denied"))
     return found
 
 
@@ -86,7 +87,7 @@ CUDA_LIBRARY = re.compile(
 )
 
 
-def shadowing(environ: Mapping[str, str]) -> list[str]:
+def find_shadowing_libraries(environ: Mapping[str, str]) -> list[str]:
     """Find the CUDA libraries in the folders of ``LD_LIBRARY_PATH`` that may be loaded instead of torch's."""
     # The driver's libcuda is fine there, as containers have it, unless it is the stub that programs are linked with;
     # the libcuda of cuda-compat is a fact about the driver.
@@ -104,12 +105,12 @@ def shadowing(environ: Mapping[str, str]) -> list[str]:
     return sorted(names)
 
 
-def apple(system: Platform) -> list[Gpu]:
+def find_apple_gpus(system: OperatingSystem) -> list[Gpu]:
     """Return the GPU that every Apple-silicon Mac has; nothing elsewhere."""
     return [Gpu("Apple GPU", "apple")] if system.system == "Darwin" and system.machine == "arm64" else []
 
 
-def read(file: Path) -> str:
+def read_text_file(file: Path) -> str:
     """Return a file's text; "" where it cannot be read."""
     try:
         return file.read_text("utf-8", errors="replace")
@@ -117,12 +118,12 @@ def read(file: Path) -> str:
         return ""
 
 
-def first_line(file: Path) -> str | None:
+def read_first_line(file: Path) -> str | None:
     """Return a file's first line; None where it has none, or cannot be read."""
-    return read(file).strip().split("\n", 1)[0].strip() or None
+    return read_text_file(file).strip().split("\n", 1)[0].strip() or None
 
 
-def match(pattern: str, text: str | None) -> str | None:
+def find_match(pattern: str, text: str | None) -> str | None:
     """Return the text of a pattern's first group (or of all of it), ``^`` and ``$`` matching at lines; None for no match."""
     found = re.search(pattern, text or "", re.M)
     return (found[1] if found.re.groups else found[0]) if found else None

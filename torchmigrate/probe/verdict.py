@@ -11,57 +11,64 @@ from dataclasses import dataclass
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe import driver, installed, libraries, on_gpus, sight, target
-from torchmigrate.probe.commands import Asked, Install, install
-from torchmigrate.probe.facts import Facts
-from torchmigrate.probe.fit import Fit, candidates, fit
+from torchmigrate.probe.commands import InstallCommands, ProbeCall, create_install
+from torchmigrate.probe.facts import MachineFacts
+from torchmigrate.probe.fit import BuildFit, find_candidates, judge_fit
 from torchmigrate.tables import matrix
-from torchmigrate.tables.matrix import Build
+from torchmigrate.tables.matrix import TorchBuild
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BuildRow:
     """One build of the target version, with its fit on each GPU of the machine."""
 
-    build: Build
-    fits: tuple[Fit, ...]
+    build: TorchBuild
+    fits: tuple[BuildFit, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MachineVerdict:
     """Everything that the probe reports about one machine."""
 
-    facts: Facts
+    facts: MachineFacts
     target: str
     findings: tuple[Finding, ...]
-    rows: tuple[Row, ...]
-    best: Build | None
+    rows: tuple[BuildRow, ...]
+    best: TorchBuild | None
     """The build of the target version to install; None where none runs on every GPU."""
-    install: Install | None
+    install: InstallCommands | None
     """How to install that build; None where it is installed already."""
 
 
-def judge(facts: Facts, wanted: str | None = None, asked: Asked | None = None) -> Verdict:
+def judge_machine(
+    facts: MachineFacts, wanted: str | None = None, asked: ProbeCall | None = None
+) -> MachineVerdict:
     """Judge a machine for the torch minor version ``wanted`` (default: the newest in the tables).
 
     ``asked`` is the call of the probe, for its hints only.
     """
-    version = wanted or matrix.versions()[-1]
-    build = target.best_build(version, facts)
-    findings = present(facts, asked)
-    stopping = sight.STOPPING & {f.code for f in findings if f.severity is not Severity.INFO}
-    stopped = bool(stopping) and not sight.sight(facts).whole
+    version = wanted or matrix.list_versions()[-1]
+    build = target.choose_build(version, facts)
+    findings = check_machine(facts, asked)
+    stopping = sight.STOPPING_CODES & {f.code for f in findings if f.severity is not Severity.INFO}
+    stopped = bool(stopping) and not sight.judge_visibility(facts).whole
     reported = {(finding.code, finding.hint) for finding in findings}
     findings += [
-        f for f in target.findings(version, facts, build, stopped) if (f.code, f.hint) not in reported
+        f for f in target.check_target(version, facts, build, stopped) if (f.code, f.hint) not in reported
     ]
-    rows = [Row(b, tuple(fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates(version, facts)]
-    installation = None if build is None or target.is_installed(build, facts) else install(build, facts)
-    return Verdict(facts, version, tuple(findings), tuple(rows), build, installation)
+    rows = [
+        BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus))
+        for b in find_candidates(version, facts)
+    ]
+    installation = (
+        None if build is None or target.is_build_installed(build, facts) else create_install(build, facts)
+    )
+    return MachineVerdict(facts, version, tuple(findings), tuple(rows), build, installation)
 
 
-def present(facts: Facts, asked: Asked | None = None) -> list[Finding]:
+def check_machine(facts: MachineFacts, asked: ProbeCall | None = None) -> list[Finding]:
     """Find what is wrong with the machine and the installed torch, whatever the target version is."""
-    findings = [*installed.findings(facts, asked or Asked()), *driver.findings(facts)]
-    findings += [*on_gpus.findings(facts), *libraries.findings(facts)]
+    findings = [*installed.check_packages(facts, asked or ProbeCall()), *driver.check_driver(facts)]
+    findings += [*on_gpus.check_gpus(facts), *libraries.check_libraries(facts)]
     failing = {finding.code for finding in findings if finding.severity is not Severity.INFO}
-    return [*findings, *sight.findings(facts, failing)]
+    return [*findings, *sight.check_visibility(facts, failing)]

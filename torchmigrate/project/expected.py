@@ -10,38 +10,40 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.project.mentions import Assumption, Facts, Mention
-from torchmigrate.project.project import Incomplete, Project
+from torchmigrate.project.mentions import Assumption, FileFacts, Mention
+from torchmigrate.project.project import IncompleteProject, Project
 
 
-class Expected(Project):
+class ExpectedProject(Project):
     """A project that answers `uses` from the facts known so far; every other question has to wait."""
 
-    def __init__(self, told: Iterable[Facts] = (), *, is_whole: bool) -> None:
+    def __init__(self, told: Iterable[FileFacts] = (), *, is_whole: bool) -> None:
         super().__init__(is_whole=is_whole)
         self._assumed: dict[Assumption, None] = {}
         self._has_waited = False
         for facts in told:
-            self.mention(facts.mentions)
+            self.record_mentions(facts.mentions)
 
-    def begin(self) -> None:
+    def begin_file(self) -> None:
         """Forget the answers that were recorded for the file before."""
         self._assumed = {}
         self._has_waited = False
 
-    def note(self, facts: Facts) -> None:
+    def note_assumptions(self, facts: FileFacts) -> None:
         """Record in the facts of a file the answers that its findings depend on, and whether a question had to wait."""
         facts.provisional = self._has_waited
         facts.assumed = tuple(self._assumed)
 
-    def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
+    def find_uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
         """Return the uses known so far, and record this answer."""
         kinds = frozenset(kinds)
-        self._assumed[self.assumption(symbols, kinds)] = None
-        return super().uses(*symbols, kinds=kinds)
+        self._assumed[self.create_assumption(symbols, kinds)] = None
+        return super().find_uses(*symbols, kinds=kinds)
 
-    def _waits(self, *_: object, **__: object) -> NoReturn:
+    def _wait_for_facts(self, *_: object, **__: object) -> NoReturn:
         self._has_waited = True
-        raise Incomplete
+        raise IncompleteProject
 
-    __contains__ = shown = text = once = spelling = elsewhere = links = headers = modules = _waits
+    __contains__ = get_display_path = read_bytes = compute_once = find_spellings = search_unread_files = (
+        create_links
+    ) = find_headers = find_modules = _wait_for_facts

@@ -15,7 +15,7 @@ SETTLING = frozenset([*STANDALONE, "pyproject.toml", ".git"])
 """Entries of a folder that may change the settings below it."""
 
 
-def upward(folder: str) -> Iterator[str]:
+def iter_upward(folder: str) -> Iterator[str]:
     """Yield ``folder`` (made absolute) and its parents, up to and including a repository's root."""
     folder = os.path.abspath(folder)
     while True:
@@ -41,14 +41,14 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def tree_of(folder: str) -> str | None:
+def find_tree_root(folder: str) -> str | None:
     """Return the folder of all files that can observe those in ``folder``; None if there is no sign of one.
 
     That is the whole repository, not the nearest project in it: a package may patch, trace or import its neighbor, and
     tests often have a folder of their own. Without a repository it is the nearest project, unless that is the user's
     home or the root of the file system, where metadata lies by accident.
     """
-    folders = list(upward(folder))
+    folders = list(iter_upward(folder))
     if is_repository(folders[-1]):
         return folders[-1]
     accidental = (os.path.realpath(os.path.expanduser("~")), folders[-1])

@@ -24,7 +24,7 @@ class Mention:
 
 
 class Assumption(NamedTuple):
-    """An answer of `Project.uses` that was given before all files were known."""
+    """An answer of `OpenProject.find_uses` that was given before all files were known."""
 
     symbols: tuple[str, ...]
     kinds: frozenset[Kind]
@@ -33,7 +33,7 @@ class Assumption(NamedTuple):
 
 
 @dataclass(slots=True)
-class Facts:
+class FileFacts:
     """The facts that one file contributes."""
 
     exports: dict[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 
-from torchmigrate.project.patterns import Patterns
+from torchmigrate.project.patterns import IgnorePatterns
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 """The possible paths of the file below a repository's root; the first that exists counts."""
@@ -18,23 +18,23 @@ PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOW
 _PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
-class Owners:
+class CodeOwners:
     """The owners of the files below ``root``; empty if there is no CODEOWNERS file."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._entries = list(_entries(_text(root)))
+        self._entries = list(_parse_codeowners(_read_codeowners(root)))
 
-    def of(self, path: str) -> tuple[str, ...]:
+    def find_owners(self, path: str) -> tuple[str, ...]:
         """Return the owners of the file at ``path``: those of the last pattern that matches."""
         inside = os.path.relpath(os.path.realpath(path), self._root).replace(os.sep, "/")
         for patterns, owners in self._entries:
-            if patterns.verdict(inside, False):
+            if patterns.judge_path(inside, False):
                 return owners
         return ()
 
 
-def _text(root: str) -> str:
+def _read_codeowners(root: str) -> str:
     places = [os.path.join(root, place) for place in PLACES] if root else []
     for place in filter(os.path.isfile, places):
         with contextlib.suppress(OSError), open(place, encoding="utf-8", errors="replace") as file:
@@ -42,20 +42,20 @@ def _text(root: str) -> str:
     return ""
 
 
-def _entries(text: str) -> list[tuple[Patterns, tuple[str, ...]]]:
+def _parse_codeowners(text: str) -> list[tuple[IgnorePatterns, tuple[str, ...]]]:
     """Parse the patterns with their owners, the last one first."""
     found = []
     section: tuple[str, ...] = ()
     for line in text.splitlines():
         line = line.strip()
         if heading := re.fullmatch(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)", line):  # of GitLab
-            section = _owners(heading[1])
+            section = _split_owners(heading[1])
         elif line and not line.startswith(("#", "!")):
             entry = _PATTERN.match(line)
             if entry:
-                found.append((Patterns([entry[1]]), _owners(entry[2]) or section))
+                found.append((IgnorePatterns([entry[1]]), _split_owners(entry[2]) or section))
     return found[::-1]
 
 
-def _owners(text: str) -> tuple[str, ...]:
+def _split_owners(text: str) -> tuple[str, ...]:
     return tuple(re.sub(r"(^|\s)#.*", "", text).split())

@@ -36,18 +36,18 @@ _CLASSES = {
 }
 
 
-class _Malformed(Exception):
+class _MalformedPattern(Exception):
     """Raised for a pattern that cannot match anything, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pattern:
+class _IgnorePattern:
     takes_back: bool
     folders_only: bool
     regex: re.Pattern[bytes]
 
 
-class Patterns:
+class IgnorePatterns:
     """The patterns of one ``.gitignore`` or of a setting."""
 
     # One alternation of all patterns is tried first: most paths match none, and trying every pattern in turn would cost
@@ -56,13 +56,13 @@ class Patterns:
     def __init__(self, lines: Iterable[str]) -> None:
         self.malformed: list[tuple[int, str, str]] = []
         """The 1-based number, the text and the fault of each line that cannot match anything."""
-        self._patterns: list[_Pattern] = []
+        self._patterns: list[_IgnorePattern] = []
         alternatives: list[bytes] = []
         groups = count()
         for number, line in enumerate(lines, 1):
             try:
-                pattern = _parsed(os.fsencode(line), groups, alternatives)
-            except _Malformed as fault:
+                pattern = _parse_line(os.fsencode(line), groups, alternatives)
+            except _MalformedPattern as fault:
                 self.malformed.append((number, line, str(fault)))
                 continue
             if pattern is not None:
@@ -72,7 +72,7 @@ class Patterns:
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
-    def verdict(self, relative: str, is_folder: bool) -> bool | None:
+    def judge_path(self, relative: str, is_folder: bool) -> bool | None:
         """Return True if the path or a folder around it is ignored, False if ``!`` re-includes it, None without a match.
 
         ``relative`` has forward slashes, and none at its ends.
@@ -82,12 +82,12 @@ class Patterns:
             return None
         at = path.find(b"/")
         while at >= 0:
-            if self._said(path[:at], True):
+            if self._judge_exact_path(path[:at], True):
                 return True
             at = path.find(b"/", at + 1)
-        return self._said(path, is_folder)
+        return self._judge_exact_path(path, is_folder)
 
-    def _said(self, path: bytes, is_folder: bool) -> bool | None:
+    def _judge_exact_path(self, path: bytes, is_folder: bool) -> bool | None:
         """Return the verdict of the last pattern that matches this path itself."""
         for pattern in reversed(self._patterns):
             if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(path):
@@ -95,12 +95,12 @@ class Patterns:
         return None
 
 
-def malformed(patterns: Iterable[str]) -> list[tuple[int, str, str]]:
-    """Return `Patterns.malformed` for the patterns of a setting."""
-    return Patterns(pattern for pattern in patterns if "[" in pattern or "\\" in pattern).malformed
+def find_malformed(patterns: Iterable[str]) -> list[tuple[int, str, str]]:
+    """Return `IgnorePatterns.malformed` for the patterns of a setting."""
+    return IgnorePatterns(pattern for pattern in patterns if "[" in pattern or "\\" in pattern).malformed
 
 
-def _parsed(line: bytes, groups: Iterator[int], alternatives: list[bytes]) -> _Pattern | None:
+def _parse_line(line: bytes, groups: Iterator[int], alternatives: list[bytes]) -> _IgnorePattern | None:
     """Return the pattern in a line, or None; its regular expression is added to ``alternatives``."""
     line = line.removesuffix(b"\r")
     stripped = line.rstrip(b" ")
@@ -113,16 +113,16 @@ def _parsed(line: bytes, groups: Iterator[int], alternatives: list[bytes]) -> _P
     if not body or stripped.startswith(b"#"):
         return None
     anywhere = b"/" not in body
-    regex = _whole(_items(body.removeprefix(b"/")), groups, anywhere=anywhere)
+    regex = _build_path_regex(_parse_glob(body.removeprefix(b"/")), groups, anywhere=anywhere)
     alternatives.append(regex)
-    return _Pattern(takes_back, folders_only, re.compile(regex, re.DOTALL))
+    return _IgnorePattern(takes_back, folders_only, re.compile(regex, re.DOTALL))
 
 
 _STAR, _STARS = b"*", b"**"
 """The items that do not match one byte: ``*`` matches any part of a name, ``**`` any number of folders."""
 
 
-def _items(glob: bytes) -> list[bytes]:
+def _parse_glob(glob: bytes) -> list[bytes]:
     """Parse a pattern into `_STAR`, `_STARS` (which includes the slash after it), and expressions for one byte."""
     items: list[bytes] = []
     at = 0
@@ -137,11 +137,11 @@ def _items(glob: bytes) -> list[bytes]:
                 items.append(_NEVER)  # no path ends in a slash
             at = end + (across and end < len(glob))
         elif sign == b"[":
-            item, at = _class(glob, at + 1)
+            item, at = _parse_class(glob, at + 1)
             items.append(item)
         elif sign == b"\\":
             if at + 1 == len(glob):
-                raise _Malformed("nothing follows its last backslash")
+                raise _MalformedPattern("nothing follows its last backslash")
             items.append(re.escape(glob[at + 1 : at + 2]))
             at += 2
         else:
@@ -150,7 +150,7 @@ def _items(glob: bytes) -> list[bytes]:
     return items
 
 
-def _class(glob: bytes, at: int) -> tuple[bytes, int]:
+def _parse_class(glob: bytes, at: int) -> tuple[bytes, int]:
     """Return the expression for the bracket that opens before offset ``at``, and the offset after it."""
     negated = glob[at : at + 1] in (b"!", b"^")
     begin = at = at + negated
@@ -158,7 +158,7 @@ def _class(glob: bytes, at: int) -> tuple[bytes, int]:
     previous: int | None = None
     while at == begin or glob[at : at + 1] != b"]":
         if at >= len(glob):
-            raise _Malformed("its bracket is not closed")
+            raise _MalformedPattern("its bracket is not closed")
         ranged = (
             glob[at : at + 1] == b"-" and previous is not None and glob[at + 1 : at + 2] not in (b"", b"]")
         )
@@ -166,13 +166,13 @@ def _class(glob: bytes, at: int) -> tuple[bytes, int]:
         named = re.compile(rb"\[:([^\]]*):\]").match(glob, at)
         if named and not ranged:
             if named[1] not in _CLASSES:
-                raise _Malformed(f"there is no class [:{os.fsdecode(named[1])}:]")
+                raise _MalformedPattern(f"there is no class [:{os.fsdecode(named[1])}:]")
             taken.update(_CLASSES[named[1]].encode())
             previous, at = None, named.end()
             continue
         at += glob[at : at + 1] == b"\\"
         if at >= len(glob):
-            raise _Malformed("its bracket is not closed")
+            raise _MalformedPattern("its bracket is not closed")
         if ranged and previous is not None:
             taken.update(range(previous, glob[at] + 1))
             previous = None
@@ -186,9 +186,9 @@ def _class(glob: bytes, at: int) -> tuple[bytes, int]:
     ) + b"]" if allowed else _NEVER, at + 1
 
 
-def _whole(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
+def _build_path_regex(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
     """Return the expression for the paths that ``items`` match; ``anywhere``: only their last name counts."""
-    parts = [_names(part, groups) for part in _split(items, _STARS)]
+    parts = [_build_names_regex(part, groups) for part in _split_items(items, _STARS)]
     folders = rb"(?:[^/]*/)*?"
     first, *others = [b"", *parts] if anywhere else parts
     for number, part in enumerate(others, 1):
@@ -196,31 +196,31 @@ def _whole(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> byte
         if not part:
             first += rb".*" if is_last else b""
         else:
-            first += folders + part + _END if is_last else _once(folders + part, groups)
+            first += folders + part + _END if is_last else _build_atomic_regex(folders + part, groups)
     return b"(?:%s%s)" % (first, b"" if others else _END)
 
 
-def _names(items: list[bytes], groups: Iterator[int]) -> bytes:
+def _build_names_regex(items: list[bytes], groups: Iterator[int]) -> bytes:
     """Return the expression for names separated by slashes, which match in one way or not at all."""
-    return b"/".join(_name(name, groups) for name in _split(items, b"/"))
+    return b"/".join(_build_name_regex(name, groups) for name in _split_items(items, b"/"))
 
 
-def _name(items: list[bytes], groups: Iterator[int]) -> bytes:
-    first, *others = (b"".join(part) for part in _split(items, _STAR))
+def _build_name_regex(items: list[bytes], groups: Iterator[int]) -> bytes:
+    first, *others = (b"".join(part) for part in _split_items(items, _STAR))
     for number, part in enumerate(others, 1):
         if number < len(others):
-            first += _once(rb"[^/]*?" + part, groups) if part else b""
+            first += _build_atomic_regex(rb"[^/]*?" + part, groups) if part else b""
         else:
-            first += _once(rb"[^/]*" + part + _END, groups)
+            first += _build_atomic_regex(rb"[^/]*" + part + _END, groups)
     return first
 
 
-def _once(regex: bytes, groups: Iterator[int]) -> bytes:
+def _build_atomic_regex(regex: bytes, groups: Iterator[int]) -> bytes:
     """Return the expression as an atomic group, written without the ``(?>…)`` that only Python 3.11 has."""
     return b"(?=(?P<g%d>%s))(?P=g%d)" % (number := next(groups), regex, number)
 
 
-def _split(items: list[bytes], separator: bytes) -> list[list[bytes]]:
+def _split_items(items: list[bytes], separator: bytes) -> list[list[bytes]]:
     parts: list[list[bytes]] = [[]]
     for item in items:
         if item == separator:

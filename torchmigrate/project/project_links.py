@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from torchmigrate.model.symbols import join, segments
+from torchmigrate.model.symbols import join_name, split_name
 from torchmigrate.project.folders import is_within
-from torchmigrate.project.modules import module_path
-from torchmigrate.semantics.links import Links
+from torchmigrate.project.modules import get_module_path
+from torchmigrate.semantics.links import ModuleLinks
 
 
 class Exporting(Protocol):
@@ -18,16 +18,16 @@ class Exporting(Protocol):
     exports: dict[str, dict[str, str]]
 
     def __contains__(self, path: str) -> bool: ...
-    def headers(self, spelled: str) -> list[str]:
+    def find_headers(self, spelled: str) -> list[str]:
         """Return the files that an ``#include`` may mean."""
         ...
 
-    def modules(self, parts: list[str]) -> list[str]:
+    def find_modules(self, parts: list[str]) -> list[str]:
         """Return the files that an absolute import may mean."""
         ...
 
 
-class ProjectLinks(Links):
+class ProjectLinks(ModuleLinks):
     """The links of one file to the other files of its project."""
 
     def __init__(self, project: Exporting, path: str) -> None:
@@ -35,51 +35,51 @@ class ProjectLinks(Links):
         self._path = path
         self._known: dict[str, str | None] = {}
 
-    def resolve(self, name: str) -> str | None:
+    def resolve_name(self, name: str) -> str | None:
         """Return the qualified name in torch for a qualified name of the project, or None."""
         if not self._project.exports:
             return None
         if name not in self._known:
-            self._known[name] = self._resolve(name)
+            self._known[name] = self._resolve_name(name)
         return self._known[name]
 
-    def _resolve(self, name: str) -> str | None:
-        for path, attribute, rest in self.places(name):
+    def _resolve_name(self, name: str) -> str | None:
+        for path, attribute, rest in self.iter_splits(name):
             target = self._project.exports.get(path, {}).get(attribute)
             if target is not None:
-                return join([target, *rest])
+                return join_name([target, *rest])
         return None
 
-    def places(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
+    def iter_splits(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
         """Yield the ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
         dots = len(name) - len(name.lstrip("."))
-        parts = segments(name[dots:])
+        parts = split_name(name[dots:])
         for length in range(len(parts) - 1, -1 if dots else 0, -1):
-            for path in self.files(dots, parts[:length]):
+            for path in self.iter_module_files(dots, parts[:length]):
                 yield path, parts[length], parts[length + 1 :]
 
-    def leads(self, name: str) -> bool:
+    def leads_to_torch(self, name: str) -> bool:
         """Return whether a name is a module that exports something of torch, or a package above one."""
         dots = len(name) - len(name.lstrip("."))
-        tops = [module_path(path) for path in self.files(dots, segments(name[dots:]))]
-        return any(is_within(module_path(path), top) for path in self._project.exports for top in tops)
+        tops = [get_module_path(path) for path in self.iter_module_files(dots, split_name(name[dots:]))]
+        return any(is_within(get_module_path(path), top) for path in self._project.exports for top in tops)
 
-    def exported(self, module: str) -> Iterable[str]:
+    def exported_names(self, module: str) -> Iterable[str]:
         """Yield the names that ``from module import *`` binds and that stand for something of torch."""
         dots = len(module) - len(module.lstrip("."))
-        for path in self.files(dots, segments(module[dots:])):
+        for path in self.iter_module_files(dots, split_name(module[dots:])):
             yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
 
-    def included(self, header: str) -> Mapping[str, str]:
+    def included_names(self, header: str) -> Mapping[str, str]:
         """Return the exports of a header next to this file, else of the only one in the project with such a path."""
         spelled = os.path.normpath(header)
         beside = os.path.join(os.path.dirname(self._path), spelled)
         if beside in self._project:
             return self._project.exports.get(beside, {})
-        places = [path for path in self._project.headers(spelled) if path != self._path]
+        places = [path for path in self._project.find_headers(spelled) if path != self._path]
         return self._project.exports.get(places[0], {}) if len(places) == 1 else {}
 
-    def files(self, dots: int, parts: list[str]) -> Iterator[str]:
+    def iter_module_files(self, dots: int, parts: list[str]) -> Iterator[str]:
         """Yield the possible files of a module: relative to this file's folder, or absolute from a folder above."""
         folder = os.path.dirname(self._path)
         if dots:
@@ -89,14 +89,14 @@ class ProjectLinks(Links):
             yield base + ".py"
             yield os.path.join(base, "__init__.py")
         elif parts:
-            for path in self._project.modules(parts):
-                root = module_path(path)
+            for path in self._project.find_modules(parts):
+                root = get_module_path(path)
                 for _ in parts:
                     root = os.path.dirname(root)
-                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _project_of(root)):
+                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _find_import_root(root)):
                     yield path
 
 
-def _project_of(root: str) -> str:
+def _find_import_root(root: str) -> str:
     """Return the folder whose files can import from ``root``: the one above a ``src`` folder, else ``root``."""
     return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root

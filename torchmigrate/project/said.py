@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from torchmigrate.model.faults import fault
+from torchmigrate.model.faults import create_fault_error
 from torchmigrate.model.findings import FileError, Finding, Location
 from torchmigrate.project.mentions import Mention
-from torchmigrate.project.project import Incomplete
+from torchmigrate.project.project import IncompleteProject
 from torchmigrate.text.source import SourceError
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Said:
+class RuleResults:
     """The results of all rules for the file at ``path``; a rule that fails there gives one fault and no findings."""
 
     path: str
@@ -32,18 +32,20 @@ class Said:
     mentions: list[Mention] = field(default_factory=list)
     """The packages that a project file mentions."""
 
-    def ask(self, code: str, check: Callable[[], Iterable[Finding]], place: Callable[[], Location]) -> None:
+    def run_check(
+        self, code: str, check: Callable[[], Iterable[Finding]], place: Callable[[], Location]
+    ) -> None:
         """Add the findings of ``check``, a part of the rule ``code``; ``place`` returns the location for a fault.
 
         Raises SourceError and RecursionError, which are faults of the file and not of the rule.
         """
         if self.waits:
             return
-        self.findings += self.noted(code, check, place)
+        self.findings += self.run_part(code, check, place)
         if code in self.faults:
             self.findings = [finding for finding in self.findings if finding.code != code]
 
-    def noted(self, code: str, ask: Callable[[], Iterable[T]], place: Callable[[], Location]) -> list[T]:
+    def run_part(self, code: str, ask: Callable[[], Iterable[T]], place: Callable[[], Location]) -> list[T]:
         """Return the results of a part of the rule ``code``: none once the rule has failed here, or has to wait.
 
         Raises SourceError and RecursionError.
@@ -54,9 +56,9 @@ class Said:
             return list(ask())
         except (SourceError, RecursionError):
             raise
-        except Incomplete:
+        except IncompleteProject:
             self.waits = True
             return []
         except Exception as error:
-            self.faults[code] = fault(error, self.path, code, place())
+            self.faults[code] = create_fault_error(error, self.path, code, place())
             return []

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from torchmigrate.project.files import find, read
+from torchmigrate.project.files import find_files, read_file
 from torchmigrate.project.folders import is_within
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
@@ -19,7 +19,7 @@ _LARGEST = 1_000_000
 """The size in bytes above which a file is taken for data, and skipped."""
 
 
-class Search:
+class TextSearch:
     """Searches files several times, and keeps all results and a bounded amount of texts."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
@@ -35,23 +35,23 @@ class Search:
         """Return the state without the texts, which another process reads faster than it receives them."""
         return {**self.__dict__, "_texts": {}, "_room": _ROOM}
 
-    def find(
+    def find_spellings(
         self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
     ) -> list[tuple[str, int]]:
-        """Return paths and 1-based lines; see `torchmigrate.project.project.Project.spelling`."""
+        """Return paths and 1-based lines; see `torchmigrate.project.project.Project.find_spellings`."""
         beside = beside and os.path.abspath(beside)
         key = (sought, beside, None if among is None else tuple(among))
         if key not in self._found:
-            paths = self._with_first([words for words, _ in sought]) if among is None else among
-            self._found[key] = list(self._spelling(sought, beside, paths))
+            paths = self._select_by_first_word([words for words, _ in sought]) if among is None else among
+            self._found[key] = list(self._iter_spellings(sought, beside, paths))
         return self._found[key]
 
-    def _spelling(
+    def _iter_spellings(
         self, sought: tuple[Sought, ...], beside: str, paths: Iterable[str]
     ) -> Iterator[tuple[str, int]]:
         encoded = [([*map(str.encode, words)], [*map(str.encode, regexes)]) for words, regexes in sought]
         for path in paths:
-            text = self._text(path) if path != beside else None
+            text = self._read_text(path) if path != beside else None
             if text is None:
                 continue
             for words, expressions in encoded:
@@ -63,7 +63,7 @@ class Search:
                     yield path, text.count(b"\n", 0, found[0].start()) + 1
                     break
 
-    def _with_first(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
+    def _select_by_first_word(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
         """Return the files that contain the first word of any of the ``choices``, or all if one has no words."""
         if not all(choices):
             return self._paths
@@ -71,7 +71,7 @@ class Search:
         new = {word: set[str]() for word in words - self._having.keys()}
         having = [(word.encode(), paths) for word, paths in new.items()]
         for path in self._paths if new else ():
-            text = self._text(path) or b""
+            text = self._read_text(path) or b""
             for word, paths in having:
                 if word in text:
                     paths.add(path)
@@ -79,7 +79,7 @@ class Search:
         found = set[str]().union(*(self._having[word] for word in words))
         return [path for path in self._paths if path in found]
 
-    def _text(self, path: str) -> bytes | None:
+    def _read_text(self, path: str) -> bytes | None:
         text = self._texts.get(path)
         if text is None and (text := self._read(path)) is not None and len(text) <= self._room:
             self._room -= len(text)
@@ -87,27 +87,27 @@ class Search:
         return text
 
 
-def search(
+def search_unread_files(
     root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `Project.elsewhere`."""
+    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `OpenProject.search_unread_files`."""
     compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
 
-    def of(path: str) -> Iterator[re.Pattern[bytes]]:
+    def select_expressions(path: str) -> Iterator[re.Pattern[bytes]]:
         suffix = f" {os.path.splitext(path)[1].lower() or os.path.basename(path).lower()} "
         return (expression for suffixes, expression in compiled.items() if suffix in suffixes)
 
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
-    found = find([shown], wanted=lambda path: any(of(path)))
+    found = find_files([shown], wanted=lambda path: any(select_expressions(path)))
     for file in found.inputs:
         if is_known(file.place):
             continue
         try:
-            data = read(file.path) if os.path.getsize(file.path) <= _LARGEST else b""
+            data = read_file(file.path) if os.path.getsize(file.path) <= _LARGEST else b""
         except OSError:
             continue
-        for expression in of(file.path):
+        for expression in select_expressions(file.path):
             if match := expression.search(data):
                 line = data.count(b"\n", 0, match.start()) + 1
                 yield file.path, line, match.group().decode("utf-8", "replace")

@@ -6,41 +6,41 @@ import os
 import struct
 from collections.abc import Iterator
 
-from torchmigrate.project.folders import is_repository, upward
-from torchmigrate.project.ignores import git_folder, posix
+from torchmigrate.project.folders import is_repository, iter_upward
+from torchmigrate.project.ignores import find_git_folder, to_posix
 
 _HEAD = struct.Struct(">4sII")
 _FLAGS_AT, _NAME_AT, _EXTENDED = 60, 62, 0x4000
 """Where the parts of an entry lie, and the flag for two bytes more before its name."""
 
 
-class Tracked:
+class TrackedFiles:
     """The tracked files of the repositories in one file search; a later search reads the index again."""
 
     def __init__(self) -> None:
         self._roots: dict[str, str | None] = {}
         self._files: dict[str, frozenset[bytes]] = {}
 
-    def holds(self, real: str) -> bool:
+    def is_tracked(self, real: str) -> bool:
         """Return whether git tracks the file at the real path, or any file in the folder there."""
         folder = os.path.dirname(real)
         if folder not in self._roots:
-            *_, root = upward(folder)
+            *_, root = iter_upward(folder)
             self._roots[folder] = root if is_repository(root) else None
         if (found := self._roots[folder]) is None:
             return False
         if found not in self._files:
-            self._files[found] = _tracked(found)
-        return os.fsencode(posix(os.path.relpath(real, found))) in self._files[found]
+            self._files[found] = _read_tracked_paths(found)
+        return os.fsencode(to_posix(os.path.relpath(real, found))) in self._files[found]
 
 
-def _tracked(root: str) -> frozenset[bytes]:
+def _read_tracked_paths(root: str) -> frozenset[bytes]:
     """Return the tracked files of the repository at ``root``, and their folders; nothing if its index is damaged."""
     found: set[bytes] = set()
     try:
-        with open(os.path.join(git_folder(root), "index"), "rb") as file:
+        with open(os.path.join(find_git_folder(root), "index"), "rb") as file:
             index = file.read()
-        for name in _names(index):
+        for name in _iter_index_names(index):
             while name and name not in found:
                 found.add(name)
                 name = name.rpartition(b"/")[0]
@@ -49,7 +49,7 @@ def _tracked(root: str) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _names(index: bytes) -> Iterator[bytes]:
+def _iter_index_names(index: bytes) -> Iterator[bytes]:
     """Yield the paths in an index, https://git-scm.com/docs/index-format. Raises ValueError, IndexError, struct.error."""
     signature, version, count = _HEAD.unpack_from(index)
     if signature != b"DIRC" or version not in (2, 3, 4):
@@ -60,7 +60,7 @@ def _names(index: bytes) -> Iterator[bytes]:
         start = at + _NAME_AT + (2 if flags & _EXTENDED else 0)
         kept = 0
         if version == 4:
-            dropped, start = _number(index, start)
+            dropped, start = _decode_number(index, start)
             kept = len(name) - dropped
         end = index.index(b"\0", start)
         name = name[:kept] + index[start:end]
@@ -69,7 +69,7 @@ def _names(index: bytes) -> Iterator[bytes]:
         at = end + 1 if version == 4 else at + (end - at) // 8 * 8 + 8
 
 
-def _number(index: bytes, at: int) -> tuple[int, int]:
+def _decode_number(index: bytes, at: int) -> tuple[int, int]:
     """Return the number at an offset, encoded like ``OFS_DELTA`` in a pack, and the offset after it."""
     byte = index[at]
     number = byte & 0x7F

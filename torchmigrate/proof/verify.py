@@ -24,25 +24,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.proof.offsets import Shift
-from torchmigrate.proof.regions import Window, windows
+from torchmigrate.proof.offsets import OffsetMap
+from torchmigrate.proof.regions import EditWindow, find_windows
 from torchmigrate.proof.trees import TreeComparison
-from torchmigrate.text.directives import without_directives
-from torchmigrate.text.edits import VerifyError, apply, ordered
-from torchmigrate.text.source import Source, SourceError
-from torchmigrate.text.tokens import Token, tokens
+from torchmigrate.text.directives import strip_directives
+from torchmigrate.text.edits import VerifyError, apply_edits, sort_edits
+from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.text.tokens import SourceToken, tokenize_source
 
 
-def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
+def verify_edits(before: SourceText, after: SourceText, edits: Iterable[Edit]) -> None:
     """Raise VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed its meaning."""
-    edits = ordered(edits)
-    if after.text != apply(before.text, edits) or (before.encoding, before.bom) != (
+    edits = sort_edits(edits)
+    if after.text != apply_edits(before.text, edits) or (before.encoding, before.bom) != (
         after.encoding,
         after.bom,
     ):
         raise VerifyError("the file would not be read back as intended")
     try:
-        for window in windows(before, after, edits):
+        for window in find_windows(before, after, edits):
             _verify_window(window)
         _check_compiles(before, after)
     except SourceError as error:
@@ -51,11 +51,11 @@ def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
         raise VerifyError("nested too deeply to verify") from None
 
 
-def _verify_window(window: Window) -> None:
+def _verify_window(window: EditWindow) -> None:
     before, after = window.before, window.after
-    shift = Shift(before.text, list(window.edits))
+    shift = OffsetMap(before.text, list(window.edits))
     try:
-        old, new = list(tokens(before)), list(tokens(after))
+        old, new = list(tokenize_source(before)), list(tokenize_source(after))
         _compare_tokens(before, old, new, shift)
         _compare_trees(before, after, shift)
         _compare_comments(before, old, new)
@@ -75,31 +75,33 @@ _LAYOUT = {
 }
 
 
-def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[Token], shift: Shift) -> None:
-    all_old = _significant(old_tokens)
-    old = [token for token in all_old if not shift.touches(token.span)]
+def _compare_tokens(
+    before: SourceText, old_tokens: list[SourceToken], new_tokens: list[SourceToken], shift: OffsetMap
+) -> None:
+    all_old = _drop_layout_tokens(old_tokens)
+    old = [token for token in all_old if not shift.is_edited(token.span)]
     # The rest of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
-    cut_ends = {image.start for image in _images_that_cut(all_old, shift, lambda edit: edit.start)}
-    cut_starts = {image.end for image in _images_that_cut(all_old, shift, lambda edit: edit.end)}
+    cut_ends = {image.start for image in _find_cutting_edits(all_old, shift, lambda edit: edit.start)}
+    cut_starts = {image.end for image in _find_cutting_edits(all_old, shift, lambda edit: edit.end)}
     new = [
         token
-        for token in _significant(new_tokens)
-        if not shift.reaches(token.span)
+        for token in _drop_layout_tokens(new_tokens)
+        if not shift.is_reached(token.span)
         and token.span.end not in cut_ends
         and token.span.start not in cut_starts
     ]
     for i, token in enumerate(old):
-        if i >= len(new) or new[i] != token._replace(span=shift.moved(token.span)):
-            raise _error(before, token.span, f"an edit also changes the neighboring `{token.text}`")
+        if i >= len(new) or new[i] != token._replace(span=shift.map_span(token.span)):
+            raise _create_error(before, token.span, f"an edit also changes the neighboring `{token.text}`")
     if len(new) > len(old):
         raise VerifyError(f"an edit creates the token `{new[len(old)].text}`")
 
 
-def _significant(all_tokens: list[Token]) -> list[Token]:
+def _drop_layout_tokens(all_tokens: list[SourceToken]) -> list[SourceToken]:
     return [token for token in all_tokens if token.type not in _LAYOUT]
 
 
-def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]) -> list[Span]:
+def _find_cutting_edits(old: list[SourceToken], shift: OffsetMap, edge: Callable[[Span], int]) -> list[Span]:
     """Return the new spans of the edits whose ``edge`` is inside a token."""
     starts = [token.span.start for token in old]
     cut = []
@@ -110,51 +112,55 @@ def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]
     return cut
 
 
-def _comments(all_tokens: list[Token]) -> list[tuple[str, Span]]:
+def _collect_comments(all_tokens: list[SourceToken]) -> list[tuple[str, Span]]:
     return [
         (text, token.span)
         for token in all_tokens
-        if token.type == tokenize.COMMENT and (text := without_directives(token.text))
+        if token.type == tokenize.COMMENT and (text := strip_directives(token.text))
     ]
 
 
-def _compare_comments(before: Source, old_tokens: list[Token], new_tokens: list[Token]) -> None:
-    left = Counter(text for text, _ in _comments(new_tokens))
-    for text, span in _comments(old_tokens):
+def _compare_comments(
+    before: SourceText, old_tokens: list[SourceToken], new_tokens: list[SourceToken]
+) -> None:
+    left = Counter(text for text, _ in _collect_comments(new_tokens))
+    for text, span in _collect_comments(old_tokens):
         if not left[text]:
-            raise _error(before, span, f"the comment `{text}` would be lost")
+            raise _create_error(before, span, f"the comment `{text}` would be lost")
         left[text] -= 1
 
 
-def _compare_trees(before: Source, after: Source, shift: Shift) -> None:
+def _compare_trees(before: SourceText, after: SourceText, shift: OffsetMap) -> None:
     comparison = TreeComparison(before, after, shift)
-    if node := comparison.difference():
+    if node := comparison.find_difference():
         kind = type(node).__name__
-        raise _error(before, comparison.old[node], f"an edit changes the meaning of the enclosing {kind}")
+        raise _create_error(
+            before, comparison.old[node], f"an edit changes the meaning of the enclosing {kind}"
+        )
 
 
-def _check_compiles(before: Source, after: Source) -> None:
+def _check_compiles(before: SourceText, after: SourceText) -> None:
     """Raise VerifyError if the text compiled before and does not after."""
     # The parser accepts more than the compiler: a late `from __future__`, or a `return` outside of a function.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _compile(before)
+            _compile_source(before)
         except (SyntaxError, ValueError):
             return
         try:
-            _compile(after)
+            _compile_source(after)
         except (SyntaxError, ValueError) as error:
             raise VerifyError(f"the result does not compile: {error}") from None
 
 
-def _compile(source: Source) -> None:
+def _compile_source(source: SourceText) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     compile(source.text.decode(), source.path, "exec", flags=flags, dont_inherit=True)
 
 
-def _error(source: Source, span: Span | None, message: str) -> VerifyError:
+def _create_error(source: SourceText, span: Span | None, message: str) -> VerifyError:
     if span is None:
         return VerifyError(message)
-    location = source.location(span)
+    location = source.locate_span(span)
     return VerifyError(message, location.line, location.column)

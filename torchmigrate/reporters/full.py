@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING
 
-from torchmigrate.console.terminal import COMMAND, escape, file_url, is_plain, linked, shown, wrapped
+from torchmigrate.console.terminal import (
+    COMMAND,
+    create_file_url,
+    escape_controls,
+    escape_line,
+    is_printable_text,
+    render_link,
+    wrap_text,
+)
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters import summary
-from torchmigrate.reporters.concise import COLORS, Folding, error_line, headline, outcome, paint
-from torchmigrate.reporters.report import Report, count, place
+from torchmigrate.reporters.concise import (
+    COLORS,
+    FoldedFindings,
+    apply_style,
+    describe_outcome,
+    format_error,
+    format_headline,
+)
+from torchmigrate.reporters.report import Report, format_count, format_place
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
@@ -24,7 +39,7 @@ _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
 
 
-class _Group:
+class _RuleGroup:
     """The findings of one rule with one severity, kept as rendered text to save memory."""
 
     def __init__(self) -> None:
@@ -35,125 +50,135 @@ class _Group:
         self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
         """By the message, by what goes with it, and by why there is no fix."""
 
-    def add(self, finding: Finding, report: Report) -> None:
+    def add_finding(self, finding: Finding, report: Report) -> None:
         """Add a finding to the group."""
         self.number += 1
         self.files.update([finding.path] if finding.path else [])
         self.is_sourced = self.is_sourced or finding.source is not None
-        notes = self.places.setdefault(finding.message, {}).setdefault(_notes(finding, report), {})
-        notes.setdefault(finding.withheld or "", []).append(_placed(finding, report))
+        notes = self.places.setdefault(finding.message, {}).setdefault(_collect_notes(finding, report), {})
+        notes.setdefault(finding.withheld or "", []).append(_format_place(finding, report))
 
 
-def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write file errors first, then the findings by rule, then the totals."""
-    folding = Folding()
-    groups: dict[tuple[int, str], _Group] = {}
+    folding = FoldedFindings()
+    groups: dict[tuple[int, str], _RuleGroup] = {}
     for result in results:
         for error in result.errors:
-            out.write(error_line(error, report))
+            out.write(format_error(error, report))
         for finding in result.findings:
-            if report.shows(finding):
-                groups.setdefault((-finding.severity.rank, finding.code), _Group()).add(finding, report)
-        folding.add(result, report)
+            if report.is_listed(finding):
+                groups.setdefault((-finding.severity.rank, finding.code), _RuleGroup()).add_finding(
+                    finding, report
+                )
+        folding.add_result(result, report)
     sourced: set[str] = set()
     for (rank, code), group in sorted(groups.items(), key=lambda item: item[0]):
         severity = next(one for one in Severity if one.rank == -rank)
-        out.write("".join(line + "\n" for line in _group(code, severity, group, report, sourced)))
+        out.write("".join(line + "\n" for line in _describe_group(code, severity, group, report, sourced)))
     if not report.quiet:
-        counted = [*folding.lines(report), *outcome(report)]
-        ending = [part for line in counted for part in _wrapped(line, report, "", hanging="  ")]
-        out.write("".join(line + "\n" for line in [*ending, *summary.lines(report)]))
+        counted = [*folding.describe_rules(report), *describe_outcome(report)]
+        ending = [part for line in counted for part in _wrap_lines(line, report, "", hanging="  ")]
+        out.write("".join(line + "\n" for line in [*ending, *summary.describe_run(report)]))
 
 
-def lines(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
+def describe_finding(finding: Finding, report: Report, sourced: set[str]) -> Iterator[str]:
     """Yield the lines about one finding; ``sourced`` holds the rules whose source has been shown already, and grows."""
-    yield from _wrapped(headline(finding, report), report, "")
-    yield from _excerpt(finding, report)
-    notes = [*_notes(finding, report)]
+    yield from _wrap_lines(format_headline(finding, report), report, "")
+    yield from _render_excerpt(finding, report)
+    notes = [*_collect_notes(finding, report)]
     if finding.withheld:
         notes.append(("no fix", finding.withheld))
     if finding.source is None:
-        notes += _source(finding.code, report, sourced)
+        notes += _take_source(finding.code, report, sourced)
     for label, text in notes:
-        yield from _note(label, text, report)
+        yield from _format_note(label, text, report)
 
 
-def _group(code: str, severity: Severity, group: _Group, report: Report, sourced: set[str]) -> Iterator[str]:
+def _describe_group(
+    code: str, severity: Severity, group: _RuleGroup, report: Report, sourced: set[str]
+) -> Iterator[str]:
     rule = report.rules().get(code)
-    name = f" {escape(rule.name)}" if rule else ""
-    number = count(group.number, severity.value) if severity is not Severity.INFO else f"{group.number} info"
-    files = f" in {count(len(group.files), 'file')}" if group.files else ""
-    head = paint(report, escape(code), bold=True)
-    if report.links and (url := report.address(code)):
-        head = linked(head, url)
-    yield f"{head}{name}: {paint(report, number, fg=COLORS[severity], bold=True)}{files}"
+    name = f" {escape_controls(rule.name)}" if rule else ""
+    number = (
+        format_count(group.number, severity.value)
+        if severity is not Severity.INFO
+        else f"{group.number} info"
+    )
+    files = f" in {format_count(len(group.files), 'file')}" if group.files else ""
+    head = apply_style(report, escape_controls(code), bold=True)
+    if report.links and (url := report.find_address(code)):
+        head = render_link(head, url)
+    yield f"{head}{name}: {apply_style(report, number, fg=COLORS[severity], bold=True)}{files}"
     for message, noted in group.places.items():
-        yield from _wrapped(shown(message), report, "  ")
+        yield from _wrap_lines(escape_line(message), report, "  ")
         for notes, reasons in noted.items():
             for label, text in notes:
-                yield from _note(label, text, report)
+                yield from _format_note(label, text, report)
             for reason, places in reasons.items():
-                yield from _note("no fix", reason, report) if reason else ()
+                yield from _format_note("no fix", reason, report) if reason else ()
                 yield from filter(None, places)
-    for label, text in [] if group.is_sourced else _source(code, report, sourced):
-        yield from _note(label, text, report)
+    for label, text in [] if group.is_sourced else _take_source(code, report, sourced):
+        yield from _format_note(label, text, report)
     yield ""
 
 
-def _notes(finding: Finding, report: Report) -> _Notes:
+def _collect_notes(finding: Finding, report: Report) -> _Notes:
     notes = []
     if finding.hint:
         notes.append(("help", finding.hint))
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
-        hidden = "" if report.applies(finding.fix, finding.path) else ", applied with --unsafe"
+        hidden = "" if report.is_applied(finding.fix, finding.path) else ", applied with --unsafe"
         notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
     if finding.source:
         notes.append(("source", finding.source))
     return tuple(notes)
 
 
-def _source(code: str, report: Report, sourced: set[str]) -> list[tuple[str, str]]:
+def _take_source(code: str, report: Report, sourced: set[str]) -> list[tuple[str, str]]:
     """Return the source note of a rule the first time, and nothing after that."""
-    source = "" if code in sourced else report.source(code)
+    source = "" if code in sourced else report.find_source(code)
     sourced.add(code)
     return [("source", source)] if source else []
 
 
-def _note(label: str, text: str, report: Report) -> Iterator[str]:
-    yield from _wrapped(f"= {paint(report, label, bold=True)}: {escape(text)}", report, "  ", hanging="  ")
+def _format_note(label: str, text: str, report: Report) -> Iterator[str]:
+    yield from _wrap_lines(
+        f"= {apply_style(report, label, bold=True)}: {escape_controls(text)}", report, "  ", hanging="  "
+    )
 
 
-def _wrapped(text: str, report: Report, margin: str, *, hanging: str = "") -> list[str]:
-    return wrapped(text, report.width, margin, hanging=hanging) if report.width else [margin + text]
+def _wrap_lines(text: str, report: Report, margin: str, *, hanging: str = "") -> list[str]:
+    return wrap_text(text, report.width, margin, hanging=hanging) if report.width else [margin + text]
 
 
-def _placed(finding: Finding, report: Report) -> str:
+def _format_place(finding: Finding, report: Report) -> str:
     """Return the place of a finding and the source lines there, as one text."""
-    where = escape(place(finding))
+    where = escape_controls(format_place(finding))
     if not where:
         return ""
     if report.links:
-        where = linked(where, file_url(finding.path))
-    excerpt = [f"  {line}" for line in _excerpt(finding, report)]
+        where = render_link(where, create_file_url(finding.path))
+    excerpt = [f"  {line}" for line in _render_excerpt(finding, report)]
     return "\n".join([f"    {where}", *excerpt])
 
 
-def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
+def _render_excerpt(finding: Finding, report: Report) -> Iterator[str]:
     """Yield the source lines of a finding, with carets below its span."""
     if finding.location is None or not finding.source_lines:
         return
     first = finding.source_lines[:MAX_LINES]
     margin = " " * len(str(finding.location.line + len(first) - 1))
     for offset, line in enumerate(first):
-        text, carets = _underlined(line, *_columns(finding, offset, line))
+        text, carets = _underline_span(line, *_find_columns(finding, offset, line))
         number = str(finding.location.line + offset).rjust(len(margin))
         yield f"  {number} | {text}".rstrip()
-        yield f"  {margin} | {paint(report, carets, fg=COLORS[finding.severity], bold=True)}"
+        yield f"  {margin} | {apply_style(report, carets, fg=COLORS[finding.severity], bold=True)}"
     if len(first) < len(finding.source_lines):
         yield f"  {margin} | …"
 
 
-def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
+def _find_columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
     """Return the half-open range of characters that the span covers in its line number ``offset``."""
     location = finding.location
     assert location is not None
@@ -162,17 +187,17 @@ def _columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
     return start, max(end, start + 1)
 
 
-def _underlined(line: str, start: int, end: int) -> tuple[str, str]:
+def _underline_span(line: str, start: int, end: int) -> tuple[str, str]:
     """Return ``line`` escaped and cut to `MAX_WIDTH`, and the carets below the characters ``[start, end)``."""
     cut, dots = line[:MAX_WIDTH], " …" if len(line) > MAX_WIDTH else ""
-    if is_plain(cut):
+    if is_printable_text(cut):
         end = min(end, len(cut))
         return cut + dots, " " * min(start, len(cut)) + ("^" * (end - start) or "^")
     import unicodedata
 
     text, blank, carets = "", "", ""
     for index, character in enumerate(cut):
-        printed = "    " if character == "\t" else escape(character)
+        printed = "    " if character == "\t" else escape_controls(character)
         if index and COMMAND.match(line, index - 1):  # as `escape` would do with the whole line
             printed = r"\x23"
         text += printed

@@ -13,30 +13,32 @@ from torchmigrate import __version__
 from torchmigrate.model import versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import page
-from torchmigrate.reporters.report import Report, all_findings
-from torchmigrate.reporters.streaming import dump
+from torchmigrate.reporters.links import rule_url
+from torchmigrate.reporters.report import Report, iterate_findings
+from torchmigrate.reporters.streaming import dump_json
 from torchmigrate.reporters.verified import Verified
 
 SCHEMA_VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
 
 
-def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write the object as ASCII, which every terminal and pipe can carry."""
-    dump(document(results, report), out)
+    dump_json(build_document(results, report), out)
     out.write("\n")
 
 
-def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
+def build_document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
     """Return the object, with iterators where the JSON has lists of findings and errors."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "rules": {code: _rule(code, report) for code in sorted({code for code, _ in report.rules_found})},
-        "findings": (_finding(finding) for finding in all_findings(results)),
-        "errors": (_error(error) for result in results for error in result.errors),
-        **(_outcome(report) if report.fixing else {}),
+        "rules": {
+            code: _render_rule(code, report) for code in sorted({code for code, _ in report.rules_found})
+        },
+        "findings": (_render_finding(finding) for finding in iterate_findings(results)),
+        "errors": (_render_error(error) for result in results for error in result.errors),
+        **(_render_outcome(report) if report.fixing else {}),
         "summary": {
             "files": report.files,
             "findings": {severity.value: report.severities[severity] for severity in Severity},
@@ -45,49 +47,51 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
             "fixed": report.fixed,
             "suppressed": report.suppressed,
             "known": report.known,
-            "target_version": versions.render(report.settings.target_version),
-            "min_version": versions.render(report.minimum.version),
+            "target_version": versions.render_version(report.settings.target_version),
+            "min_version": versions.render_version(report.minimum.version),
             "min_version_source": report.minimum.source,
         },
     }
 
 
-def _rule(code: str, report: Report) -> dict[str, Any]:
+def _render_rule(code: str, report: Report) -> dict[str, Any]:
     rule = report.rules().get(code)
     return {
         "name": rule.name if rule else None,
         "family": rule.family if rule else None,
         "summary": rule.summary if rule else None,
-        "source": report.source(code) or None,
-        "url": page(rule) or None,
+        "source": report.find_source(code) or None,
+        "url": rule_url(rule) or None,
     }
 
 
-def _outcome(report: Report) -> dict[str, Any]:
+def _render_outcome(report: Report) -> dict[str, Any]:
     """Return the fields on what `fix` did; what it left unfixed is in the findings."""
-    applied = [_fixed(finding) for finding in report.applied]
+    applied = [_render_fixed(finding) for finding in report.applied]
     withheld = [
         {"code": code, "reason": reason, "findings": number}
         for (code, reason), number in sorted(report.withheld.items())
     ]
-    verified = {"verified": _verified(report.verified)} if report.verified else {}
+    verified = {"verified": _render_verification(report.verified)} if report.verified else {}
     return {"written": report.written, "applied": applied, "withheld": withheld, **verified}
 
 
-def _fixed(finding: Finding) -> dict[str, Any]:
+def _render_fixed(finding: Finding) -> dict[str, Any]:
     """Return the fields of a fixed finding, with the title and safety of its fix."""
     left = ("hint", "source", "withheld", "fix")
-    facts = {name: value for name, value in _finding(replace(finding, fix=None)).items() if name not in left}
+    facts = {
+        name: value for name, value in _render_finding(replace(finding, fix=None)).items() if name not in left
+    }
     fix = finding.fix
     return {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
 
 
-def _verified(verified: Verified) -> dict[str, Any]:
-    left_out = [{**_fixed(finding), "reason": reason} for finding, reason in verified.left_out]
+def _render_verification(verified: Verified) -> dict[str, Any]:
+    left_out = [{**_render_fixed(finding), "reason": reason} for finding, reason in verified.left_out]
     return {**asdict(replace(verified, left_out=())), "left_out": left_out}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _render_finding(finding: Finding) -> dict[str, Any]:
     location = finding.location
     return {
         "code": finding.code,
@@ -101,30 +105,30 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "cell": location.cell if location else None,
         "hint": finding.hint,
         "source": finding.source,
-        "fix": _fix(finding.fix) if finding.fix else None,
+        "fix": _render_fix(finding.fix) if finding.fix else None,
         "withheld": finding.withheld,
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _render_fix(fix: Fix) -> dict[str, Any]:
     return {
         "safety": fix.safety.value,
         "title": fix.title,
         "edits": [
-            {"cell": where.cell, **_range(where), "content": edit.text}
+            {"cell": where.cell, **_render_range(where), "content": edit.text}
             for edit, where in zip(fix.edits, fix.locations, strict=True)
         ],
     }
 
 
-def _range(where: Location) -> dict[str, Any]:
+def _render_range(where: Location) -> dict[str, Any]:
     return {
         "start": {"line": where.line, "column": where.column},
         "end": {"line": where.end_line, "column": where.end_column},
     }
 
 
-def _error(error: FileError) -> dict[str, Any]:
+def _render_error(error: FileError) -> dict[str, Any]:
     return {
         "path": error.path,
         "message": error.message,

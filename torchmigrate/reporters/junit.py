@@ -10,62 +10,66 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 from xml.sax import saxutils
 
-from torchmigrate.console.terminal import escape, shown
+from torchmigrate.console.terminal import escape_controls, escape_line
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.reporters.report import Report, place, position
+from torchmigrate.reporters.report import Report, format_place, format_position
 
 NAME = "torchmigrate"
 
 
-def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write the test suites; a run without findings is one test case that passes."""
-    suites = [(result.path, list(_cases(result, report))) for result in results]
+    suites = [(result.path, list(_render_cases(result, report))) for result in results]
     suites = [(path, cases) for path, cases in suites if cases]
-    cases = [case for _, some in suites for case in some] or [_Case("no findings", NAME)]
+    cases = [case for _, some in suites for case in some] or [_TestCase("no findings", NAME)]
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-    out.write(f"<testsuites{_attributes(name=NAME, **_counts(cases))}>\n")
+    out.write(f"<testsuites{_format_attributes(name=NAME, **_count_outcomes(cases))}>\n")
     for path, some in suites or [(NAME, cases)]:
-        out.write(f"  <testsuite{_attributes(name=path or NAME, **_counts(some))}>\n")
+        out.write(f"  <testsuite{_format_attributes(name=path or NAME, **_count_outcomes(some))}>\n")
         out.writelines(case.text for case in some)
         out.write("  </testsuite>\n")
     out.write("</testsuites>\n")
 
 
-class _Case:
+class _TestCase:
     """One test case as XML: passed, failed, or not run because of an error."""
 
     def __init__(self, name: str, of: str, outcome: str = "", message: str = "", detail: str = "") -> None:
         self.outcome = outcome
-        opening = f"    <testcase{_attributes(name=name, classname=of)}"
+        opening = f"    <testcase{_format_attributes(name=name, classname=of)}"
         if outcome:
-            attributes = _attributes(message=message, type=name) if outcome in ("failure", "error") else ""
-            inner = f"<{outcome}{attributes}>{_text(detail)}</{outcome}>"
+            attributes = (
+                _format_attributes(message=message, type=name) if outcome in ("failure", "error") else ""
+            )
+            inner = f"<{outcome}{attributes}>{_escape_text(detail)}</{outcome}>"
             self.text = f"{opening}>\n      {inner}\n    </testcase>\n"
         else:
             self.text = f"{opening}/>\n"
 
 
-def _cases(result: FileResult, report: Report) -> Iterator[_Case]:
+def _render_cases(result: FileResult, report: Report) -> Iterator[_TestCase]:
     for error in result.errors:
-        yield _broken(error)
+        yield _render_error(error)
     for finding in result.findings:
-        if report.shows(finding):
-            outcome = "failure" if report.fails(finding) else "system-out"
-            yield _Case(finding.code, finding.path or NAME, outcome, finding.message, _detail(finding))
+        if report.is_listed(finding):
+            outcome = "failure" if report.is_failing(finding) else "system-out"
+            yield _TestCase(
+                finding.code, finding.path or NAME, outcome, finding.message, _format_detail(finding)
+            )
 
 
-def _broken(error: FileError) -> _Case:
-    where = position(error.path, error.line, error.column, error.cell)
-    return _Case("failed", error.path, "error", error.message, f"{where}: {error.message}")
+def _render_error(error: FileError) -> _TestCase:
+    where = format_position(error.path, error.line, error.column, error.cell)
+    return _TestCase("failed", error.path, "error", error.message, f"{where}: {error.message}")
 
 
-def _detail(finding: Finding) -> str:
-    where = place(finding)
+def _format_detail(finding: Finding) -> str:
+    where = format_place(finding)
     lines = [f"{where}: {finding.message}" if where else finding.message, finding.hint, finding.withheld]
     return "\n".join(line for line in lines if line)
 
 
-def _counts(cases: Iterable[_Case]) -> dict[str, str]:
+def _count_outcomes(cases: Iterable[_TestCase]) -> dict[str, str]:
     outcomes = [case.outcome for case in cases]
     return {
         "tests": str(len(outcomes)),
@@ -74,14 +78,14 @@ def _counts(cases: Iterable[_Case]) -> dict[str, str]:
     }
 
 
-def _attributes(**given: str) -> str:
-    return "".join(f" {name}={saxutils.quoteattr(_allowed(value))}" for name, value in given.items())
+def _format_attributes(**given: str) -> str:
+    return "".join(f" {name}={saxutils.quoteattr(_remove_illegal(value))}" for name, value in given.items())
 
 
-def _text(text: str) -> str:
-    return "\n".join(saxutils.escape(_allowed(shown(line))) for line in text.split("\n"))
+def _escape_text(text: str) -> str:
+    return "\n".join(saxutils.escape(_remove_illegal(escape_line(line))) for line in text.split("\n"))
 
 
-def _allowed(text: str) -> str:
+def _remove_illegal(text: str) -> str:
     """Return ``text`` without the characters that XML cannot hold even when they are escaped."""
-    return re.sub("[\ufffe\uffff]", "�", escape(text))
+    return re.sub("[\ufffe\uffff]", "�", escape_controls(text))

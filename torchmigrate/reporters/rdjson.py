@@ -11,72 +11,72 @@ from typing import IO, Any
 
 from torchmigrate.model.findings import FileError, FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import HOME, page
-from torchmigrate.reporters.report import Report, all_findings, in_cell
-from torchmigrate.reporters.streaming import dump
+from torchmigrate.reporters.links import HOME, rule_url
+from torchmigrate.reporters.report import Report, iterate_findings, prefix_cell
+from torchmigrate.reporters.streaming import dump_json
 
 SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
 
 
-def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write one result object with every diagnostic, whatever the setting ``show`` says."""
-    dump(
+    dump_json(
         {
             "source": {"name": "torchmigrate", "url": HOME},
-            "diagnostics": _diagnostics(results, report),
+            "diagnostics": _render_diagnostics(results, report),
         },
         out,
     )
     out.write("\n")
 
 
-def _diagnostics(results: Iterable[FileResult], report: Report) -> Iterator[dict[str, Any]]:
-    for finding in all_findings(results):
-        yield _diagnostic(finding, report)
+def _render_diagnostics(results: Iterable[FileResult], report: Report) -> Iterator[dict[str, Any]]:
+    for finding in iterate_findings(results):
+        yield _render_diagnostic(finding, report)
     for result in results:
         for error in result.errors:
-            yield _failure(error)
+            yield _render_error(error)
 
 
-def _diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
+def _render_diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
     where = finding.location
     lines = (finding.message, finding.hint, finding.withheld)
     location: dict[str, Any] = {"path": finding.path.replace(os.sep, "/")}
     made: dict[str, Any] = {
-        "message": in_cell(where.cell if where else None, "\n".join(line for line in lines if line)),
+        "message": prefix_cell(where.cell if where else None, "\n".join(line for line in lines if line)),
         "severity": SEVERITIES[finding.severity],
         "code": {"value": finding.code},
     }
-    if address := page(report.rules().get(finding.code)):
+    if address := rule_url(report.rules().get(finding.code)):
         made["code"]["url"] = address
     if finding.path:
         made["location"] = location
     # A cell's line numbers are not those of the notebook file.
     if where is not None and where.cell is None:
-        if (lies := _range(finding, where)) is not None:
+        if (lies := _render_range(finding, where)) is not None:
             location["range"] = lies
-        if suggestion := _suggestion(finding):
+        if suggestion := _render_suggestion(finding):
             made["suggestions"] = [suggestion]
     return made
 
 
-def _suggestion(finding: Finding) -> dict[str, Any] | None:
+def _render_suggestion(finding: Finding) -> dict[str, Any] | None:
     """Return the fix if it is one edit within the shown lines; Reviewdog takes several suggestions for alternatives."""
     fix = finding.fix
     if fix is None or fix.joint is not None or len(fix.edits) != 1:
         return None
-    lies = _range(finding, fix.locations[0])
+    lies = _render_range(finding, fix.locations[0])
     return None if lies is None else {"range": lies, "text": fix.edits[0].text}
 
 
-def _range(finding: Finding, where: Location) -> dict[str, Any] | None:
+def _render_range(finding: Finding, where: Location) -> dict[str, Any] | None:
     """Return a range within the finding's source lines, columns in UTF-8 bytes from 1, or None outside of them."""
-    start = _position(finding, where.line, where.column)
-    end = _position(finding, where.end_line, where.end_column)
+    start = _render_position(finding, where.line, where.column)
+    end = _render_position(finding, where.end_line, where.end_column)
     return None if start is None or end is None else {"start": start, "end": end}
 
 
-def _position(finding: Finding, line: int, column: int) -> dict[str, int] | None:
+def _render_position(finding: Finding, line: int, column: int) -> dict[str, int] | None:
     first = finding.location.line if finding.location is not None else line
     if not 0 <= line - first < len(finding.source_lines):
         return None
@@ -84,12 +84,12 @@ def _position(finding: Finding, line: int, column: int) -> dict[str, int] | None
     return {"line": line, "column": len(before.encode("utf-8", "surrogatepass")) + 1}
 
 
-def _failure(error: FileError) -> dict[str, Any]:
+def _render_error(error: FileError) -> dict[str, Any]:
     location: dict[str, Any] = {"path": error.path.replace(os.sep, "/")}
     if error.line is not None and error.cell is None:
         location["range"] = {"start": {"line": error.line}}
     return {
-        "message": in_cell(error.cell, error.message),
+        "message": prefix_cell(error.cell, error.message),
         "severity": "ERROR",
         "location": location,
     }

@@ -75,7 +75,7 @@ class Report:
         return len(self.applied)
 
     @property
-    def waiting(self) -> int:
+    def waiting_for_others(self) -> int:
         """The number of findings that become fixable once another fix has been made."""
         return sum(number for (_, reason), number in self.withheld.items() if "waits " in reason)
 
@@ -84,13 +84,13 @@ class Report:
         """The number of findings of all severities."""
         return sum(self.severities.values())
 
-    def add(self, result: FileResult) -> None:
+    def add_result(self, result: FileResult) -> None:
         """Add the findings and errors of one file to the totals."""
         self.suppressed += result.suppressed
         self.errors += len(result.errors)
-        settings = self.settings_for(result.path)
+        settings = self.get_settings(result.path)
         for finding in result.findings:
-            self.failing += self.fails(finding)
+            self.failing += self.is_failing(finding)
             self.severities[finding.severity] += 1
             self.rules_found[finding.code, finding.severity] += 1
             if finding.withheld:
@@ -99,42 +99,42 @@ class Report:
                 if finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes:
                     self.withheld[finding.code, "its fix is unsafe and needs --unsafe"] += 1
                     self.hidden_unsafe += 1
-                self.fixable += self.applies(finding.fix, finding.path)
+                self.fixable += self.is_applied(finding.fix, finding.path)
 
-    def settings_for(self, path: str) -> Settings:
+    def get_settings(self, path: str) -> Settings:
         """Return the settings that apply to the file at ``path``."""
         return self.settings if self.settings_of is None or not path else self.settings_of(path)
 
-    def applies(self, fix: Fix, path: str) -> bool:
+    def is_applied(self, fix: Fix, path: str) -> bool:
         """Return whether a run with the settings of the file at ``path`` applies ``fix``."""
-        unsafe = self.settings_for(path).unsafe_fixes
+        unsafe = self.get_settings(path).unsafe_fixes
         return fix.safety is Safety.SAFE or (fix.safety is Safety.UNSAFE and unsafe)
 
-    def fails(self, finding: Finding) -> bool:
+    def is_failing(self, finding: Finding) -> bool:
         """Return whether ``finding`` is at or above the ``fail-on`` severity of its file."""
-        return finding.severity.rank >= Severity(self.settings_for(finding.path).fail_on).rank
+        return finding.severity.rank >= Severity(self.get_settings(finding.path).fail_on).rank
 
-    def shows(self, finding: Finding) -> bool:
+    def is_listed(self, finding: Finding) -> bool:
         """Return whether text formats list ``finding`` by itself instead of only counting it."""
-        return self.settings_for(finding.path).shows(finding.code, finding.severity.value)
+        return self.get_settings(finding.path).is_listed(finding.code, finding.severity.value)
 
-    def source(self, code: str) -> str:
+    def find_source(self, code: str) -> str:
         """Return the source of the rule ``code`` as its documentation names it, or ""."""
         rule = self.rules().get(code)
-        return source_of(rule) if rule else ""
+        return extract_source(rule) if rule else ""
 
-    def sources(self, code: str, findings: Iterable[Finding]) -> str:
+    def join_sources(self, code: str, findings: Iterable[Finding]) -> str:
         """Return the sources of some findings of a rule: their own, or else that of the rule."""
         own = dict.fromkeys(finding.source for finding in findings if finding.source)
-        return "; ".join(own) or self.source(code)
+        return "; ".join(own) or self.find_source(code)
 
-    def address(self, code: str) -> str:
+    def find_address(self, code: str) -> str:
         """Return the first URL in the source of the rule ``code``, or ""."""
-        found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.source(code))
+        found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.find_source(code))
         return found[0] if found else ""
 
 
-def source_of(rule: Rule) -> str:
+def extract_source(rule: Rule) -> str:
     """Return the text of ``Source:`` in the documentation of a rule, or ""."""
     found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M)
     return " ".join(found[1].split()) if found else ""
@@ -143,26 +143,28 @@ def source_of(rule: Rule) -> str:
 class Reporter(Protocol):
     """The interface of the module of an output format."""
 
-    def write(self, results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+    def write_report(self, results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
         """Write all ``results`` to ``out``; may iterate over them several times, but must not keep them in memory."""
 
 
-def load(name: str) -> Reporter:
+def load_reporter(name: str) -> Reporter:
     """Return the module of the output format ``name``, one of the choices of the setting ``output-format``."""
     return cast("Reporter", importlib.import_module(f"torchmigrate.reporters.{name}"))
 
 
-def place(finding: Finding) -> str:
+def format_place(finding: Finding) -> str:
     """Return ``path:line:column`` of a finding, with ``cell N`` in a notebook, or "" if it concerns no file."""
     if finding.location is None:
-        return _named(finding.path)
-    return position(finding.path, finding.location.line, finding.location.column, finding.location.cell)
+        return _protect_path(finding.path)
+    return format_position(
+        finding.path, finding.location.line, finding.location.column, finding.location.cell
+    )
 
 
-def position(path: str, line: int | None, column: int | None, cell: int | None) -> str:
+def format_position(path: str, line: int | None, column: int | None, cell: int | None) -> str:
     """Return ``path:line:column`` with the parts that are known; lines, columns and cells count from 1."""
     parts = [
-        _named(path),
+        _protect_path(path),
         f"cell {cell}" if cell is not None else None,
         line,
         column if line is not None else None,
@@ -170,21 +172,21 @@ def position(path: str, line: int | None, column: int | None, cell: int | None) 
     return ":".join(str(part) for part in parts if part is not None and part != "")
 
 
-def _named(path: str) -> str:
+def _protect_path(path: str) -> str:
     """Return the path so that it cannot begin a line as a GitHub workflow command."""
     return f"./{path}" if path.lstrip().startswith("::") else path
 
 
-def in_cell(cell: int | None, message: str) -> str:
+def prefix_cell(cell: int | None, message: str) -> str:
     """Return the message with the number of its notebook cell, for formats that have no field for it."""
     return message if cell is None else f"cell {cell}: {message}"
 
 
-def all_findings(results: Iterable[FileResult]) -> Iterable[Finding]:
+def iterate_findings(results: Iterable[FileResult]) -> Iterable[Finding]:
     """Return the findings of all ``results`` in their order."""
     return (finding for result in results for finding in result.findings)
 
 
-def count(number: int, singular: str, plural: str = "") -> str:
+def format_count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun, such as ``1 file`` or ``2 files``."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -16,23 +16,23 @@ from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Loc
 from torchmigrate.model.identity import Fingerprints
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import HOME, page
-from torchmigrate.reporters.report import Report, all_findings
-from torchmigrate.reporters.streaming import dump
+from torchmigrate.reporters.links import HOME, rule_url
+from torchmigrate.reporters.report import Report, iterate_findings
+from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def write(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
+def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write a SARIF log with one run."""
-    dump(document(results, report), out)
+    dump_json(build_document(results, report), out)
     out.write("\n")
 
 
-def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
+def build_document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
     """Return the log, with iterators where the JSON has lists of findings and errors."""
-    codes = sorted({finding.code for finding in all_findings(results)})
+    codes = sorted({finding.code for finding in iterate_findings(results)})
     prints = Fingerprints()
     return {
         "$schema": SCHEMA,
@@ -45,7 +45,7 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
                         "version": __version__,
                         "semanticVersion": __version__,
                         "informationUri": HOME,
-                        "rules": [_rule(code, report) for code in codes],
+                        "rules": [_render_rule(code, report) for code in codes],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -53,21 +53,21 @@ def document(results: Iterable[FileResult], report: Report) -> dict[str, Any]:
                     {
                         "executionSuccessful": not report.errors,
                         "toolExecutionNotifications": (
-                            _notification(error) for result in results for error in result.errors
+                            _render_notification(error) for result in results for error in result.errors
                         ),
                     }
                 ],
                 "properties": {
-                    "targetVersion": versions.render(report.settings.target_version),
-                    "minVersion": versions.render(report.minimum.version),
+                    "targetVersion": versions.render_version(report.settings.target_version),
+                    "minVersion": versions.render_version(report.minimum.version),
                 },
-                "results": (_result(finding, codes, prints) for finding in all_findings(results)),
+                "results": (_render_result(finding, codes, prints) for finding in iterate_findings(results)),
             }
         ],
     }
 
 
-def _rule(code: str, report: Report) -> dict[str, Any]:
+def _render_rule(code: str, report: Report) -> dict[str, Any]:
     rule = report.rules().get(code)
     if rule is None:
         return {"id": code}
@@ -77,50 +77,52 @@ def _rule(code: str, report: Report) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.doc},
         "help": {"text": rule.doc, "markdown": rule.doc},
-        **({"helpUri": page(rule)} if page(rule) else {}),
-        "defaultConfiguration": {"enabled": rule.default, "level": _level(rule, report)},
+        **({"helpUri": rule_url(rule)} if rule_url(rule) else {}),
+        "defaultConfiguration": {"enabled": rule.default, "level": _find_level(rule, report)},
         "properties": {"tags": [rule.family]},
     }
 
 
-def _level(rule: Rule, report: Report) -> str:
+def _find_level(rule: Rule, report: Report) -> str:
     """Return the level that the rule's versions mean at the target, which most of its findings have."""
     target = report.settings.target_version
-    return LEVELS[versions.severity(target, rule.deprecated, rule.breaks)]
+    return LEVELS[versions.severity_at(target, rule.deprecated, rule.breaks)]
 
 
-def _result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:
+def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": LEVELS[finding.severity],
         "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld)))},
-        "partialFingerprints": {"torchmigrate/v2": prints.of(finding, finding.path.replace(os.sep, "/"))},
+        "partialFingerprints": {
+            "torchmigrate/v2": prints.fingerprint_finding(finding, finding.path.replace(os.sep, "/"))
+        },
     }
     if finding.source:
         result["properties"] = {"source": finding.source}
     if finding.path:
-        physical: dict[str, Any] = {"artifactLocation": _artifact(finding.path)}
+        physical: dict[str, Any] = {"artifactLocation": _render_location(finding.path)}
         # A cell's line numbers are not those of the notebook file.
         if finding.location is not None and finding.location.cell is None:
-            physical["region"] = _region(finding.location)
+            physical["region"] = _render_region(finding.location)
         result["locations"] = [{"physicalLocation": physical}]
         if finding.location is not None and finding.location.cell is not None:
             cell = {"name": f"cell {finding.location.cell}", "kind": "module"}
             result["locations"][0]["logicalLocations"] = [cell]
-    if finding.fix is not None and finding.fix.edits and _in_file(finding.fix):
-        result["fixes"] = [_fix(finding.path, finding.fix)]
+    if finding.fix is not None and finding.fix.edits and _is_outside_cells(finding.fix):
+        result["fixes"] = [_render_fix(finding.path, finding.fix)]
     return result
 
 
-def _fix(path: str, fix: Fix) -> dict[str, Any]:
+def _render_fix(path: str, fix: Fix) -> dict[str, Any]:
     return {
         "description": {"text": f"{fix.title} ({fix.safety.value})"},
         "artifactChanges": [
             {
-                "artifactLocation": _artifact(path),
+                "artifactLocation": _render_location(path),
                 "replacements": [
-                    {"deletedRegion": _region(where), "insertedContent": {"text": edit.text}}
+                    {"deletedRegion": _render_region(where), "insertedContent": {"text": edit.text}}
                     for edit, where in zip(fix.edits, fix.locations, strict=True)
                 ],
             }
@@ -128,12 +130,12 @@ def _fix(path: str, fix: Fix) -> dict[str, Any]:
     }
 
 
-def _in_file(fix: Fix) -> bool:
+def _is_outside_cells(fix: Fix) -> bool:
     return all(where.cell is None for where in fix.locations)
 
 
-def _notification(error: FileError) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": _artifact(error.path)}
+def _render_notification(error: FileError) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": _render_location(error.path)}
     if error.line is not None and error.cell is None:
         physical["region"] = {"startLine": error.line}
         if error.column is not None:
@@ -145,7 +147,7 @@ def _notification(error: FileError) -> dict[str, Any]:
     }
 
 
-def _artifact(path: str) -> dict[str, Any]:
+def _render_location(path: str) -> dict[str, Any]:
     """Return a relative path as a relative reference, and an absolute one as a ``file`` URI."""
     uri = quote(os.fsencode(path.replace(os.sep, "/")))
     if os.path.isabs(path):
@@ -153,7 +155,7 @@ def _artifact(path: str) -> dict[str, Any]:
     return {"uri": uri, "uriBaseId": "%SRCROOT%"}
 
 
-def _region(where: Location) -> dict[str, Any]:
+def _render_region(where: Location) -> dict[str, Any]:
     return {
         "startLine": where.line,
         "startColumn": where.column,

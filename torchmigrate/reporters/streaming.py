@@ -11,25 +11,25 @@ from torchmigrate.console.terminal import COMMAND
 _INDENT = "  "
 
 
-def dump(value: object, out: IO[str], margin: str = "\n") -> None:
+def dump_json(value: object, out: IO[str], margin: str = "\n") -> None:
     """Write what ``json.dump(value, out, indent=2)`` writes, with iterators accepted as lists."""
     inner = margin + _INDENT
     if isinstance(value, Mapping) and value:
         for number, (key, item) in enumerate(value.items()):
-            out.write(f"{'{' if number == 0 else ','}{inner}{_text(key)}: ")
-            dump(item, out, inner)
+            out.write(f"{'{' if number == 0 else ','}{inner}{_render_scalar(key)}: ")
+            dump_json(item, out, inner)
         out.write(f"{margin}}}")
     elif isinstance(value, (list, Iterator)):
         opened = False
         for item in value:
             out.write(f"{',' if opened else '['}{inner}")
-            dump(item, out, inner)
+            dump_json(item, out, inner)
             opened = True
         out.write(f"{margin}]" if opened else "[]")
     else:
-        out.write(_text(value))
+        out.write(_render_scalar(value))
 
 
-def _text(value: object) -> str:
-    """Return JSON without anything that a CI runner takes for a command; see `torchmigrate.console.terminal.escape`."""
+def _render_scalar(value: object) -> str:
+    """Return JSON without anything that a CI runner takes for a command; see `torchmigrate.console.terminal.escape_controls`."""
     return COMMAND.sub(r"#\\u0023", json.dumps(value))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from torchmigrate.console.terminal import escape, shown, wrapped
+from torchmigrate.console.terminal import escape_controls, escape_line, wrap_text
 from torchmigrate.gates import kinds, languages
-from torchmigrate.model.versions import KNOWN, NEWEST, render
+from torchmigrate.model.versions import KNOWN, NEWEST, render_version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.concise import COLORS, counts, paint
-from torchmigrate.reporters.report import Report, count
+from torchmigrate.reporters.concise import COLORS, apply_style, format_counts
+from torchmigrate.reporters.report import Report, format_count
 
 MAX_RULES = 8
 """How many rules are named among those that break, and among those that warn."""
@@ -19,95 +19,95 @@ _LABEL = 15
 """The number of columns before the text of a line."""
 
 
-def lines(report: Report) -> Iterator[str]:
+def describe_run(report: Report) -> Iterator[str]:
     """Yield the lines of the summary."""
-    yield from _wrapped(f"{counts(report, with_fixes=False)}.", report)
-    target = render(report.settings.target_version)
+    yield from _wrap_lines(f"{format_counts(report, with_fixes=False)}.", report)
+    target = render_version(report.settings.target_version)
     for severity, verb in ((Severity.ERROR, "breaks"), (Severity.WARNING, "warns")):
         if report.severities[severity]:
-            label = paint(report, verb.ljust(_LABEL), fg=COLORS[severity], bold=True)
-            yield from _labelled(label, f"with torch {target}: {_rules(report, severity)}", report)
+            label = apply_style(report, verb.ljust(_LABEL), fg=COLORS[severity], bold=True)
+            yield from _label_lines(label, f"with torch {target}: {_list_rules(report, severity)}", report)
     if report.findings:
-        yield from _labelled("fixable".ljust(_LABEL), _fixable(report), report)
-    yield from _labelled("checked".ljust(_LABEL), _looked_at(report), report)
-    yield from _labelled("not checked".ljust(_LABEL), _left_out(report), report)
-    for number, (command, about) in enumerate(_next(report)):
+        yield from _label_lines("fixable".ljust(_LABEL), _describe_fixable(report), report)
+    yield from _label_lines("checked".ljust(_LABEL), _describe_coverage(report), report)
+    yield from _label_lines("not checked".ljust(_LABEL), _describe_exclusions(report), report)
+    for number, (command, about) in enumerate(_suggest_commands(report)):
         label = "next" if number == 0 else ""
-        yield shown(f"{label:<{_LABEL}}{command}  # {about}")
+        yield escape_line(f"{label:<{_LABEL}}{command}  # {about}")
 
 
-def _rules(report: Report, severity: Severity) -> str:
+def _list_rules(report: Report, severity: Severity) -> str:
     found = [(number, code) for (code, one), number in report.rules_found.items() if one is severity]
     named = [f"{code} {number}" for number, code in sorted(found, key=lambda item: (-item[0], item[1]))]
-    more = f" and {count(len(named) - MAX_RULES, 'rule')} more" if len(named) > MAX_RULES else ""
-    return escape(", ".join(named[:MAX_RULES]) + more)
+    more = f" and {format_count(len(named) - MAX_RULES, 'rule')} more" if len(named) > MAX_RULES else ""
+    return escape_controls(", ".join(named[:MAX_RULES]) + more)
 
 
-def _fixable(report: Report) -> str:
-    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting
+def _describe_fixable(report: Report) -> str:
+    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting_for_others
     parts = [
         (report.fixable, "by `torchmigrate fix`"),
         (report.hidden_unsafe, "more with --unsafe, after review"),
-        (report.waiting, "after other changes"),
+        (report.waiting_for_others, "after other changes"),
         (by_hand, "by hand"),
     ]
     return ", ".join(f"{number} {how}" for number, how in parts if number > 0)
 
 
-def _looked_at(report: Report) -> str:
+def _describe_coverage(report: Report) -> str:
     """Return which files were checked, and by which rules."""
-    by_kind = Counter(map(_kind, report.paths))
+    by_kind = Counter(map(_classify_file, report.paths))
     files = ", ".join(f"{number} {kind}" for kind, number in by_kind.most_common())
     settings = report.settings
     rules = f"only {', '.join(settings.select)}" if settings.select else "all enabled by default"
     rules += f" and {', '.join(settings.extend_select)}" if settings.extend_select else ""
     rules += f", without {', '.join(settings.ignore)}" if settings.ignore else ""
-    return escape(f"{files or 'no files'}; rules: {rules}; every public name of torch {KNOWN}")
+    return escape_controls(f"{files or 'no files'}; rules: {rules}; every public name of torch {KNOWN}")
 
 
-def _kind(path: str) -> str:
+def _classify_file(path: str) -> str:
     if path.endswith(".ipynb"):
         return "notebook"
     kind = kinds.kind_of(path) or languages.language_of(path)
     return "Python" if kind in (None, "python") else str(kind)
 
 
-def _left_out(report: Report) -> str:
+def _describe_exclusions(report: Report) -> str:
     parts = ["files excluded by .gitignore or `exclude` (--show-files lists the others)"]
     if report.errors:
-        parts.insert(0, f"{count(report.errors, 'file')} with an error (see above)")
+        parts.insert(0, f"{format_count(report.errors, 'file')} with an error (see above)")
     if report.suppressed:
-        parts.insert(0, f"{count(report.suppressed, 'finding')} suppressed by comments")
+        parts.insert(0, f"{format_count(report.suppressed, 'finding')} suppressed by comments")
     return f"{'; '.join(parts)}; numerics, and behavior that no name or argument shows"
 
 
-def _next(report: Report) -> Iterator[tuple[str, str]]:
+def _suggest_commands(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the two commands that most people want to type next, each with a comment."""
     given = report.invocation
     if report.settings.target_version != NEWEST and "--target-version" not in given:
-        given = f" --target-version {render(report.settings.target_version)}{given}"
+        given = f" --target-version {render_version(report.settings.target_version)}{given}"
     if report.fixable and not report.written:
         yield f"torchmigrate fix{given}", "show the diff of the safe fixes; --apply writes it"
     elif report.hidden_unsafe:
         yield f"torchmigrate fix --unsafe{given}", "show the diff of the unsafe fixes, for review"
     elif report.findings:
         worst = max(report.rules_found, key=lambda found: (found[1].rank, report.rules_found[found]))
-        yield f"torchmigrate explain {escape(worst[0])}", "show what the rule is about"
+        yield f"torchmigrate explain {escape_controls(worst[0])}", "show what the rule is about"
     if report.findings:
         yield f"torchmigrate plan{given}", "show what to do in which order"
     else:
         yield "torchmigrate probe", "check whether this machine can run the target"
 
 
-def _labelled(label: str, text: str, report: Report) -> list[str]:
+def _label_lines(label: str, text: str, report: Report) -> list[str]:
     if not report.width:
         return [label + text]
     margin = " " * _LABEL
     return [
         label + line[_LABEL:] if number == 0 else line
-        for number, line in enumerate(wrapped(text, report.width, margin))
+        for number, line in enumerate(wrap_text(text, report.width, margin))
     ]
 
 
-def _wrapped(text: str, report: Report) -> list[str]:
-    return wrapped(text, report.width) if report.width else [text]
+def _wrap_lines(text: str, report: Report) -> list[str]:
+    return wrap_text(text, report.width) if report.width else [text]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,7 @@ class Symbol:
     """The spelling of a qualified name at some place of a file, and the import changes that it needs."""
 
     text: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FixChange, ...] = ()
 
 
 Part: TypeAlias = "ast.expr | Symbol | Template | Sequence[ast.expr | Template]"
@@ -46,7 +46,7 @@ def template(code: str, **parts: Part) -> Template:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replace(Change):
+class Replace(FixChange):
     """Replaces an expression with another one; its parts may be nodes inside the old expression, or the old one itself.
 
     Parentheses are added where the new expression needs them.
@@ -62,7 +62,7 @@ def replace(node: ast.expr, code: str, **parts: Part) -> Replace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rename(Change):
+class Rename(FixChange):
     """Renames a keyword argument, or a parameter in its declaration."""
 
     node: ast.keyword | ast.arg
@@ -70,7 +70,7 @@ class Rename(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DropArguments(Change):
+class DropArguments(FixChange):
     """Removes arguments from a call, or bases and keywords from a class."""
 
     call: ast.Call | ast.ClassDef
@@ -78,7 +78,7 @@ class DropArguments(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddArgument(Change):
+class AddArgument(FixChange):
     """Adds an argument after the last one of a call, or before the first one, laid out like the others."""
 
     call: ast.Call
@@ -88,7 +88,7 @@ class AddArgument(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NameArgument(Change):
+class NameArgument(FixChange):
     """Turns a positional argument into a keyword argument."""
 
     argument: ast.expr
@@ -96,7 +96,7 @@ class NameArgument(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DropOperands(Change):
+class DropOperands(FixChange):
     """Removes operands from ``a and b and c`` (or ``or``); at least one has to stay."""
 
     node: ast.BoolOp
@@ -104,7 +104,7 @@ class DropOperands(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DropItems(Change):
+class DropItems(FixChange):
     """Removes context managers from a ``with`` statement; at least one has to stay."""
 
     statement: ast.With | ast.AsyncWith
@@ -112,7 +112,7 @@ class DropItems(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Annotate(Change):
+class Annotate(FixChange):
     """Annotates the only target of an assignment: ``x = 1`` → ``x: int = 1``."""
 
     statement: ast.Assign
@@ -120,7 +120,7 @@ class Annotate(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RemoveDecorator(Change):
+class RemoveDecorator(FixChange):
     """Removes one decorator from a definition; its comment stays on a line of its own."""
 
     definition: Definition
@@ -128,14 +128,14 @@ class RemoveDecorator(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Remove(Change):
+class Remove(FixChange):
     """Removes a statement; the only statement of a block becomes ``pass``. Its comments stay."""
 
     statement: ast.stmt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unwrap(Change):
+class Unwrap(FixChange):
     """Replaces a compound statement with one of its blocks."""
 
     statement: ast.stmt
@@ -143,7 +143,7 @@ class Unwrap(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decide(Change):
+class Decide(FixChange):
     """Reduces an ``if`` or ``elif`` to what runs when its test is ``value``."""
 
     statement: ast.If
@@ -151,7 +151,7 @@ class Decide(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Insert(Change):
+class Insert(FixChange):
     """Adds statements before or after a statement, in the same block."""
 
     statement: ast.stmt
@@ -160,7 +160,7 @@ class Insert(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReplaceStatement(Change):
+class ReplaceStatement(FixChange):
     """Replaces one statement with others."""
 
     statement: ast.stmt
@@ -168,7 +168,7 @@ class ReplaceStatement(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Merge(Change):
+class Merge(FixChange):
     """Replaces several statements of one block with others, which go where the last old statement was.
 
     The comments of each old statement move along: a part that is a template with nodes of that statement is an element
@@ -180,7 +180,7 @@ class Merge(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declare(Change):
+class Declare(FixChange):
     """Adds a statement at the beginning of a class, after its docstring."""
 
     owner: ast.ClassDef
@@ -188,7 +188,7 @@ class Declare(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RenameFile(Change):
+class RenameFile(FixChange):
     """Changes the suffix of the file name at the end of a string literal: ``"m.pt"`` → ``"m.pt2"``."""
 
     literal: ast.Constant | ast.JoinedStr
@@ -196,7 +196,7 @@ class RenameFile(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reword(Change):
+class Reword(FixChange):
     """Replaces a text that occurs once in a string literal."""
 
     literal: ast.Constant
@@ -205,7 +205,7 @@ class Reword(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddImport(Change):
+class AddImport(FixChange):
     """Adds ``import module``, or ``from module import name``, to the imports at the top of the file."""
 
     module: str
@@ -213,7 +213,7 @@ class AddImport(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExtendImport(Change):
+class ExtendImport(FixChange):
     """Adds a name to a ``from`` import."""
 
     statement: ast.ImportFrom
@@ -223,7 +223,7 @@ class ExtendImport(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DropImports(Change):
+class DropImports(FixChange):
     """Removes names from an import, or the whole statement if no name is left."""
 
     statement: ast.Import | ast.ImportFrom
@@ -231,7 +231,7 @@ class DropImports(Change):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rebind(Change):
+class Rebind(FixChange):
     """Imports one name of a ``from`` import from another module instead; the local name stays.
 
     ``from torch.jit import Final, script`` → ``from typing import Final`` and ``from torch.jit import script``.
@@ -246,31 +246,31 @@ class Rebind(Change):
 
 
 @dataclass(frozen=True)
-class MoveImport(Change):
+class MoveImport(FixChange):
     """Imports all names of a ``from`` import from another module instead, which defines the same names."""
 
     statement: ast.ImportFrom
     module: str
 
 
-def subject(change: Change) -> ast.AST:
+def get_subject(change: FixChange) -> ast.AST:
     """Return the node that a change is about: its first field, in all changes of one statement."""
     node: ast.AST = getattr(change, fields(change)[0].name)
     return node
 
 
-def symbols(change: Change) -> Iterator[Symbol]:
+def iter_symbols(change: FixChange) -> Iterator[Symbol]:
     """Yield the symbols in the templates of a change, whose imports it needs."""
     new = getattr(change, "new", None) or getattr(change, "value", None)
     if isinstance(new, Template):
-        yield from (part for part in parts_of(new) if isinstance(part, Symbol))
+        yield from (part for part in iter_parts(new) if isinstance(part, Symbol))
 
 
-def parts_of(template: Template) -> Iterator[ast.expr | Symbol]:
+def iter_parts(template: Template) -> Iterator[ast.expr | Symbol]:
     """Yield the nodes and symbols in a template and in its nested templates."""
     for part in template.parts.values():
         for one in [part] if isinstance(part, (ast.expr, Symbol, Template)) else part:
             if isinstance(one, Template):
-                yield from parts_of(one)
+                yield from iter_parts(one)
             else:
                 yield one

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torchmigrate.model.findings import NoFix
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
 from .changes import DropOperands
 
@@ -17,7 +17,7 @@ _VALUE_USED = "the value of the condition is used, not only its truth"
 
 
 @dataclass
-class Condition:
+class FoldedCondition:
     """The simplification of the expression ``top``; ``known`` returns the truth of a part, or None.
 
     ``is_test`` tells that only the truth of the expression matters. ``value`` is its truth, or None; then ``changes``
@@ -31,21 +31,21 @@ class Condition:
     value: bool | None = None
 
     def __post_init__(self) -> None:
-        self.value = self._truth(self.top, self.is_test)
+        self.value = self._find_truth(self.top, self.is_test)
 
-    def _truth(self, node: ast.expr, is_test: bool) -> bool | None:
+    def _find_truth(self, node: ast.expr, is_test: bool) -> bool | None:
         value = self.known(node)
         if value is not None:
             return value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            value = self._truth(node.operand, True)
+            value = self._find_truth(node.operand, True)
             return None if value is None else not value
-        return self._joined(node, is_test) if isinstance(node, ast.BoolOp) else None
+        return self._fold_operands(node, is_test) if isinstance(node, ast.BoolOp) else None
 
-    def _joined(self, node: ast.BoolOp, is_test: bool) -> bool | None:
+    def _fold_operands(self, node: ast.BoolOp, is_test: bool) -> bool | None:
         """Return the truth of operands joined by ``and`` (False if one operand is False) or ``or``, or None."""
         deciding = isinstance(node.op, ast.Or)
-        values = [self._truth(operand, is_test) for operand in node.values]
+        values = [self._find_truth(operand, is_test) for operand in node.values]
         if deciding in values:
             first = values.index(deciding)
             if first and not is_test:
@@ -67,7 +67,7 @@ class Condition:
 def _is_pure(node: ast.AST) -> bool:
     """Return whether evaluating an expression has no side effects; ``is_…()`` and ``has_…()`` count as pure."""
     if isinstance(node, ast.Call):
-        name = leaf(node.func) or ""
+        name = last_name(node.func) or ""
         asks = name in _PURE_CALLS or name.startswith(("is_", "has_"))
         return asks and all(map(_is_pure, (*node.args, *node.keywords)))
     if isinstance(node, (ast.operator, ast.cmpop, ast.unaryop, ast.boolop, ast.expr_context)):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import libcst as cst
 
-from .comments import Line, lost, on_lines
+from .comments import Line, find_lost_comments, put_on_lines
 
 Definition = cst.FunctionDef | cst.ClassDef
 
 
-def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpression) -> Definition:
+def remove_decorator(node: Definition, original: Definition, decorator: cst.BaseExpression) -> Definition:
     """Return ``node`` (``original`` with changes inside) without one decorator, whose comments stay."""
     index = next(i for i, found in enumerate(original.decorators) if found.decorator is decorator)
     decorators = [*node.decorators]
     gone = decorators.pop(index)
-    kept = [*gone.leading_lines, *on_lines(lost(original.decorators[index], gone.leading_lines))]
+    kept = [
+        *gone.leading_lines,
+        *put_on_lines(find_lost_comments(original.decorators[index], gone.leading_lines)),
+    ]
     if index < len(decorators):
         following = decorators[index]
         decorators[index] = following.with_changes(leading_lines=[*kept, *following.leading_lines])
@@ -24,7 +27,7 @@ def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpre
     )
 
 
-def declared(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.ClassDef:
+def declare_in_class(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.ClassDef:
     """Return the class with ``new`` before the last statement in its body, and a blank line between unless they are alike.
 
     Comments directly above that last statement stay with it.
@@ -40,7 +43,7 @@ def declared(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.C
     return node.with_changes(body=body.with_changes(body=[*before, new, following]))
 
 
-def annotated(node: cst.Assign, annotation: cst.BaseExpression) -> cst.AnnAssign:
+def annotate_assignment(node: cst.Assign, annotation: cst.BaseExpression) -> cst.AnnAssign:
     """Return the assignment to one target with an annotation."""
     # The annotation and the equals sign are cloned, so that they are no anchors for `torchmigrate.rewrite.difference`:
     # the statement becomes one of another kind.

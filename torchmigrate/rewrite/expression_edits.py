@@ -10,9 +10,9 @@ import libcst as cst
 
 from torchmigrate.model.findings import NoFix
 
-from .comments import lost
-from .line_ends import is_broken
-from .parentheses import Role, fitted, unneeded
+from .comments import find_lost_comments
+from .line_ends import is_multiline
+from .parentheses import ExpressionRole, fit_parentheses, strip_parentheses
 
 _Element = TypeVar("_Element", cst.ImportAlias, cst.WithItem)
 
@@ -22,7 +22,7 @@ _Link = tuple["cst.BaseBooleanOp | None", cst.BaseExpression]
 """An operand after its operator."""
 
 
-def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
+def drop_arguments(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
     """Return the arguments that are not in ``gone``; the last one ends as the last one did before."""
     kept = [argument for argument in arguments if argument not in gone]
     if kept and kept[-1] is not arguments[-1]:
@@ -31,14 +31,14 @@ def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst
     return kept
 
 
-def without_indices(nodes: Sequence[_Element], gone: Collection[int]) -> list[_Element]:
+def drop_indices(nodes: Sequence[_Element], gone: Collection[int]) -> list[_Element]:
     """Return names of an import or context managers without those at some indices; at least one stays."""
     kept = [node for index, node in enumerate(nodes) if index not in gone]
     kept[-1] = kept[-1].with_changes(comma=nodes[-1].comma)
     return kept
 
 
-def joined(call: cst.Call) -> cst.Call:
+def join_single_argument(call: cst.Call) -> cst.Call:
     """Return a call that has one argument left, on one line if only white space and no comment breaks its lines."""
     if len(call.args) != 1 or not isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
         return call
@@ -47,19 +47,21 @@ def joined(call: cst.Call) -> cst.Call:
         return call  # as to a formatter, a comma after the last argument means that the lines stay
     bare = only.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
     on_line = call.with_changes(whitespace_before_args=cst.SimpleWhitespace(""), args=[bare])
-    is_short = not is_broken(cst.Module([]).code_for_node(bare))
-    return on_line if is_short and not lost(call, [on_line]) else call
+    is_short = not is_multiline(cst.Module([]).code_for_node(bare))
+    return on_line if is_short and not find_lost_comments(call, [on_line]) else call
 
 
-def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False) -> cst.Call:
+def add_argument(
+    call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False
+) -> cst.Call:
     """Return the call with one more argument at the end or the beginning, on its own line if the others are."""
     new = cst.Arg(value)
     if keyword is not None:
-        new = named(new, keyword)
+        new = name_argument(new, keyword)
     if not call.args:
         return call.with_changes(args=[new])
     *others, last = call.args
-    between = _between(call)
+    between = _find_comma(call)
     if first:
         # Cloned, so that the bracket is no anchor: if the function's name changes as well, both become one edit, from
         # which the proof sees that the arguments differ.
@@ -76,7 +78,7 @@ def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, fir
     return call.with_changes(args=[*others, last, new])
 
 
-def named(argument: cst.Arg, keyword: str) -> cst.Arg:
+def name_argument(argument: cst.Arg, keyword: str) -> cst.Arg:
     """Return the argument with a keyword."""
     if argument.keyword is not None:
         return argument.with_changes(keyword=argument.keyword.with_changes(value=keyword))
@@ -84,48 +86,48 @@ def named(argument: cst.Arg, keyword: str) -> cst.Arg:
     return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
 
 
-def _between(call: cst.Call) -> cst.Comma:
+def _find_comma(call: cst.Call) -> cst.Comma:
     """Return the comma between arguments of this call, with its line break if there is one."""
     spaces = [a.comma.whitespace_after for a in call.args[:-1] if isinstance(a.comma, cst.Comma)]
     spaces = spaces or [call.whitespace_before_args]
     if all(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
         return cst.Comma(
-            whitespace_after=without_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
+            whitespace_after=strip_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
         )
     return _SPACE
 
 
-def without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+def strip_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
     """Return the line break without comments and empty lines."""
     first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return space.with_changes(first_line=first, empty_lines=[])
 
 
-def without_operands(
+def drop_operands(
     node: cst.BooleanOperation,
     updated: cst.BooleanOperation,
     gone: Collection[cst.BaseExpression],
-    role: Role,
+    role: ExpressionRole,
 ) -> cst.BaseExpression:
     """Return ``updated`` (``node`` with changes inside) without the operands of ``node`` that are in ``gone``.
 
     Each operand that stays keeps the operator before it, except for the first. A single operand that is left has
     parentheses only if the ``role`` of ``node`` requires them.
     """
-    originals, chain = _chain(node), _chain(updated)
+    originals, chain = _flatten_operands(node), _flatten_operands(updated)
     kept = [link for original, link in zip(originals, chain, strict=True) if original[1] not in gone]
     _, result = kept[0]
     for operator, operand in kept[1:]:
         assert operator is not None
         result = cst.BooleanOperation(result, operator, operand)
     if len(kept) == 1 and not node.lpar:
-        return fitted(unneeded(result, Role.LOGIC), role)
+        return fit_parentheses(strip_parentheses(result, ExpressionRole.LOGIC), role)
     if len(kept) > 1 or not result.lpar:
         result = result.with_changes(lpar=node.lpar, rpar=node.rpar)
     return result
 
 
-def _chain(node: cst.BooleanOperation) -> list[_Link]:
+def _flatten_operands(node: cst.BooleanOperation) -> list[_Link]:
     """Return the operands of ``a and b and c``, which libcst nests, each with the operator before it."""
     left: list[_Link]
     inner = node.left
@@ -134,26 +136,28 @@ def _chain(node: cst.BooleanOperation) -> list[_Link]:
         and not inner.lpar
         and type(inner.operator) is type(node.operator)
     ):
-        left = _chain(inner)
+        left = _flatten_operands(inner)
     else:
         left = [(None, inner)]
     return [*left, (node.operator, node.right)]
 
 
-def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
+def replace_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
     """Return the literal with ``old``, which its source contains once, replaced with ``text``. Raises NoFix."""
     if isinstance(node, cst.SimpleString) and node.value.count(old) == 1:
         return node.with_changes(value=node.value.replace(old, text))
     if isinstance(node, cst.ConcatenatedString):
         left = isinstance(node.left, cst.SimpleString) and old in node.left.value
         part = (
-            {"left": with_text(node.left, old, text)} if left else {"right": with_text(node.right, old, text)}
+            {"left": replace_text(node.left, old, text)}
+            if left
+            else {"right": replace_text(node.right, old, text)}
         )
         return node.with_changes(**part)
     raise NoFix(f"the literal does not contain `{old}` exactly once")
 
 
-def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
+def replace_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
     """Return the literal, which ends with a file name, with another suffix of that file. Raises NoFix."""
     if isinstance(node, cst.SimpleString):
         text = node.raw_value
@@ -168,5 +172,5 @@ def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
                 parts=[*others, last.with_changes(value=_SUFFIX.sub(suffix, last.value))]
             )
     elif isinstance(node, cst.ConcatenatedString):
-        return node.with_changes(right=with_suffix(node.right, suffix))
+        return node.with_changes(right=replace_suffix(node.right, suffix))
     raise NoFix("the literal does not contain the end of the file name")

@@ -12,9 +12,9 @@ import libcst as cst
 
 from torchmigrate.model.findings import Span
 
-from .comments import comments
-from .line_ends import is_broken, line_at, line_end, line_start
-from .region import Region, parents_of, spans_of
+from .comments import collect_comments
+from .line_ends import find_line_end, find_line_start, get_line, is_multiline
+from .region import Region, collect_parents, collect_spans
 
 _NO_COMMA = cst.MaybeSentinel.DEFAULT
 _LEAST, _MOST = 88, 120
@@ -25,20 +25,20 @@ _BEHIND = 60
 """A call is broken only if fewer characters follow it on its line: ``).module().to(device)``."""
 
 
-def broken(region: Region, module: cst.Module) -> cst.Module:
+def break_long_lines(region: Region, module: cst.Module) -> cst.Module:
     """Return the module with line breaks in new calls that make lines longer than the file's longest line."""
     # A change keeps to the longest line of the file, within what formatters allow.
     limit = min(max(region.source.longest_line, _LEAST), _MOST)
     for _ in range(_ROUNDS):
-        found = _too_long(region, module, limit)
+        found = _find_long_call(region, module, limit)
         if found is None:
             break
-        module = _with(module, found.call, found.broken(limit))
+        module = _replace_call(module, found.call, found.break_lines(limit))
     return module
 
 
 @dataclass(frozen=True)
-class _Long:
+class _LongCall:
     """A call on a line that is too long."""
 
     call: cst.Call
@@ -47,23 +47,23 @@ class _Long:
     margin: str
     """How far the line is indented within its block."""
 
-    def broken(self, limit: int) -> cst.Call:
+    def break_lines(self, limit: int) -> cst.Call:
         """Return the call with its arguments together on a line of their own if they fit, else on a line each."""
         arguments = self.call.args
         has_comma = isinstance(arguments[-1].comma, cst.Comma)
-        is_apart = _is_on_own_line(self.call)
-        if not (has_comma or is_apart) and len(self.indent) + 4 + len(_listed(arguments)) <= limit:
-            last = arguments[-1].with_changes(whitespace_after_arg=self._line(""))
+        is_apart = _has_own_line(self.call)
+        if not (has_comma or is_apart) and len(self.indent) + 4 + len(_render_arguments(arguments)) <= limit:
+            last = arguments[-1].with_changes(whitespace_after_arg=self._build_line_break(""))
             return self.call.with_changes(
-                args=[*arguments[:-1], last], whitespace_before_args=self._line("    ")
+                args=[*arguments[:-1], last], whitespace_before_args=self._build_line_break("    ")
             )
-        return self._exploded()
+        return self._put_on_lines_each()
 
-    def _exploded(self) -> cst.Call:
+    def _put_on_lines_each(self) -> cst.Call:
         *others, last = self.call.args
-        first: cst.BaseParenthesizableWhitespace = self._line("    ")
-        end: cst.BaseParenthesizableWhitespace = self._line("")
-        if _is_on_own_line(self.call):
+        first: cst.BaseParenthesizableWhitespace = self._build_line_break("    ")
+        end: cst.BaseParenthesizableWhitespace = self._build_line_break("")
+        if _has_own_line(self.call):
             first, end = self.call.whitespace_before_args, last.whitespace_after_arg
         made = [argument.with_changes(comma=cst.Comma(whitespace_after=first)) for argument in others]
         if last.star:
@@ -75,33 +75,33 @@ class _Long:
             )
         return self.call.with_changes(args=made, whitespace_before_args=first)
 
-    def _line(self, extra: str) -> cst.ParenthesizedWhitespace:
+    def _build_line_break(self, extra: str) -> cst.ParenthesizedWhitespace:
         first = cst.TrailingWhitespace(whitespace=cst.SimpleWhitespace(""))
         indent = cst.SimpleWhitespace(self.margin + extra)
         return cst.ParenthesizedWhitespace(first, indent=True, last_line=indent)
 
 
-def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
+def _find_long_call(region: Region, module: cst.Module, limit: int) -> _LongCall | None:
     """Return the outermost new call on a line that is too long, if a line break in it helps."""
     code = module.code
     if max(map(len, code.splitlines()), default=0) <= limit:
         return None
     text = code.encode()
-    spans, parents = spans_of(module), parents_of(module)
+    spans, parents = collect_spans(module), collect_parents(module)
     for node, span in sorted(spans.items(), key=lambda item: (item[1].start, -item[1].end)):
-        if not isinstance(node, cst.Call) or node in region.spans or not node.args:
+        if not isinstance(node, cst.Call) or node in region.node_spans or not node.args:
             continue
-        line = line_at(text, span.start)
-        own_line = line_at(text, spans[node.args[0]].start) if _is_on_own_line(node) else ""
-        if len(own_line) > limit or (len(line) > limit and _may_break(text, node, span)):
-            statement = _statement(node, parents)
+        line = get_line(text, span.start)
+        own_line = get_line(text, spans[node.args[0]].start) if _has_own_line(node) else ""
+        if len(own_line) > limit or (len(line) > limit and _is_worth_breaking(text, node, span)):
+            statement = _find_statement(node, parents)
             if statement is not None:
-                around = _indent(line_at(text, spans[statement].start))
-                return _Long(node, _indent(line), _indent(line).removeprefix(around))
+                around = _get_indent(get_line(text, spans[statement].start))
+                return _LongCall(node, _get_indent(line), _get_indent(line).removeprefix(around))
     return None
 
 
-def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode | None:
+def _find_statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode | None:
     """Return the statement around a node; None inside an f-string, which cannot have line breaks before Python 3.12."""
     while not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
         if isinstance(node, cst.FormattedString):
@@ -110,78 +110,81 @@ def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) ->
     return node
 
 
-def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
+def _is_worth_breaking(text: bytes, call: cst.Call, span: Span) -> bool:
     """Return whether the call is on one line, and worth breaking."""
     code = text[span.start : span.end].decode()
-    behind = text[span.end : line_end(text, span.end)].split(b"#")[0]
-    is_plain = not is_broken(code) and not isinstance(call.args[0].value, cst.GeneratorExp)
-    return is_plain and len(_listed(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
+    behind = text[span.end : find_line_end(text, span.end)].split(b"#")[0]
+    is_plain = not is_multiline(code) and not isinstance(call.args[0].value, cst.GeneratorExp)
+    return is_plain and len(_render_arguments(call.args)) >= _WORTHWHILE and len(behind) < _BEHIND
 
 
-def _is_on_own_line(call: cst.Call) -> bool:
+def _has_own_line(call: cst.Call) -> bool:
     """Return whether the arguments share one line, between the lines of the parentheses."""
     ends = call.whitespace_before_args, call.args[-1].whitespace_after_arg
     return (
         all(isinstance(space, cst.ParenthesizedWhitespace) for space in ends)
-        and not comments([call])
-        and not is_broken(_listed(call.args[:-1]))
-        and not is_broken(
-            _listed([call.args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))])
+        and not collect_comments([call])
+        and not is_multiline(_render_arguments(call.args[:-1]))
+        and not is_multiline(
+            _render_arguments([call.args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))])
         )
     )
 
 
-def _listed(arguments: Sequence[cst.Arg]) -> str:
+def _render_arguments(arguments: Sequence[cst.Arg]) -> str:
     code = cst.Module([]).code_for_node
     return ", ".join(code(argument.with_changes(comma=_NO_COMMA)) for argument in arguments)
 
 
-def _indent(line: str) -> str:
+def _get_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
+def _replace_call(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
     """Return the module with one call replaced; all nodes that do not enclose it stay the same objects."""
-    parents = parents_of(module)
+    parents = collect_parents(module)
     path: set[cst.CSTNode] = {module, call}
     node: cst.CSTNode = call
     while node in parents:
         node = parents[node]
         path.add(node)
 
-    class Replacing(cst.CSTTransformer):
+    class CallReplacer(cst.CSTTransformer):
         def on_visit(self, node: cst.CSTNode) -> bool:
             return node in path
 
         def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
             return new if original_node is call else updated_node
 
-    return cst.ensure_type(module.visit(Replacing()), cst.Module)
+    return cst.ensure_type(module.visit(CallReplacer()), cst.Module)
 
 
-def hang_of(region: Region, call: cst.Call, argument: cst.Arg) -> str:
+def get_hanging_indent(region: Region, call: cst.Call, argument: cst.Arg) -> str:
     """Return the extra indentation of an argument's line over its call's line; "" if it does not begin the line."""
-    start = region.spans[argument].start
-    around, own = line_at(region.text, region.spans[call].start), line_at(region.text, start)
-    begins_line = not region.text[line_start(region.text, start) : start].strip()
-    return _indent(own).removeprefix(_indent(around)) if begins_line else ""
+    start = region.node_spans[argument].start
+    around, own = get_line(region.text, region.node_spans[call].start), get_line(region.text, start)
+    begins_line = not region.text[find_line_start(region.text, start) : start].strip()
+    return _get_indent(own).removeprefix(_get_indent(around)) if begins_line else ""
 
 
-def outdented(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
+def dedent_expression(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
     """Return the expression with the indentation ``hang`` removed from all lines but the first."""
 
-    class Moving(cst.CSTTransformer):
+    class Dedenter(cst.CSTTransformer):
         def leave_ParenthesizedWhitespace(  # noqa: N802
             self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
         ) -> cst.ParenthesizedWhitespace:
-            def moved(space: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
+            def dedent_whitespace(space: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
                 return space.with_changes(value=space.value.removeprefix(hang))
 
             lines = [
-                line.with_changes(whitespace=moved(line.whitespace)) for line in updated_node.empty_lines
+                line.with_changes(whitespace=dedent_whitespace(line.whitespace))
+                for line in updated_node.empty_lines
             ]
-            return updated_node.with_changes(empty_lines=lines, last_line=moved(updated_node.last_line))
+            return updated_node.with_changes(
+                empty_lines=lines, last_line=dedent_whitespace(updated_node.last_line)
+            )
 
-    result = node.visit(Moving()) if hang else node
+    result = node.visit(Dedenter()) if hang else node
     assert isinstance(result, cst.BaseExpression)
     return result

@@ -8,30 +8,30 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from .changes import Merge, Template, parts_of
+from .changes import Merge, Template, iter_parts
 from .comments import Line
-from .parts import mark_of
+from .parts import format_placeholder
 
 _INSIDE = cst.SimpleWhitespace("  ")
 
 
 @dataclass(frozen=True)
-class Remarks:
+class StatementComments:
     """The comments of one merged statement, above it and at the end of its line."""
 
     above: Sequence[cst.Comment] = ()
     behind: cst.Comment | None = None
 
 
-def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
+def collect_comments(line: cst.SimpleStatementLine, *, is_first: bool) -> StatementComments:
     """Return the comments that move with a statement; those above the first statement stay there."""
     lines = () if is_first else line.leading_lines
     above = [empty.comment.deep_clone() for empty in lines if empty.comment is not None]
     trailing = line.trailing_whitespace.comment
-    return Remarks(above, trailing and trailing.deep_clone())
+    return StatementComments(above, trailing and trailing.deep_clone())
 
 
-def without_remarks(line: Line, *, is_first: bool) -> Line:
+def strip_comments(line: Line, *, is_first: bool) -> Line:
     """Return the line without the comments that move with its statement."""
     lines = line.leading_lines if is_first else [one for one in line.leading_lines if one.comment is None]
     bare = line.with_changes(leading_lines=lines)
@@ -41,7 +41,7 @@ def without_remarks(line: Line, *, is_first: bool) -> Line:
     return bare.with_changes(trailing_whitespace=trailing)
 
 
-def marks_of(merge: Merge) -> Iterator[str]:
+def iter_placeholders(merge: Merge) -> Iterator[str]:
     """Yield for each statement the placeholder of the last part of the template that comes from it."""
     for statement in merge.statements:
         inside = set(ast.walk(statement))
@@ -49,18 +49,18 @@ def marks_of(merge: Merge) -> Iterator[str]:
         *_, last = (
             name
             for name, part in parts
-            if isinstance(part, Template) and not inside.isdisjoint(parts_of(part))
+            if isinstance(part, Template) and not inside.isdisjoint(iter_parts(part))
         )
-        yield mark_of(last)
+        yield format_placeholder(last)
 
 
-def annotated(module: cst.Module, remarks: Mapping[str, Remarks]) -> cst.Module:
+def insert_comments(module: cst.Module, remarks: Mapping[str, StatementComments]) -> cst.Module:
     """Return a template's tree, whose list has one element a line, with comments on elements by placeholder."""
-    return cst.ensure_type(module.visit(_Annotating(remarks)), cst.Module)
+    return cst.ensure_type(module.visit(_CommentInserter(remarks)), cst.Module)
 
 
-class _Annotating(cst.CSTTransformer):
-    def __init__(self, remarks: Mapping[str, Remarks]) -> None:
+class _CommentInserter(cst.CSTTransformer):
+    def __init__(self, remarks: Mapping[str, StatementComments]) -> None:
         super().__init__()
         self._remarks = remarks
 
@@ -74,9 +74,12 @@ class _Annotating(cst.CSTTransformer):
             *(comma.whitespace_after for comma in commas[:-1]),
             updated_node.rbracket.whitespace_before,
         ]
-        named = [self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks()) for node in nodes]
-        around = zip([Remarks(), *named], spaces, [*named, Remarks()], strict=True)
-        spaces = [_commented(space, before.behind, after.above) for before, space, after in around]
+        named = [
+            self._remarks.get(cst.ensure_type(node.value, cst.Name).value, StatementComments())
+            for node in nodes
+        ]
+        around = zip([StatementComments(), *named], spaces, [*named, StatementComments()], strict=True)
+        spaces = [_insert_line_comments(space, before.behind, after.above) for before, space, after in around]
         elements = [
             node.with_changes(comma=comma.with_changes(whitespace_after=space))
             for node, comma, space in zip(
@@ -90,7 +93,7 @@ class _Annotating(cst.CSTTransformer):
         )
 
 
-def _commented(
+def _insert_line_comments(
     space: cst.BaseParenthesizableWhitespace, behind: cst.Comment | None, above: Sequence[cst.Comment]
 ) -> cst.BaseParenthesizableWhitespace:
     """Return a line break with a comment at the end of the line before it, and comments above the line after it."""

@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import libcst as cst
 
-from .line_ends import is_broken
+from .line_ends import is_multiline
 
 Expression = TypeVar("Expression", bound=cst.BaseExpression)
 
 
-class Role(enum.IntEnum):
+class ExpressionRole(enum.IntEnum):
     """The place of an expression, in the order of how tightly its surroundings bind."""
 
     STATEMENT = 0
@@ -29,57 +29,60 @@ class Role(enum.IntEnum):
     """Called, subscripted, or before the dot of an attribute."""
 
 
-_STRENGTH: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], Role], ...] = (
-    ((cst.Tuple, cst.Yield), Role.STATEMENT),
-    ((cst.IfExp, cst.Lambda), Role.FREE),
-    (cst.BooleanOperation, Role.CLAUSE),
-    (cst.Comparison, Role.LOGIC),
-    ((cst.BinaryOperation, cst.UnaryOperation, cst.Await, cst.ConcatenatedString), Role.COMPARED),
-    ((cst.Integer, cst.Float), Role.OPERAND),
-    ((cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cst.FormattedString), Role.TARGET),
-    ((cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp), Role.TARGET),
-    ((cst.Ellipsis, cst.Imaginary), Role.TARGET),
+_STRENGTH: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], ExpressionRole], ...] = (
+    ((cst.Tuple, cst.Yield), ExpressionRole.STATEMENT),
+    ((cst.IfExp, cst.Lambda), ExpressionRole.FREE),
+    (cst.BooleanOperation, ExpressionRole.CLAUSE),
+    (cst.Comparison, ExpressionRole.LOGIC),
+    ((cst.BinaryOperation, cst.UnaryOperation, cst.Await, cst.ConcatenatedString), ExpressionRole.COMPARED),
+    ((cst.Integer, cst.Float), ExpressionRole.OPERAND),
+    (
+        (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cst.FormattedString),
+        ExpressionRole.TARGET,
+    ),
+    ((cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp), ExpressionRole.TARGET),
+    ((cst.Ellipsis, cst.Imaginary), ExpressionRole.TARGET),
 )
 
-_ROLES: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], Role], ...] = (
-    ((cst.IfExp, cst.CompFor, cst.CompIf, cst.Lambda), Role.CLAUSE),
-    (cst.BooleanOperation, Role.LOGIC),
-    ((cst.Comparison, cst.ComparisonTarget), Role.COMPARED),
-    ((cst.BinaryOperation, cst.Await, cst.StarredElement, cst.StarredDictElement), Role.OPERAND),
-    ((cst.Decorator, cst.FormattedStringExpression), Role.TARGET),
-    ((cst.Assign, cst.Return, cst.Expr), Role.STATEMENT),
+_ROLES: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], ExpressionRole], ...] = (
+    ((cst.IfExp, cst.CompFor, cst.CompIf, cst.Lambda), ExpressionRole.CLAUSE),
+    (cst.BooleanOperation, ExpressionRole.LOGIC),
+    ((cst.Comparison, cst.ComparisonTarget), ExpressionRole.COMPARED),
+    ((cst.BinaryOperation, cst.Await, cst.StarredElement, cst.StarredDictElement), ExpressionRole.OPERAND),
+    ((cst.Decorator, cst.FormattedStringExpression), ExpressionRole.TARGET),
+    ((cst.Assign, cst.Return, cst.Expr), ExpressionRole.STATEMENT),
 )
 
 
-def role_of(parent: cst.CSTNode, child: cst.CSTNode) -> Role:
+def find_role(parent: cst.CSTNode, child: cst.CSTNode) -> ExpressionRole:
     """Return the role of ``child``, a direct child of ``parent``."""
     if isinstance(parent, (cst.Attribute, cst.Subscript)):
-        return Role.TARGET if parent.value is child else Role.FREE
+        return ExpressionRole.TARGET if parent.value is child else ExpressionRole.FREE
     if isinstance(parent, cst.Call) and parent.func is child:
-        return Role.TARGET
+        return ExpressionRole.TARGET
     if isinstance(parent, cst.UnaryOperation):
-        return Role.LOGIC if isinstance(parent.operator, cst.Not) else Role.OPERAND
+        return ExpressionRole.LOGIC if isinstance(parent.operator, cst.Not) else ExpressionRole.OPERAND
     if isinstance(parent, cst.Arg) and parent.star:
-        return Role.OPERAND
-    return next((role for kinds, role in _ROLES if isinstance(parent, kinds)), Role.FREE)
+        return ExpressionRole.OPERAND
+    return next((role for kinds, role in _ROLES if isinstance(parent, kinds)), ExpressionRole.FREE)
 
 
-def fitted(node: Expression, role: Role) -> Expression:
+def fit_parentheses(node: Expression, role: ExpressionRole) -> Expression:
     """Return the expression, with parentheses if it needs them in this role and has none."""
-    if node.lpar or role <= _strength(node):
+    if node.lpar or role <= _find_strength(node):
         return node
-    return parenthesized(node)
+    return add_parentheses(node)
 
 
-def unneeded(node: Expression, role: Role) -> Expression:
+def strip_parentheses(node: Expression, role: ExpressionRole) -> Expression:
     """Return the expression without parentheses that only its old ``role`` required, unless it is a tuple or multi-line."""
-    if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or is_broken(cst.Module([]).code_for_node(node)):
+    if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or is_multiline(cst.Module([]).code_for_node(node)):
         return node
     bare: Expression = node.with_changes(lpar=[], rpar=[])
-    return bare if role > _strength(bare) else node
+    return bare if role > _find_strength(bare) else node
 
 
-def parenthesized(node: Expression) -> Expression:
+def add_parentheses(node: Expression) -> Expression:
     """Return the expression in one more pair of parentheses."""
     changed: Expression = node.with_changes(
         lpar=[cst.LeftParen(), *node.lpar], rpar=[*node.rpar, cst.RightParen()]
@@ -87,8 +90,8 @@ def parenthesized(node: Expression) -> Expression:
     return changed
 
 
-def _strength(node: cst.BaseExpression) -> int:
+def _find_strength(node: cst.BaseExpression) -> int:
     """Return the tightest role that the expression can have without parentheses; -1 if it has none."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        return Role.LOGIC
+        return ExpressionRole.LOGIC
     return next((role for kinds, role in _STRENGTH if isinstance(node, kinds)), -1)

@@ -15,29 +15,29 @@ _MARKED = re.compile(r"__part_(\w+)__\Z")
 _Single = (ast.expr, Template)
 
 
-def marked(template: Template) -> str:
+def render_placeholders(template: Template) -> str:
     """Return the code of a template with a placeholder for each part, or for each element of a sequence."""
 
-    def mark(name: str) -> str:
+    def render_part(name: str) -> str:
         part = template.parts[name]
         if isinstance(part, Symbol):
             return part.text
         if isinstance(part, _Single):
-            return mark_of(name)
+            return format_placeholder(name)
         return ", ".join(
-            "*" * isinstance(element, ast.Starred) + mark_of(f"{name}_{index}")
+            "*" * isinstance(element, ast.Starred) + format_placeholder(f"{name}_{index}")
             for index, element in enumerate(part)
         )
 
-    return _written(template, mark)
+    return _substitute_parts(template, render_part)
 
 
-def mark_of(name: str) -> str:
+def format_placeholder(name: str) -> str:
     """Return the placeholder for the part called ``name``."""
     return _MARK.format(name)
 
 
-def part_of(identifier: str, template: Template) -> ast.expr | Template | None:
+def find_part(identifier: str, template: Template) -> ast.expr | Template | None:
     """Return the part that a placeholder stands for, or None if the identifier is no placeholder."""
     match = _MARKED.match(identifier)
     if match is None:
@@ -51,19 +51,19 @@ def part_of(identifier: str, template: Template) -> ast.expr | Template | None:
     return part
 
 
-def shown(template: Template, text: Callable[[ast.AST], str]) -> str:
+def render_title(template: Template, text: Callable[[ast.AST], str]) -> str:
     """Render the template on one line for a title or a message; ``text`` returns the source of a node."""
 
-    def show(name: str) -> str:
+    def render_part(name: str) -> str:
         part = template.parts[name]
         if isinstance(part, Symbol):
             return part.text
         singles = [part] if isinstance(part, _Single) else part
-        written = (shown(one, text) if isinstance(one, Template) else text(one) for one in singles)
+        written = (render_title(one, text) if isinstance(one, Template) else text(one) for one in singles)
         return ", ".join(" ".join(one.split()) for one in written)
 
-    return _written(template, show)
+    return _substitute_parts(template, render_part)
 
 
-def _written(template: Template, write: Callable[[str], str]) -> str:
+def _substitute_parts(template: Template, write: Callable[[str], str]) -> str:
     return _NAME.sub(lambda match: match[0][0] if match[1] is None else write(match[1]), template.code)

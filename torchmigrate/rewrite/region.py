@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from torchmigrate.model.findings import NoFix, Span
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -31,7 +31,7 @@ PASS = b"pass\n"
 class Region:
     """Whole lines of a file, parsed as a libcst module between ``before`` and ``behind``, which make them parse."""
 
-    source: Source
+    source: SourceText
     span: Span
     before: bytes = b""
     behind: bytes = b""
@@ -57,12 +57,12 @@ class Region:
         return module
 
     @cached_property
-    def unit(self) -> str:
+    def indent_unit(self) -> str:
         """The white space by which the file indents a block, taken from its first one."""
-        for outer in ast.walk(self.source.tree):
+        for outer in ast.walk(self.source.syntax_tree):
             first = getattr(outer, "body", None)
             if isinstance(outer, ast.stmt) and isinstance(first, list) and first[0].lineno > outer.lineno:
-                lines = self.source.lines(self.source.span(outer))
+                lines = self.source.get_lines(self.source.span_of(outer))
                 around, inside = (
                     line[: len(line) - len(line.lstrip())]
                     for line in (lines[0], lines[first[0].lineno - outer.lineno])
@@ -71,7 +71,7 @@ class Region:
         return "    "
 
     @property
-    def block(self) -> cst.Module | cst.IndentedBlock:
+    def statement_block(self) -> cst.Module | cst.IndentedBlock:
         """The libcst node whose body holds the statements of the region."""
         if not self.before.startswith(SUITE):
             return self.module
@@ -79,51 +79,51 @@ class Region:
         return cst.ensure_type(wrapper.body, cst.IndentedBlock)
 
     @cached_property
-    def spans(self) -> Mapping[cst.CSTNode, Span]:
+    def node_spans(self) -> Mapping[cst.CSTNode, Span]:
         """The byte span of each node in ``text``, without the parentheses around the node."""
-        return spans_of(self.module)
+        return collect_spans(self.module)
 
     @cached_property
-    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+    def node_parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
         """The parent of each libcst node."""
-        return parents_of(self.module)
+        return collect_parents(self.module)
 
     @cached_property
-    def _by_span(self) -> Mapping[Span, list[cst.CSTNode]]:
+    def _nodes_by_span(self) -> Mapping[Span, list[cst.CSTNode]]:
         found: dict[Span, list[cst.CSTNode]] = {}
-        for node, span in self.spans.items():
+        for node, span in self.node_spans.items():
             found.setdefault(span, []).append(node)
         return found
 
-    def holds(self, node: ast.AST) -> bool:
+    def contains_node(self, node: ast.AST) -> bool:
         """Return whether an `ast` node of the file lies in the region."""
-        span = self.source.span(node)
+        span = self.source.span_of(node)
         return self.span.start <= span.start and span.end <= self.span.end
 
-    def expression(self, node: ast.expr) -> cst.BaseExpression:
+    def find_expression(self, node: ast.expr) -> cst.BaseExpression:
         """Return the libcst node of an `ast` expression. Raises NoFix if there is none."""
-        return self.find(node, cst.BaseExpression)  # type: ignore[type-abstract]
+        return self.find_node(node, cst.BaseExpression)  # type: ignore[type-abstract]
 
-    def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
+    def find_argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
         """Return the libcst node of an `ast` argument. Raises NoFix if there is none."""
         if isinstance(node, (ast.keyword, ast.Starred)):
-            return self.find(node, cst.Arg)
-        return cst.ensure_type(self.parents[self.expression(node)], cst.Arg)
+            return self.find_node(node, cst.Arg)
+        return cst.ensure_type(self.node_parents[self.find_expression(node)], cst.Arg)
 
-    def parameter(self, node: ast.arg) -> cst.Param:
+    def find_parameter(self, node: ast.arg) -> cst.Param:
         """Return the libcst node of an `ast` parameter. Raises NoFix if there is none."""
-        start = self.source.span(node).start + len(self.before) - self.span.start
-        for found in self._by_span.get(Span(start, start + len(node.arg.encode())), ()):
+        start = self.source.span_of(node).start + len(self.before) - self.span.start
+        for found in self._nodes_by_span.get(Span(start, start + len(node.arg.encode())), ()):
             if isinstance(found, cst.Param):
                 return found
         raise NoFix(f"libcst finds no parameter `{node.arg}` in line {node.lineno}")
 
-    def find(self, node: ast.AST, kind: type[Node]) -> Node:
+    def find_node(self, node: ast.AST, kind: type[Node]) -> Node:
         """Return the libcst node of class ``kind`` for an `ast` node of the file. Raises NoFix if there is none."""
         shift = len(self.before) - self.span.start
-        start, end = (offset + shift for offset in self.source.span(node))
+        start, end = (offset + shift for offset in self.source.span_of(node))
         while start < end:
-            for found in self._by_span.get(Span(start, end), ()):
+            for found in self._nodes_by_span.get(Span(start, end), ()):
                 if isinstance(found, kind):
                     return found
             inner = self.text[start:end]
@@ -134,25 +134,25 @@ class Region:
             end = start + len(self.text[start : end - 1].rstrip())
         raise NoFix(f"libcst finds no {kind.__name__} in line {getattr(node, 'lineno', '?')}")
 
-    def statement(self, node: ast.stmt) -> cst.CSTNode:
+    def find_statement(self, node: ast.stmt) -> cst.CSTNode:
         """Return the libcst node of a statement: a compound one, or a small one in its line. Raises NoFix."""
         shift = len(self.before) - self.span.start
-        start = self.source.span(node).start + shift
+        start = self.source.span_of(node).start + shift
         kinds = (cst.BaseCompoundStatement, cst.BaseSmallStatement)
-        found = [n for n, span in self.spans.items() if span.start == start and isinstance(n, kinds)]
+        found = [n for n, span in self.node_spans.items() if span.start == start and isinstance(n, kinds)]
         if not found:
             raise NoFix(f"libcst finds no statement in line {node.lineno}")
-        return max(found, key=lambda n: self.spans[n].end)
+        return max(found, key=lambda n: self.node_spans[n].end)
 
-    def outwards(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    def iter_ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield a libcst node and all that enclose it, innermost first."""
         reached: cst.CSTNode | None = node
         while reached is not None:
             yield reached
-            reached = self.parents.get(reached)
+            reached = self.node_parents.get(reached)
 
 
-def parents_of(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
+def collect_parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     """Return the parent of each node of a libcst module."""
     found: dict[cst.CSTNode, cst.CSTNode] = {}
     nodes: list[cst.CSTNode] = [module]
@@ -163,7 +163,7 @@ def parents_of(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     return found
 
 
-def spans_of(module: cst.Module) -> dict[cst.CSTNode, Span]:
+def collect_spans(module: cst.Module) -> dict[cst.CSTNode, Span]:
     """Return the byte span of each node in the code of a libcst module."""
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     found = wrapper.resolve(ByteSpanPositionProvider)

@@ -5,65 +5,67 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchmigrate.model.findings import Change, Edit, NoFix, Span
-from torchmigrate.text.source import Source
+from torchmigrate.model.findings import Edit, FixChange, NoFix, Span
+from torchmigrate.text.source import SourceText
 
 from . import changes as kinds
-from .difference import edits
-from .import_statements import placed
-from .layout import broken
-from .parts import marked
+from .difference import find_edits
+from .import_statements import place_import
+from .layout import break_long_lines
+from .parts import render_placeholders
 from .region import Region
-from .regions import Regions
-from .statements import Stand
-from .tree import changed
+from .regions import RegionSelector
+from .statements import StatementPosition
+from .tree import rewrite_module
 
 
 class Rewriter:
     """Rewrites one file. What was parsed for one fix is used for the next ones."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
-        self._regions = Regions(source)
+        self._regions = RegionSelector(source)
 
-    def edits(self, changes: Iterable[Change | Edit]) -> tuple[Edit, ...]:
+    def build_edits(self, changes: Iterable[FixChange | Edit]) -> tuple[Edit, ...]:
         """Return the smallest edits that make the changes, by position. Raises NoFix if a change cannot be made."""
         found: list[Edit] = []
-        pending: list[Change] = []
-        for change in _with_imports(changes):
+        pending: list[FixChange] = []
+        for change in _add_import_changes(changes):
             match change:
                 case Edit():
                     found.append(change)
                 case kinds.AddImport():
-                    found.append(placed(self._source, change))
+                    found.append(place_import(self._source, change))
                 case kinds.Replace(node=node) if self._is_quoted(node):
                     found.append(_edit_in_string(self._source, change))
                 case _:
                     pending.append(change)
-        for region, stand, inside in self._grouped(pending):
-            module = changed(region, inside, is_alone=self._is_alone(region, stand))
-            found += edits(region, broken(region, module))
+        for region, stand, inside in self._group_by_region(pending):
+            module = rewrite_module(region, inside, is_alone=self._is_whole_block(region, stand))
+            found += find_edits(region, break_long_lines(region, module))
         return tuple(sorted(set(found)))
 
     def _is_quoted(self, node: ast.expr) -> bool:
         """Return whether the expression is written in a string, as in ``x: "torch.jit.Final[int]"``."""
         # libcst sees such a string and nothing in it.
-        start, end = span = self._source.span(node)
-        nodes = ast.walk(self._regions.statements.around(span).statement)
+        start, end = span = self._source.span_of(node)
+        nodes = ast.walk(self._regions.statements.find_enclosing(span).statement)
         strings = (n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
-        spans = (self._source.span(string) for string in strings)
+        spans = (self._source.span_of(string) for string in strings)
         return any(span.start < start and end < span.end for span in spans)
 
-    def _grouped(self, changes: Iterable[Change]) -> Iterator[tuple[Region, Stand, list[Change]]]:
+    def _group_by_region(
+        self, changes: Iterable[FixChange]
+    ) -> Iterator[tuple[Region, StatementPosition, list[FixChange]]]:
         """Yield the outermost regions that change, each with a position in it and its changes."""
         changes = [*changes]
-        found = [(*self._region(change), change) for change in changes]
+        found = [(*self._select_region(change), change) for change in changes]
         removed = {change.statement for change in changes if isinstance(change, kinds.Remove)}
         for index, (_, stand, change) in enumerate(found):
             if stand.parent is not None and len(stand.block) > 1 and removed.issuperset(stand.block):
-                found[index] = self._regions.block(stand), stand, change
+                found[index] = self._regions.select_block(stand), stand, change
         found.sort(key=lambda item: (item[0].span.start, -item[0].span.end))
-        groups: list[tuple[Region, Stand, list[Change]]] = []
+        groups: list[tuple[Region, StatementPosition, list[FixChange]]] = []
         for region, stand, change in found:
             outer = groups[-1][0].span if groups else Span(0, 0)
             if region.span.start < outer.end:
@@ -76,49 +78,51 @@ class Rewriter:
                 groups.append((region, stand, [change]))
         yield from groups
 
-    def _region(self, change: Change) -> tuple[Region, Stand]:
+    def _select_region(self, change: FixChange) -> tuple[Region, StatementPosition]:
         """Return the region that has to be parsed to make a change, and the position of a statement in it."""
         regions = self._regions
         if isinstance(change, kinds.Merge):
-            return regions.several([regions.statements.of(statement) for statement in change.statements])
-        node = kinds.subject(change)
+            return regions.select_several(
+                [regions.statements.find_position(statement) for statement in change.statements]
+            )
+        node = kinds.get_subject(change)
         if not isinstance(node, ast.stmt):
-            return self._around(node)
-        stand = regions.statements.of(node)
+            return self._select_smallest_region(node)
+        stand = regions.statements.find_position(node)
         match change:
             case kinds.DropItems() | kinds.RemoveDecorator() | kinds.DropArguments():
-                return regions.header(stand), stand
+                return regions.select_header(stand), stand
             case kinds.Declare(owner=owner):
-                return regions.opening(owner), stand
+                return regions.select_class_opening(owner), stand
             case kinds.Remove() | kinds.Unwrap() | kinds.Decide() | kinds.DropImports():
-                stand = regions.on_own_lines(stand)
-                return regions.slot(stand), stand
-        stand = regions.on_own_lines(stand)
-        return regions.whole(stand), stand
+                stand = regions.find_line_owner(stand)
+                return regions.select_slot(stand), stand
+        stand = regions.find_line_owner(stand)
+        return regions.select_statement(stand), stand
 
-    def _around(self, node: ast.AST) -> tuple[Region, Stand]:
-        stand = self._regions.statements.around(self._source.span(node))
-        region = self._regions.header(stand)
-        if not region.holds(node):
-            region = self._regions.whole(stand)
+    def _select_smallest_region(self, node: ast.AST) -> tuple[Region, StatementPosition]:
+        stand = self._regions.statements.find_enclosing(self._source.span_of(node))
+        region = self._regions.select_header(stand)
+        if not region.contains_node(node):
+            region = self._regions.select_statement(stand)
         return region, stand
 
-    def _is_alone(self, region: Region, stand: Stand) -> bool:
+    def _is_whole_block(self, region: Region, stand: StatementPosition) -> bool:
         """Return whether a region holds all statements of its block."""
         first, last = stand.block[0], stand.block[-1]
-        start, end = self._regions.statements.start(first), self._source.span(last).end
+        start, end = self._regions.statements.find_start(first), self._source.span_of(last).end
         return stand.parent is not None and region.span.start <= start and end <= region.span.end
 
 
-def _edit_in_string(source: Source, change: kinds.Replace) -> Edit:
+def _edit_in_string(source: SourceText, change: kinds.Replace) -> Edit:
     """Return the edit for an expression inside a string. Raises NoFix if a part of the file would move there."""
     if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
         raise NoFix("the expression is written in a string")
-    span = source.span(change.node)
-    return Edit(span.start, span.end, marked(change.new))
+    span = source.span_of(change.node)
+    return Edit(span.start, span.end, render_placeholders(change.new))
 
 
-def _parts(change: Change | Edit) -> tuple[Change | Edit, ...]:
+def _split_change(change: FixChange | Edit) -> tuple[FixChange | Edit, ...]:
     """Return the changes of single statements that a change consists of."""
     if isinstance(change, kinds.Rebind) and change.into is not None:
         bound = change.alias.asname or change.alias.name
@@ -129,12 +133,12 @@ def _parts(change: Change | Edit) -> tuple[Change | Edit, ...]:
     return (change,)
 
 
-def _with_imports(changes: Iterable[Change | Edit]) -> Iterator[Change | Edit]:
+def _add_import_changes(changes: Iterable[FixChange | Edit]) -> Iterator[FixChange | Edit]:
     """Yield the changes and the import changes that their symbols need, each import once."""
     imported: set[object] = set()
     for change in changes:
-        symbols = () if isinstance(change, Edit) else kinds.symbols(change)
-        for one in (*_parts(change), *(needed for symbol in symbols for needed in symbol.changes)):
+        symbols = () if isinstance(change, Edit) else kinds.iter_symbols(change)
+        for one in (*_split_change(change), *(needed for symbol in symbols for needed in symbol.changes)):
             match one:
                 case kinds.AddImport(module=module, name=name):
                     key: object = module, name

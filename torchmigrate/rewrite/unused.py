@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from torchmigrate.rewrite.changes import DropImports
-from torchmigrate.semantics.uses import Uses
+from torchmigrate.semantics.uses import SymbolUses
 
 
-def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[DropImports]:
+def find_unused_imports(
+    before: SymbolUses, after: SymbolUses, keeps: Callable[[str], bool]
+) -> Iterator[DropImports]:
     """Yield the changes that remove imports of ``after`` whose names were read in ``before`` and no longer are.
 
     Names stay if other files import them (``keeps``), if they are in a package's ``__init__.py``, in a string (as in
@@ -18,21 +20,21 @@ def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Ite
     """
     if before.source.path.endswith("__init__.py"):
         return
-    lost = {name for name in _read(before) - _read(after) if not keeps(name)}
+    lost = {name for name in _collect_read_names(before) - _collect_read_names(after) if not keeps(name)}
     for place in after.scopes.places:
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
         gone = [alias for alias in statement.names if (alias.asname or alias.name.partition(".")[0]) in lost]
-        in_try = any(isinstance(parent, ast.Try) for parent in place.ancestors())
-        has_noqa = any("noqa" in line for line in after.source.lines(after.source.span(statement)))
+        in_try = any(isinstance(parent, ast.Try) for parent in place.enclosing_statements())
+        has_noqa = any("noqa" in line for line in after.source.get_lines(after.source.span_of(statement)))
         if gone and not in_try and not has_noqa:
             yield DropImports(statement, tuple(gone))
 
 
-def _read(uses: Uses) -> set[str]:
+def _collect_read_names(uses: SymbolUses) -> set[str]:
     names = set()
-    for node in ast.walk(uses.source.tree):
+    for node in ast.walk(uses.source.syntax_tree):
         if isinstance(node, ast.Name):
             names.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

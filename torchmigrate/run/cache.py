@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NAME = "results-2.sqlite"
+FILE_NAME = "results-2.sqlite"
 """The file name; its number is that of the layout, so that another layout uses another file."""
 
 PATIENCE = 5.0
@@ -40,7 +40,6 @@ def default_folder() -> str:
     """Return the folder ``torchmigrate`` in the user's cache folder.
 
     Sources: the XDG Base Directory specification, Apple's File System Programming Guide, Windows' known folders.
-
     """
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
@@ -51,7 +50,7 @@ def default_folder() -> str:
     return os.path.join(base, "torchmigrate")
 
 
-def digest(*parts: bytes) -> bytes:
+def compute_digest(*parts: bytes) -> bytes:
     """Return a key of 16 bytes that depends on all ``parts`` and their boundaries."""
     made = hashlib.blake2b(digest_size=16)
     for part in parts:
@@ -65,47 +64,46 @@ class Cache:
 
     Values have types that `torchmigrate.run.wire` supports. They are written a few megabytes at a time, and the rest when the
     cache is closed. No method raises an error for a problem with the file.
-
     """
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        self._path = os.path.join(folder, NAME) if folder is not None else None
+        self._path = os.path.join(folder, FILE_NAME) if folder is not None else None
         self._fresh: dict[bytes, bytes] = {}
         self._waiting = 0
         self._opened: sqlite3.Connection | None = None
 
     @property
-    def keeps(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether values are kept at all."""
         return self._path is not None
 
     def get(self, key: bytes, kind: type[T]) -> T | None:
         """Return the value for ``key``, which has the type ``kind``, or None."""
         if key in self._fresh:
-            return _unpacked(kind, self._fresh[key])
+            return _unpack_value(kind, self._fresh[key])
         rows: list[tuple[bytes]] = []
-        with self._guarded():
-            connection = self._connection(create=False)
+        with self._disable_on_error():
+            connection = self._open_connection(create=False)
             if connection is not None:
                 rows = connection.execute("SELECT value FROM entry WHERE key = ?", (key,)).fetchall()
-        return _unpacked(kind, rows[0][0]) if rows else None
+        return _unpack_value(kind, rows[0][0]) if rows else None
 
     def put(self, key: bytes, value: object) -> None:
         """Store ``value`` under ``key``."""
         if self._path is None:
             return
-        self._fresh[key] = _packed(value)
+        self._fresh[key] = _pack_value(value)
         self._waiting += len(self._fresh[key])
         if self._waiting > _PENDING:
-            self._flush()
+            self._write_pending()
 
     def close(self) -> None:
         """Write pending values, drop old ones, and close the file."""
-        self._flush()
-        self.release()
+        self._write_pending()
+        self.close_connection()
 
-    def release(self) -> None:
+    def close_connection(self) -> None:
         """Close the connection until it is needed again."""
         if self._opened is not None:
             with contextlib.suppress(Exception):
@@ -118,15 +116,15 @@ class Cache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _flush(self) -> None:
-        with self._guarded():
+    def _write_pending(self) -> None:
+        with self._disable_on_error():
             if self._fresh:
-                self._write(self._fresh.items())
+                self._write_entries(self._fresh.items())
         self._fresh = {}
         self._waiting = 0
 
-    def _write(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        connection = self._connection(create=True)
+    def _write_entries(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        connection = self._open_connection(create=True)
         if connection is None:
             return
         now = int(time.time())
@@ -135,7 +133,7 @@ class Cache:
             rows = [(key, now, value) for key, value in entries]
             connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows)
 
-    def _connection(self, *, create: bool) -> sqlite3.Connection | None:
+    def _open_connection(self, *, create: bool) -> sqlite3.Connection | None:
         if self._opened is not None or self._path is None or not (create or os.path.exists(self._path)):
             return self._opened
         if create:
@@ -150,41 +148,41 @@ class Cache:
         return self._opened
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _disable_on_error(self) -> Iterator[None]:
         """Disable the cache after any error, and remove its file unless another run is using it."""
         try:
             yield
         except Exception as error:  # of a damaged file, sqlite3 raises others than its own
-            self.release()
+            self.close_connection()
             if self._path is not None and "locked" not in str(error):
-                _remove(self._path)
+                _remove_files(self._path)
             self._path = None
 
 
-def clean(folder: str) -> bool:
+def remove_cache(folder: str) -> bool:
     """Remove the cache in ``folder`` and return whether there was one. Raises OSError if it cannot be removed."""
-    path = os.path.join(folder, NAME)
+    path = os.path.join(folder, FILE_NAME)
     if not os.path.exists(path):
         return False
     os.unlink(path)
-    _remove(path)
+    _remove_files(path)
     with contextlib.suppress(OSError):
         os.rmdir(folder)
     return True
 
 
-def _remove(path: str) -> None:
+def _remove_files(path: str) -> None:
     for name in (path, f"{path}-journal"):
         with contextlib.suppress(OSError):
             os.unlink(name)
 
 
-def _packed(value: object) -> bytes:
+def _pack_value(value: object) -> bytes:
     data = pack(value)
     return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
 
 
-def _unpacked(kind: type[T], packed: object) -> T | None:
+def _unpack_value(kind: type[T], packed: object) -> T | None:
     """Return the value, or None if the bytes are not those that were written."""
     if not isinstance(packed, bytes):
         return None

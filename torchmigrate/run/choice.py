@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchmigrate.model.findings import Edit, Finding, Span
-from torchmigrate.proof.offsets import Shift
+from torchmigrate.proof.offsets import OffsetMap
 
 
-class Choice:
+class FixChoice:
     """Asks about each fix once, although it comes up again in each round and pass."""
 
     def __init__(
@@ -22,11 +22,11 @@ class Choice:
         """The same for the files as the pass has met them."""
         self._unmoved: set[str] = set()
 
-    def begin(self) -> None:
+    def begin_pass(self) -> None:
         """Begin a pass over all files."""
         self._begun = {}
 
-    def meet(self, path: str) -> None:
+    def reset_file(self, path: str) -> None:
         """Restore the answers for a file whose content is again as it was at the beginning of the pass."""
         begun = self._begun.setdefault(path, dict(self._answers.get(path, {})))
         self._answers[path] = dict(begun)
@@ -46,15 +46,15 @@ class Choice:
                 self._begun[finding.path][key] = answers[key]
         return answers[key]
 
-    def moved(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
+    def shift_answers(self, path: str, text: bytes, edits: list[Edit], applied: Sequence[Finding]) -> None:
         """Adapt the answers for a file to the ``edits`` that were made in its ``text`` for the findings ``applied``."""
         answers = self._answers.get(path)
         self._unmoved.discard(path)
         if answers:
-            shift = Shift(text, edits)
+            shift = OffsetMap(text, edits)
             done = {(finding.code, finding.span) for finding in applied}
             self._answers[path] = {
-                (code, shift.moved(span)): answer
+                (code, shift.map_span(span)): answer
                 for (code, span), answer in answers.items()
                 if span is not None and (code, span) not in done
             }

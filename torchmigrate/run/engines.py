@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.versions import render
-from torchmigrate.run.cache import digest
+from torchmigrate.model.versions import render_version
+from torchmigrate.run.cache import compute_digest
 from torchmigrate.run.profiles import Profile
-from torchmigrate.run.selection import Selection
+from torchmigrate.run.selection import RuleSelection
 
 if TYPE_CHECKING:
     from torchmigrate.engine.engine import Engine
-    from torchmigrate.gates.screen import Screen
-    from torchmigrate.model.options import Options
+    from torchmigrate.gates.screen import FilePrefilter
+    from torchmigrate.model.options import RuleOptions
     from torchmigrate.run.tree import Tree
 
 
@@ -24,17 +24,17 @@ class Engines:
 
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self.profiles = profiles
-        self._selection = Selection([profile.settings for profile in profiles.values()])
+        self._selection = RuleSelection([profile.settings for profile in profiles.values()])
         self._contexts: dict[Profile, bytes] = {}
         self._engines: dict[Profile, Engine] = {}
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> Engines:
+    def from_tree(cls, tree: Tree) -> Engines:
         """Return the engines for the named files of a tree."""
         folders = dict.fromkeys(os.path.dirname(file.place) for file in tree.named)
         return cls({folder: tree.profile_of(folder) for folder in folders})
 
-    def profile_of(self, place: str) -> Profile:
+    def get_profile(self, place: str) -> Profile:
         """Return the profile of the file at ``place``; for one that was not named, any profile yields the same facts."""
         profile = self.profiles.get(os.path.dirname(place))
         return profile or next(iter(self.profiles.values()))
@@ -45,48 +45,48 @@ class Engines:
         return next(iter(self.profiles.values())).settings.jobs
 
     @property
-    def telling(self) -> bytes:
+    def facts_key(self) -> bytes:
         """A key of everything besides its content that the facts of a file depend on."""
         return self._selection.key
 
     @cached_property
-    def screen(self) -> Screen:
+    def prefilter(self) -> FilePrefilter:
         """The byte prefilter for the selected rules."""
-        return self._selection.screen
+        return self._selection.get_prefilter
 
-    def context(self, *, is_whole: bool) -> bytes:
+    def compute_context(self, *, is_whole: bool) -> bytes:
         """Return a key of everything besides the files that the results of a run depend on; ``is_whole`` as in `Tree`."""
         profiles = (
-            f"{folder}\0".encode(errors="surrogateescape") + self.context_of(profile)
+            f"{folder}\0".encode(errors="surrogateescape") + self.get_profile_key(profile)
             for folder, profile in self.profiles.items()
         )
-        return digest(self.telling, b"whole" if is_whole else b"", *profiles)
+        return compute_digest(self.facts_key, b"whole" if is_whole else b"", *profiles)
 
-    def context_of(self, profile: Profile) -> bytes:
+    def get_profile_key(self, profile: Profile) -> bytes:
         """Return a key of everything besides its content that the result of a file with this profile depends on."""
         if profile not in self._contexts:
             settings = profile.settings
             edits = b"edits" if settings.wants_edits else b""
-            minimum = render(profile.minimum.version).encode()
-            self._contexts[profile] = digest(self.telling, minimum, settings.decisive(), edits)
+            minimum = render_version(profile.minimum.version).encode()
+            self._contexts[profile] = compute_digest(self.facts_key, minimum, settings.digest_values(), edits)
         return self._contexts[profile]
 
-    def of(self, place: str) -> Engine:
+    def get_engine(self, place: str) -> Engine:
         """Return the engine for the file at ``place``. All engines collect the same facts, those that any profile needs."""
-        profile = self.profile_of(place)
+        profile = self.get_profile(place)
         if profile not in self._engines:
             from torchmigrate.engine.engine import Engine
 
-            rules = self._selection.rule_set(profile.settings, _options(profile))
+            rules = self._selection.get_rule_set(profile.settings, _create_options(profile))
             self._engines[profile] = Engine(rules, edits=profile.settings.wants_edits)
         return self._engines[profile]
 
 
-def _options(profile: Profile) -> Options:
-    from torchmigrate.model.options import Options
+def _create_options(profile: Profile) -> RuleOptions:
+    from torchmigrate.model.options import RuleOptions
 
     settings = profile.settings
-    return Options(
+    return RuleOptions(
         settings.target_version,
         profile.minimum.version,
         settings.device_agnostic,

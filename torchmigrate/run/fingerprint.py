@@ -9,28 +9,29 @@ from functools import cache
 from importlib.util import find_spec
 
 import torchmigrate
-from torchmigrate.engine.registry import offered, source_files
+from torchmigrate.engine.registry import list_source_files, load_plugin_packages
 from torchmigrate.foreign import grammars
-from torchmigrate.run.cache import digest
+from torchmigrate.run.cache import compute_digest
 
 
 @cache
-def fingerprint() -> bytes:
+def compute_fingerprint() -> bytes:
     """Return a key of the tool, of its grammars and of other packages' rules.
 
     It is made of the version and of the name, size and time of every source file: cheap, and right while rules are being written.
-
     """
     lines = [torchmigrate.__version__, sys.version, sys.platform]
-    for folder in _folders():
-        lines += [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in source_files(folder)]
-    lines += grammars.state()
-    return digest(os.fsencode("\n".join(lines)))
+    for folder in _list_folders():
+        lines += [
+            f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in list_source_files(folder)
+        ]
+    lines += grammars.describe_installed()
+    return compute_digest(os.fsencode("\n".join(lines)))
 
 
-def _folders() -> Iterator[str]:
+def _list_folders() -> Iterator[str]:
     yield os.path.dirname(os.path.abspath(torchmigrate.__file__))
     rules_package = find_spec("torchmigrate.rules")
     yield from (rules_package.submodule_search_locations or ()) if rules_package else ()
-    for package in offered():
+    for package in load_plugin_packages():
         yield from package.__path__

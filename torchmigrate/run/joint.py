@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from torchmigrate.model.findings import FileResult, Finding, Joint
+from torchmigrate.model.findings import FileResult, Finding, MultiFileFix
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class FixResult:
     result: FileResult
     """The findings that remain after fixing."""
 
-    def then(self, later: FixResult) -> FixResult:
+    def merge_later(self, later: FixResult) -> FixResult:
         """Return the combined result of this pass over the file and a ``later`` one."""
         if not self.applied:
             return later
@@ -30,30 +30,29 @@ class FixResult:
         return replace(later, before=self.before, after=after, applied=self.applied + later.applied)
 
 
-def joints(findings: Iterable[Finding]) -> dict[str, Joint]:
+def collect_multi_file_fixes(findings: Iterable[Finding]) -> dict[str, MultiFileFix]:
     """Return the multi-file fixes that findings have a part of, by name."""
     found = (finding.fix.joint for finding in findings if finding.fix is not None)
     return {joint.name: joint for joint in found if joint is not None}
 
 
-def settled(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
+def block_incomplete(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
     """Return those results that lose a multi-file fix because another file lacks its part, with the reason.
 
     ``results`` are those of the named files that are to have a part, by path.
-
     """
-    parts = {path: joints(result.findings) for path, result in results.items()}
+    parts = {path: collect_multi_file_fixes(result.findings) for path, result in results.items()}
     changed: dict[str, FileResult] = {}
     for joint in {name: joint for found in parts.values() for name, joint in found.items()}.values():
-        if reason := _missing(joint, results, parts):
+        if reason := _explain_missing(joint, results, parts):
             for path in joint.paths:
                 if path in results:
-                    changed[path] = without(changed.get(path, results[path]), {joint.name}, reason)
+                    changed[path] = remove_parts(changed.get(path, results[path]), {joint.name}, reason)
     return changed
 
 
-def _missing(
-    joint: Joint, results: Mapping[str, FileResult], parts: Mapping[str, Collection[str]]
+def _explain_missing(
+    joint: MultiFileFix, results: Mapping[str, FileResult], parts: Mapping[str, Collection[str]]
 ) -> str | None:
     """Return why not every file has its part of a multi-file fix, or None."""
     for path in joint.paths:
@@ -64,7 +63,7 @@ def _missing(
     return None
 
 
-def without(result: FileResult, names: Collection[str], reason: str) -> FileResult:
+def remove_parts(result: FileResult, names: Collection[str], reason: str) -> FileResult:
     """Return the result without the parts of the named multi-file fixes, with the reason."""
     findings = tuple(
         replace(finding, fix=None, withheld=reason)
@@ -75,39 +74,42 @@ def without(result: FileResult, names: Collection[str], reason: str) -> FileResu
     return replace(result, findings=findings)
 
 
-def together(places: Iterable[str], fix: Callable[[str, Collection[str]], FixResult]) -> dict[str, FixResult]:
+def fix_together(
+    places: Iterable[str], fix: Callable[[str, Collection[str]], FixResult]
+) -> dict[str, FixResult]:
     """Fix each file by ``fix``, repeating it without the multi-file fixes of which another file did not make its part.
 
     A part is not made if it was declined, or if the edit could not be verified.
-
     """
     left_out: set[str] = set()
     fixed = {place: fix(place, left_out) for place in places}
-    while halves := _halves(fixed.values()):
+    while halves := _find_incomplete(fixed.values()):
         left_out |= halves
         for place, one in fixed.items():
-            if halves & joints(one.applied).keys():
+            if halves & collect_multi_file_fixes(one.applied).keys():
                 fixed[place] = fix(place, left_out)
     reason = "another file has to change with it, and that change could not be made"
-    return {place: replace(one, result=without(one.result, left_out, reason)) for place, one in fixed.items()}
+    return {
+        place: replace(one, result=remove_parts(one.result, left_out, reason)) for place, one in fixed.items()
+    }
 
 
-def _halves(fixed: Iterable[FixResult]) -> set[str]:
+def _find_incomplete(fixed: Iterable[FixResult]) -> set[str]:
     """Return the names of the multi-file fixes that were made in some of their files only."""
     made: dict[str, set[str]] = {}
-    known: dict[str, Joint] = {}
+    known: dict[str, MultiFileFix] = {}
     for one in fixed:
-        for name, joint in joints(one.applied).items():
+        for name, joint in collect_multi_file_fixes(one.applied).items():
             known[name] = joint
             made.setdefault(name, set()).add(one.path)
     return {name for name, paths in made.items() if not paths.issuperset(known[name].paths)}
 
 
-def units(fixed: Iterable[FixResult]) -> Iterator[list[FixResult]]:
+def group_for_writing(fixed: Iterable[FixResult]) -> Iterator[list[FixResult]]:
     """Yield groups of files that have to be written together; files that stand alone come first, as they arrive."""
     groups: list[tuple[set[str], list[FixResult]]] = []
     for one in fixed:
-        names = set(joints(one.applied))
+        names = set(collect_multi_file_fixes(one.applied))
         if not names:
             yield [one]
             continue

@@ -10,13 +10,13 @@ from pathlib import Path
 _PREFIX, _SUFFIX = ".torchmigrate-", ".journal"
 
 
-def journal_of(path: str, folder: Path) -> Path:
+def journal_path(path: str, folder: Path) -> Path:
     """Return the path of the journal in ``folder`` for files of which the first is at ``path``."""
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     return folder / f"{_PREFIX}{name}{_SUFFIX}"
 
 
-def journals_in(folder: str | os.PathLike[str]) -> list[Path]:
+def find_journals(folder: str | os.PathLike[str]) -> list[Path]:
     """Return the journals in a folder: those of runs that were killed, and those of runs in progress."""
     names: list[str] = []
     with contextlib.suppress(OSError):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.documents.minimum import Minimum, Minimums
-from torchmigrate.model.versions import KNOWN, Version, render
+from torchmigrate.documents.minimum import Minimum, MinimumFinder
+from torchmigrate.model.versions import KNOWN, Version, render_version
 from torchmigrate.project.folders import is_repository
 from torchmigrate.project.ignores import Excludes
 from torchmigrate.settings import config
@@ -26,7 +26,7 @@ class Profile:
     """The file that the settings come from, if any."""
 
 
-def everywhere(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
+def create_uniform_profile(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
     """Return a function that gives the same profile for every folder."""
     profile = Profile(settings, Minimum(minimum))
     return lambda folder: profile
@@ -37,7 +37,6 @@ class Profiles:
 
     ``stated`` has the settings of the command line by field name, ``environment`` those of environment variables;
     ``config_file`` replaces all configuration files, and with ``isolated`` none is read.
-
     """
 
     def __init__(
@@ -56,57 +55,57 @@ class Profiles:
         self._settings: dict[str | None, Settings] = {}
         self._excludes: dict[str | None, Excludes] = {}
         self._profiles: dict[str, Profile] = {}
-        self._minimums = Minimums()
+        self._minimums = MinimumFinder()
 
-    def of(self, folder: str) -> Profile:
+    def get_profile(self, folder: str) -> Profile:
         """Return the profile of the files in ``folder``. Raises ConfigError for invalid settings."""
         folder = os.path.abspath(folder)
         if folder not in self._profiles:
-            file, settings = self._file_of(folder), self.settings_of(folder)
+            file, settings = self._find_config_file(folder), self.get_settings(folder)
             stated = settings.min_version
-            minimum = self._minimums.of(folder) if stated is None else Minimum(stated)
+            minimum = self._minimums.find_minimum(folder) if stated is None else Minimum(stated)
             if minimum.version > settings.target_version:
-                raise ConfigError(_above(minimum, settings.target_version))
+                raise ConfigError(_explain_conflict(minimum, settings.target_version))
             self._profiles[folder] = Profile(settings, minimum, file)
         return self._profiles[folder]
 
-    def layers_of(self, folder: str) -> list[Layer]:
+    def get_layers(self, folder: str) -> list[Layer]:
         """Return the sources of the settings in ``folder``, the strongest first. Raises ConfigError."""
-        file = self._file_of(os.path.abspath(folder))
+        file = self._find_config_file(os.path.abspath(folder))
         if file not in self._layers:
             self._layers[file] = [*self._stated, *(config.read_layers(file) if file else [])]
         return self._layers[file]
 
-    def settings_of(self, folder: str) -> Settings:
+    def get_settings(self, folder: str) -> Settings:
         """Return the settings for the files in ``folder``. Raises ConfigError."""
-        file = self._file_of(os.path.abspath(folder))
+        file = self._find_config_file(os.path.abspath(folder))
         if file not in self._settings:
-            self._settings[file] = config.merge(self.layers_of(folder))
+            self._settings[file] = config.merge_layers(self.get_layers(folder))
         return self._settings[file]
 
-    def excludes(self, folder: str) -> Excludes:
+    def get_excludes(self, folder: str) -> Excludes:
         """Return what is excluded from ``folder``. Raises ConfigError."""
-        file = self._file_of(os.path.abspath(folder))
+        file = self._find_config_file(os.path.abspath(folder))
         if file not in self._excludes:
-            settings = self.settings_of(folder)
-            self._excludes[file] = Excludes.of(settings.excluded, forced=settings.force_exclude)
+            settings = self.get_settings(folder)
+            self._excludes[file] = Excludes.from_patterns(settings.excluded, forced=settings.force_exclude)
         return self._excludes[file]
 
-    def _file_of(self, folder: str) -> str | None:
+    def _find_config_file(self, folder: str) -> str | None:
         """Return the configuration file that applies in ``folder``, an absolute path."""
         if self._isolated or self._config_file:
             return None if self._isolated else self._config_file
         if folder not in self._files:
-            own, parent = config.own_file(folder), os.path.dirname(folder)
+            own, parent = config.find_own_file(folder), os.path.dirname(folder)
             if own is None and parent != folder and not is_repository(folder):
-                own = self._file_of(parent)
+                own = self._find_config_file(parent)
             self._files[folder] = own
         return self._files[folder]
 
 
-def _above(minimum: Minimum, target: Version) -> str:
+def _explain_conflict(minimum: Minimum, target: Version) -> str:
     where = f" ({minimum.source})" if minimum.source else ""
     return (
-        f"the minimum torch, {render(minimum.version)}{where}, is newer than the target, {render(target)}; "
+        f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(target)}; "
         f"known are torch {KNOWN}"
     )

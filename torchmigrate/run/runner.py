@@ -10,12 +10,12 @@ from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.wire import Results
+from torchmigrate.run.wire import PackedResults
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
     from torchmigrate.run.joint import FixResult
-    from torchmigrate.run.known import Known
+    from torchmigrate.run.known import KnownFacts
     from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
@@ -25,16 +25,16 @@ _FEW = 100
 """Files up to which all are read once before any is looked into: most runs are hooks over a few."""
 
 
-def check(
+def check_tree(
     tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
     """Yield the findings of each named file, in order; files without findings and errors may be left out."""
     cache = cache or Cache(None)
-    engines, stamps = Engines.of_tree(tree), Stamps(tree.files.values())
+    engines, stamps = Engines.from_tree(tree), Stamps(tree.files.values())
     snapshot = None
-    if cache.keeps:
-        snapshot = Snapshot(cache, engines.context(is_whole=tree.is_whole), tree.named, stamps)
-    kept = snapshot.load() if snapshot is not None else None
+    if cache.is_enabled:
+        snapshot = Snapshot(cache, engines.compute_context(is_whole=tree.is_whole), tree.named, stamps)
+    kept = snapshot.load_results() if snapshot is not None else None
     if kept is not None:
         yield from kept
         return
@@ -42,35 +42,37 @@ def check(
         from torchmigrate.model.findings import FileResult
 
         if snapshot is not None:
-            snapshot.store(Results())
+            snapshot.store_results(PackedResults())
         yield from (FileResult(path) for path in dict.fromkeys(file.path for file in tree.named))
         return
     from torchmigrate.run.scanner import Scanner
 
     scanner = Scanner(tree, cache, engines=engines, stamps=stamps)
     scanner.scan(progress)
-    if snapshot is not None and scanner.is_lasting:
-        snapshot.store(scanner.results)
+    if snapshot is not None and scanner.is_reusable:
+        snapshot.store_results(scanner.results)
     for place in scanner.named:
-        yield scanner.result(place)
+        yield scanner.get_result(place)
 
 
 def _may_find(tree: Tree, engines: Engines) -> bool:
     """Return whether a file passes the prefilter, or cannot be read: else there is nothing to import the rest for."""
     try:
-        return any(engines.screen.concerns(file.path, file.read()) for file in tree.files.values())
+        return any(
+            engines.prefilter.passes_file(file.path, file.read_bytes()) for file in tree.files.values()
+        )
     except OSError:
         return True
 
 
-def fix(
+def fix_tree(
     tree: Tree,
     *,
     choose: Callable[[Finding], bool] | None = None,
     see: Callable[[bytes], None] | None = None,
     cache: Cache | None = None,
     progress: Progress | None = None,
-    known: Known | None = None,
+    known: KnownFacts | None = None,
     engines: Engines | None = None,
 ) -> Iterator[FixResult]:
     """Yield each named file after fixing, in order; nothing is written.
@@ -80,22 +82,21 @@ def fix(
 
     Findings in one file depend on other files (for example on whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
-
     """
-    from torchmigrate.run.choice import Choice
+    from torchmigrate.run.choice import FixChoice
     from torchmigrate.run.fixer import Fixer
-    from torchmigrate.run.joint import together
+    from torchmigrate.run.joint import fix_together
     from torchmigrate.run.scanner import Scanner
 
-    choice = Choice(choose, see)
+    choice = FixChoice(choose, see)
     results: dict[str, FixResult] = {}
     for _ in range(MAX_PASSES):
         scanner = Scanner(tree, cache, known, engines=engines)
         scanner.scan(progress)
         progress = None  # the passes to come are shorter, and not foreseen
-        choice.begin()
-        fresh = together(scanner.named, Fixer(scanner, choice).fixed)
-        results = {place: results[place].then(one) if results else one for place, one in fresh.items()}
+        choice.begin_pass()
+        fresh = fix_together(scanner.named, Fixer(scanner, choice).fix_file)
+        results = {place: results[place].merge_later(one) if results else one for place, one in fresh.items()}
         changed = {place: fixed.after for place, fixed in fresh.items() if fixed.applied}
         if not changed:
             break

@@ -7,22 +7,22 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import FileResult
-from torchmigrate.project.expected import Expected
-from torchmigrate.project.files import Input
+from torchmigrate.project.expected import ExpectedProject
+from torchmigrate.project.files import InputFile
 from torchmigrate.project.project import Project
 from torchmigrate.run import sharing
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.joint import joints, settled
-from torchmigrate.run.known import Known, Memory
-from torchmigrate.run.looker import Looker
+from torchmigrate.run.joint import block_incomplete, collect_multi_file_fixes
+from torchmigrate.run.known import FactsStore, KnownFacts
+from torchmigrate.run.looker import FileChecker
 from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import gathered, is_unread
-from torchmigrate.run.wire import Results, pack, unpack
+from torchmigrate.run.wire import PackedResults, pack, unpack
 
 if TYPE_CHECKING:
-    from torchmigrate.project.mentions import Facts
+    from torchmigrate.project.mentions import FileFacts
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""
@@ -32,14 +32,13 @@ class Scanner:
     """One scan of all files of a tree: the result of each, and the project that they form.
 
     Results of an earlier scan can be reused: ``known`` facts, ``engines`` for all named files, ``stamps`` of all files.
-
     """
 
     def __init__(
         self,
         tree: Tree,
         cache: Cache | None = None,
-        known: Known | None = None,
+        known: KnownFacts | None = None,
         *,
         engines: Engines | None = None,
         stamps: Stamps | None = None,
@@ -47,8 +46,8 @@ class Scanner:
         self.named = list(dict.fromkeys(file.place for file in tree.named))
         self.files = tree.files
         self.cache = cache or Cache(None)
-        self.engines = engines or Engines.of_tree(tree)
-        self._reading = partial(_content, self.files)  # and no method: it travels to other processes
+        self.engines = engines or Engines.from_tree(tree)
+        self._reading = partial(_read_content, self.files)  # and no method: it travels to other processes
         shown = {place: file.path for place, file in self.files.items()}
         self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
         self.failed = False
@@ -58,7 +57,7 @@ class Scanner:
         self.known = known
         """The facts of the tree, at first those of an earlier run, then those of this one."""
         self._stamps = stamps
-        self._looker = Looker(self.engines, self.project, self.cache)
+        self._looker = FileChecker(self.engines, self.project, self.cache)
         self._packed: dict[str, bytes] = {}
         """The packed result of each file that has any; see `torchmigrate.run.wire`."""
         self._unread: set[str] = set()
@@ -70,7 +69,7 @@ class Scanner:
         self._root = tree.root
 
     @property
-    def is_lasting(self) -> bool:
+    def is_reusable(self) -> bool:
         """Whether the results are valid as long as the files keep these stamps."""
         return not (self.failed or self._asked_elsewhere)
 
@@ -80,11 +79,11 @@ class Scanner:
         return self._stamps or Stamps(self.files.values())
 
     @property
-    def results(self) -> Results:
+    def results(self) -> PackedResults:
         """The results of the named files in order, without those that are empty."""
-        return Results(self._packed[place] for place in self.named if place in self._packed)
+        return PackedResults(self._packed[place] for place in self.named if place in self._packed)
 
-    def result(self, place: str) -> FileResult:
+    def get_result(self, place: str) -> FileResult:
         """Return the result of one file."""
         packed = self._packed.get(place)
         return FileResult(self.files[place].path) if packed is None else unpack(FileResult, packed)
@@ -95,61 +94,62 @@ class Scanner:
             self._scan_all(progress)
 
     def _scan_all(self, progress: Progress | None) -> None:
-        memory = Memory(self.cache, self.engines.telling, self._root) if self._root else None
-        known = self.known or (memory.load(self.files) if memory is not None else None) or Known()
-        changed = known.changed(self.stamps)
+        memory = FactsStore(self.cache, self.engines.facts_key, self._root) if self._root else None
+        known = self.known or (memory.load_facts(self.files) if memory is not None else None) or KnownFacts()
+        changed = known.find_changed(self.stamps)
         fresh = [place for place in self.files if place in changed or place in self._reported]
         self.project.is_complete = False
-        facts = self._first_looks(fresh, known.without(fresh, self.stamps), progress)
-        if known.holds(facts, changed, self.stamps):
+        facts = self._collect_facts(fresh, known.select_unchanged(fresh, self.stamps), progress)
+        if known.links_still_hold(facts, changed, self.stamps):
             self.project.exports = dict(known.exports)
-            facts |= known.without(fresh, self.stamps)
-            fresh += sorted(known.concerned(self.stamps) - set(fresh))
+            facts |= known.select_unchanged(fresh, self.stamps)
+            fresh += sorted(known.find_affected(self.stamps) - set(fresh))
         else:
             looked = set(fresh)
             others = [place for place in self.files if place not in looked]
-            facts |= self._first_looks(others, facts, progress)
+            facts |= self._collect_facts(others, facts, progress)
             fresh = list(self.files)
         facts = {place: facts[place] for place in self.files if place in facts}
         if self.project.exports or any(place in facts for place in fresh):
-            self._expect(facts)
-            self._link(facts, fresh)
+            self._set_expected(facts)
+            self._link_files(facts, fresh)
         for told in facts.values():
-            self.project.mention(told.mentions)
+            self.project.record_mentions(told.mentions)
         self.project.is_complete = True
-        self._last_looks([place for place in self.named if place in facts and not self._holds(facts[place])])
-        self._settle()
-        self.known = Known(self.stamps.by_place, facts, self.project.exports)
+        self._check_again(
+            [place for place in self.named if place in facts and not self._is_final(facts[place])]
+        )
+        self._finish_results()
+        self.known = KnownFacts(self.stamps.by_place, facts, self.project.exports)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
-            memory.store(self.known)
+            memory.store_facts(self.known)
         if progress is not None:
             progress(len(self.files), len(self.files))
 
-    def _first_looks(
-        self, places: Sequence[str], others: Mapping[str, Facts], progress: Progress | None
-    ) -> dict[str, Facts]:
+    def _collect_facts(
+        self, places: Sequence[str], others: Mapping[str, FileFacts], progress: Progress | None
+    ) -> dict[str, FileFacts]:
         """Return the facts of files before all is known: first files that have answers, then those that only ask.
 
         ``others`` has the facts of other files.
-
         """
-        facts: dict[str, Facts] = {}
-        self._expect(others)
-        waiting = self._looked(places, facts, progress, 0)
+        facts: dict[str, FileFacts] = {}
+        self._set_expected(others)
+        waiting = self._check_files(places, facts, progress, 0)
         if waiting:
-            self._expect({**others, **facts})
+            self._set_expected({**others, **facts})
             self._looker.awaited = True
-            self._looked(waiting, facts, progress, len(places) - len(waiting))
+            self._check_files(waiting, facts, progress, len(places) - len(waiting))
             self._looker.awaited = False
         return facts
 
-    def _looked(
-        self, places: Sequence[str], facts: dict[str, Facts], progress: Progress | None, done: int
+    def _check_files(
+        self, places: Sequence[str], facts: dict[str, FileFacts], progress: Progress | None, done: int
     ) -> list[str]:
         """Add the facts of files to ``facts`` while ``done`` files are finished already; return the files that have to wait."""
         files, total = {place: self.files[place] for place in places}, done + len(places)
         waiting = []
-        for place, look in sharing.looks(self._looker, files):
+        for place, look in sharing.check_files(self._looker, files):
             if look.waits:
                 waiting.append(place)
                 continue
@@ -159,59 +159,66 @@ class Scanner:
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 facts[place] = look.scan.facts
-                self._keep(place, look.scan.result)
+                self._store_result(place, look.scan.result)
                 if look.key is not None:
                     self.cache.put(look.key, look.scan)
         return waiting
 
-    def _holds(self, told: Facts) -> bool:
+    def _is_final(self, told: FileFacts) -> bool:
         """Return whether the result of a file relies only on what the project turned out to be."""
-        return not told.provisional and self.project.holds(told.assumed)
+        return not told.provisional and self.project.is_unchanged(told.assumed)
 
-    def _expect(self, facts: Mapping[str, Facts]) -> None:
+    def _set_expected(self, facts: Mapping[str, FileFacts]) -> None:
         """Let rules use the facts of some files as the expected state of the project."""
         told = (facts[place] for place in self.files if place in facts)
-        self.project.expected = Expected(told, is_whole=self.project.is_whole)
+        self.project.expected = ExpectedProject(told, is_whole=self.project.is_whole)
 
-    def _last_looks(self, places: Sequence[str]) -> None:
+    def _check_again(self, places: Sequence[str]) -> None:
         """Check files again with all that is known of the others."""
         files = {place: self.files[place] for place in places}
-        for place, look in sharing.looks(self._looker, files):
+        for place, look in sharing.check_files(self._looker, files):
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 self._asked_elsewhere |= look.scan.facts.asked_elsewhere
-                self._keep(place, look.scan.result)
+                self._store_result(place, look.scan.result)
 
-    def _settle(self) -> None:
+    def _finish_results(self) -> None:
         """Block multi-file fixes that lack a part, and report only once which files could not be read."""
         unread = [place for place in self.named if place in self._unread]
-        for place, result in gathered({place: self.result(place) for place in unread}).items():
-            self._keep(place, result)
-        parts = [self.result(place) for place in self._joining]
-        paths = {path for one in parts for joint in joints(one.findings).values() for path in joint.paths}
+        for place, result in gathered({place: self.get_result(place) for place in unread}).items():
+            self._store_result(place, result)
+        parts = [self.get_result(place) for place in self._joining]
+        paths = {
+            path
+            for one in parts
+            for joint in collect_multi_file_fixes(one.findings).values()
+            for path in joint.paths
+        }
         places = {self.files[place].path: place for place in self.named if self.files[place].path in paths}
         self.partners = paths - places.keys()
-        for path, result in settled({path: self.result(place) for path, place in places.items()}).items():
-            self._keep(places[path], result)
+        for path, result in block_incomplete(
+            {path: self.get_result(place) for path, place in places.items()}
+        ).items():
+            self._store_result(places[path], result)
 
-    def _link(self, facts: dict[str, Facts], fresh: Sequence[str]) -> None:
+    def _link_files(self, facts: dict[str, FileFacts], fresh: Sequence[str]) -> None:
         """Follow re-exported names from file to file; only the ``fresh`` files can add new links."""
-        from torchmigrate.project.exports import Linker
+        from torchmigrate.project.exports import ExportLinker
 
-        def look(place: str, data: bytes) -> Facts:
-            scan = self._looker.scan(place, self.files[place], data)
-            self._keep(place, scan.result)
+        def look(place: str, data: bytes) -> FileFacts:
+            scan = self._looker.scan_content(place, self.files[place], data)
+            self._store_result(place, scan.result)
             return scan.facts
 
-        watch = self.engines.of(fresh[0] if fresh else "").rules.watch
-        Linker(list(self.files), self._reading, look, facts, self.project, watch).link(fresh)
+        watch = self.engines.get_engine(fresh[0] if fresh else "").rules.watch
+        ExportLinker(list(self.files), self._reading, look, facts, self.project, watch).link_exports(fresh)
 
-    def _keep(self, place: str, result: FileResult) -> None:
+    def _store_result(self, place: str, result: FileResult) -> None:
         self._joining.discard(place)
         self._unread.discard(place)
-        if place in self._reported and result.says_anything:
+        if place in self._reported and result.has_content:
             self._packed[place] = pack(result)
-            if joints(result.findings):
+            if collect_multi_file_fixes(result.findings):
                 self._joining.add(place)
             if is_unread(result):
                 self._unread.add(place)
@@ -223,5 +230,5 @@ class Scanner:
         return frozenset(self.named)
 
 
-def _content(files: Mapping[str, Input], place: str) -> bytes:
-    return files[place].read()
+def _read_content(files: Mapping[str, InputFile], place: str) -> bytes:
+    return files[place].read_bytes()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from torchmigrate.project.files import Input
+from torchmigrate.project.files import InputFile
 from torchmigrate.project.project import Project
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.looker import Look, Looker
+from torchmigrate.run.looker import FileCheck, FileChecker
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.wire import pack, unpack
 
@@ -21,65 +21,70 @@ _PRIOR = 8
 
 _DIED = "the process that checked it died; the file is not checked"
 
-Item = tuple[str, str, bytes | None]
+WorkItem = tuple[str, str, bytes | None]
 """What is sent to a worker process: the file's real path, and the fields of an `Input`."""
 
-Sent = tuple[bytes | None, bytes | None, bool, bool]
+WorkResult = tuple[bytes | None, bytes | None, bool, bool]
 """What a worker process sends back: the fields of a `Look`, with a packed scan."""
 
 
-def looks(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Look]]:
+def check_files(looker: FileChecker, files: Mapping[str, InputFile]) -> Iterator[tuple[str, FileCheck]]:
     """Yield the path and the result of each of the ``files``, checked with what is known of the project.
 
     Once enough work is left, processes share it, and the results come in no particular order.
-
     """
     hits = _PRIOR if looker.project.is_complete else 0
     places = list(files)
     for done, place in enumerate(places):
         share = hits / (done + _PRIOR)
         if looker.engines.jobs != 1 and (len(places) - done) * (1 + 7 * share) >= WORTHWHILE:
-            yield from _shared(looker, {place: files[place] for place in places[done:]})
+            yield from _check_in_processes(looker, {place: files[place] for place in places[done:]})
             return
         before = looker.scanned
-        yield place, looker.look(place, files[place])
+        yield place, looker.check_file(place, files[place])
         hits += looker.scanned - before
 
 
-def _shared(looker: Looker, files: Mapping[str, Input]) -> Iterator[tuple[str, Look]]:
+def _check_in_processes(
+    looker: FileChecker, files: Mapping[str, InputFile]
+) -> Iterator[tuple[str, FileCheck]]:
     from torchmigrate.run import workers
 
-    looker.engines.of(next(iter(files)))  # what it imports, processes that are forked need not
-    looker.cache.release()  # a connection must not live on in two processes
-    count = workers.processes(looker.engines.jobs)
-    make = partial(work, looker.engines.profiles, looker.project, looker.cache.folder, looker.awaited)
+    looker.engines.get_engine(next(iter(files)))  # what it imports, processes that are forked need not
+    looker.cache.close_connection()  # a connection must not live on in two processes
+    count = workers.count_processes(looker.engines.jobs)
+    make = partial(
+        create_worker, looker.engines.profiles, looker.project, looker.cache.folder, looker.awaited
+    )
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
         yield (
             place,
-            Look.failure(files[place], _DIED) if isinstance(sent, workers.Died) else received(*sent),
+            FileCheck.from_failure(files[place], _DIED)
+            if isinstance(sent, workers.Died)
+            else unpack_check(*sent),
         )
 
 
-def work(
+def create_worker(
     profiles: Mapping[str, Profile], project: Project, folder: str | None, awaited: bool = False
-) -> Callable[[Item], Sent]:
+) -> Callable[[WorkItem], WorkResult]:
     """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
-    looker = Looker(Engines(profiles), project, cache)
+    looker = FileChecker(Engines(profiles), project, cache)
     looker.awaited = awaited
     looker.garbage.__enter__()
 
-    def look(item: Item) -> Sent:
+    def look(item: WorkItem) -> WorkResult:
         place, shown, data = item
-        scan, key, failed, waits = looker.look(place, Input(shown, data))
+        scan, key, failed, waits = looker.check_file(place, InputFile(shown, data))
         return None if scan is None else pack(scan), key, failed, waits
 
     return look
 
 
-def received(scan: bytes | None, key: bytes | None, failed: bool, waits: bool) -> Look:
+def unpack_check(scan: bytes | None, key: bytes | None, failed: bool, waits: bool) -> FileCheck:
     """Return the result that a worker process has sent."""
-    from torchmigrate.engine.engine import Scan
+    from torchmigrate.engine.engine import FileScan
 
-    return Look(None if scan is None else unpack(Scan, scan), key, failed, waits)
+    return FileCheck(None if scan is None else unpack(FileScan, scan), key, failed, waits)

@@ -7,15 +7,15 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchmigrate.project.files import Input
-from torchmigrate.run.cache import Cache, digest
-from torchmigrate.run.wire import Results
+from torchmigrate.project.files import InputFile
+from torchmigrate.run.cache import Cache, compute_digest
+from torchmigrate.run.wire import PackedResults
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts in steps of two seconds)."""
 
 
-class _Kept(NamedTuple):
+class _StoredResults(NamedTuple):
     stamps: bytes
     """A key of the states of all files."""
     results: list[bytes]
@@ -24,28 +24,28 @@ class _Kept(NamedTuple):
 class Stamps:
     """A value for the state of each file, taken before the file is read, so that a later change shows."""
 
-    def __init__(self, files: Iterable[Input]) -> None:
+    def __init__(self, files: Iterable[InputFile]) -> None:
         now = time.time_ns()
         self.by_place: dict[str, bytes] = {}
         """Empty for a file without a state, or one written so recently that its next state might have the same stamp."""
         for file in files:
-            self.by_place[file.place] = _stamp(file, now)
+            self.by_place[file.place] = _compute_stamp(file, now)
 
     @property
-    def settled(self) -> bool:
+    def are_reliable(self) -> bool:
         """Whether every file has a stamp that changes with its content."""
         return all(self.by_place.values())
 
-    def updated(self, files: Iterable[Input]) -> Stamps:
+    def refresh(self, files: Iterable[InputFile]) -> Stamps:
         """Return the stamps with those of the given files taken again."""
         made = Stamps(files)
         made.by_place = {**self.by_place, **made.by_place}
         return made
 
 
-def _stamp(file: Input, now: int) -> bytes:
+def _compute_stamp(file: InputFile, now: int) -> bytes:
     if file.data is not None:
-        return digest(file.data)
+        return compute_digest(file.data)
     try:
         status = os.stat(file.place)
     except OSError:
@@ -59,23 +59,22 @@ class Snapshot:
     """The entry of a cache for the results of one run.
 
     ``context`` is everything besides the files that the results depend on; findings are reported for the ``named`` files.
-
     """
 
-    def __init__(self, cache: Cache, context: bytes, named: Iterable[Input], stamps: Stamps) -> None:
+    def __init__(self, cache: Cache, context: bytes, named: Iterable[InputFile], stamps: Stamps) -> None:
         self._cache = cache
-        self._settled = stamps.settled
+        self._settled = stamps.are_reliable
         names = (f"{file.path}\0{file.place}" for file in named)
         places = (os.fsencode(place) for place in stamps.by_place)
-        self._key = digest(b"snapshot", context, os.fsencode("\n".join(names)), *places)
-        self._stamps = digest(*stamps.by_place.values())
+        self._key = compute_digest(b"snapshot", context, os.fsencode("\n".join(names)), *places)
+        self._stamps = compute_digest(*stamps.by_place.values())
 
-    def load(self) -> Results | None:
+    def load_results(self) -> PackedResults | None:
         """Return the stored results, or None if there are none for the present state of the files."""
-        kept = self._cache.get(self._key, _Kept) if self._settled else None
-        return None if kept is None or kept.stamps != self._stamps else Results(kept.results)
+        kept = self._cache.get(self._key, _StoredResults) if self._settled else None
+        return None if kept is None or kept.stamps != self._stamps else PackedResults(kept.results)
 
-    def store(self, results: Results) -> None:
+    def store_results(self, results: PackedResults) -> None:
         """Store the results, unless a file's stamp is not reliable."""
         if self._settled:
-            self._cache.put(self._key, _Kept(self._stamps, results.packed))
+            self._cache.put(self._key, _StoredResults(self._stamps, results.packed))

@@ -17,8 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchmigrate.project import files
-from torchmigrate.run.journals import journal_of
-from torchmigrate.run.write import Changed, claimed, created, ready, uninterrupted, write_atomic
+from torchmigrate.run.journals import journal_path
+from torchmigrate.run.write import (
+    FileChanged,
+    claim_leftover,
+    create_locked,
+    defer_interrupts,
+    prepare_replacement,
+    write_atomic,
+)
 
 Replacement = tuple[str, bytes, bytes]
 """A path, the new content and the present content, as `write_atomic` takes them."""
@@ -27,7 +34,7 @@ Replacement = tuple[str, bytes, bytes]
 class NotWritten(Exception):
     """Raised when one of several files, the one at ``path``, could not be replaced, and so none is; ``error`` is the cause."""
 
-    def __init__(self, path: str, error: OSError | Changed, stays: Sequence[str]) -> None:
+    def __init__(self, path: str, error: OSError | FileChanged, stays: Sequence[str]) -> None:
         super().__init__(path)
         self.path = path
         self.error = error
@@ -40,49 +47,48 @@ def write_together(replacements: Sequence[Replacement], folder: str | os.PathLik
 
     Nothing is replaced before all new contents are on the disk. If a replacement fails nevertheless, earlier ones are undone.
     Raises NotWritten.
-
     """
     done: list[list[str]] = []
-    with uninterrupted(), contextlib.ExitStack() as journal, contextlib.ExitStack() as stack:
+    with defer_interrupts(), contextlib.ExitStack() as journal, contextlib.ExitStack() as stack:
         path = ""
         try:
             replaces = []
             for path, data, expected in replacements:
-                replaces.append(stack.enter_context(ready(path, data, expected)))
+                replaces.append(stack.enter_context(prepare_replacement(path, data, expected)))
             if len(replacements) > 1:
-                journal.enter_context(_journal(replacements, Path(os.path.realpath(folder))))
+                journal.enter_context(_write_journal(replacements, Path(os.path.realpath(folder))))
             for (path, *_), replace in zip(replacements, replaces, strict=True):  # noqa: B007
                 done.append(replace())
         except BaseException as error:
-            stays = [one[0] for one in reversed(replacements[: len(done)]) if not _is_taken_back(*one)]
-            if isinstance(error, (OSError, Changed)):
+            stays = [one[0] for one in reversed(replacements[: len(done)]) if not _undo_replacement(*one)]
+            if isinstance(error, (OSError, FileChanged)):
                 raise NotWritten(path, error, stays) from error
             raise
     return done
 
 
-def _is_taken_back(path: str, data: bytes, expected: bytes) -> bool:
+def _undo_replacement(path: str, data: bytes, expected: bytes) -> bool:
     try:
         write_atomic(path, expected, data)
-    except (OSError, Changed):
+    except (OSError, FileChanged):
         return False
     return True
 
 
 @contextlib.contextmanager
-def _journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None]:
+def _write_journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None]:
     """Keep a journal of the replacements in ``folder`` during the context."""
     entries = [
         {
             "path": os.path.relpath(os.path.realpath(path), folder),
-            "before": _digest(before),
+            "before": _hash_content(before),
             "after": base64.b64encode(after).decode(),
         }
         for path, after, before in replacements
     ]
-    journal = journal_of(entries[0]["path"], folder)
+    journal = journal_path(entries[0]["path"], folder)
     try:
-        handle = created(journal)
+        handle = create_locked(journal)
     except OSError as error:
         reason = error.strerror or error
         raise OSError(f"{folder}, where a journal has to lie meanwhile: {reason}") from None
@@ -104,7 +110,7 @@ def _journal(replacements: Sequence[Replacement], folder: Path) -> Iterator[None
 
 
 @dataclass
-class Unfinished:
+class UnfinishedRun:
     """The work that a killed run has left."""
 
     journal: Path
@@ -116,60 +122,58 @@ class Unfinished:
     """Paths whose content is neither the old nor the new one."""
 
     @property
-    def is_half(self) -> bool:
+    def is_partial(self) -> bool:
         """Whether some files are replaced, and not all."""
         return bool(self.replaced and (self.left or self.changed))
 
-    def add(self, path: str, before: str, after: bytes) -> None:
+    def add_file(self, path: str, before: str, after: bytes) -> None:
         """Sort in a file of the journal by its present content; ``before`` is the digest of its old one."""
         try:
-            now = files.read(path)
+            now = files.read_file(path)
         except OSError:
             self.changed.append(path)
             return
         if now == after:
             self.replaced.append(path)
-        elif _digest(now) == before:
+        elif _hash_content(now) == before:
             self.left.append((path, after, now))
         else:
             self.changed.append(path)
 
-    def settle(self) -> None:
+    def complete(self) -> None:
         """Replace the remaining files, unless some have changed, and remove the journal.
 
         Raises Changed and OSError.
-
         """
-        with claimed(self.journal), uninterrupted():
-            for replacement in self.left if self.is_half and not self.changed else ():
+        with claim_leftover(self.journal), defer_interrupts():
+            for replacement in self.left if self.is_partial and not self.changed else ():
                 write_atomic(*replacement)
             os.unlink(self.journal)
 
 
-def unfinished(journal: Path, places: Collection[str]) -> Unfinished | None:
+def read_journal(journal: Path, places: Collection[str]) -> UnfinishedRun | None:
     """Return the work left by the killed run with this journal; None if the run is still active or the journal is unreadable.
 
     ``places`` are the real paths of the files that may be changed. A journal that names another file is not followed: it may
     have come with the project, to write where no fix would.
-
     """
     try:
-        with claimed(journal):
-            data = files.read(journal)
-    except (OSError, Changed):
+        with claim_leftover(journal):
+            data = files.read_file(journal)
+    except (OSError, FileChanged):
         return None
-    found = Unfinished(journal)
+    found = UnfinishedRun(journal)
     root = os.path.realpath(journal.parent)
     try:
         for entry in json.loads(data):
             path = os.path.realpath(os.path.join(root, entry["path"]))
             if path not in places:
                 return None
-            found.add(path, entry["before"], base64.b64decode(entry["after"], validate=True))
+            found.add_file(path, entry["before"], base64.b64decode(entry["after"], validate=True))
     except (ValueError, TypeError, LookupError, RecursionError):  # killed before it was complete, or not ours
-        return Unfinished(journal)
+        return UnfinishedRun(journal)
     return found
 
 
-def _digest(data: bytes) -> str:
+def _hash_content(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

@@ -11,8 +11,8 @@ from torchmigrate.gates import kinds
 from torchmigrate.gates.kinds import SUFFIXES
 from torchmigrate.gates.languages import language_of
 from torchmigrate.project import files
-from torchmigrate.project.files import Input
-from torchmigrate.project.folders import is_project, is_repository, is_within, tree_of, upward
+from torchmigrate.project.files import InputFile
+from torchmigrate.project.folders import find_tree_root, is_project, is_repository, is_within, iter_upward
 from torchmigrate.project.ignores import EXCLUDE, Excludes
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings.config import ConfigError
@@ -23,20 +23,19 @@ class Tree:
     """Files that are checked together.
 
     Facts come from all files; findings are reported for those that were ``named``.
-
     """
 
-    named: Sequence[Input]
+    named: Sequence[InputFile]
     profile_of: Callable[[str], Profile]
     """Returns the profile of the files in a folder, given by its absolute path."""
-    others: Sequence[Input] = ()
+    others: Sequence[InputFile] = ()
     root: str = ""
     """The folder that contains the files, if there is one; facts are cached under its name."""
     is_whole: bool = True
     """Whether these are all files that can observe each other, as far as is known."""
 
     @cached_property
-    def files(self) -> Mapping[str, Input]:
+    def files(self) -> Mapping[str, InputFile]:
         """All files by real path, in an order that does not depend on which were named."""
         others, named = ({file.place: file for file in files} for files in (self.others, self.named))
         return dict(sorted({**others, **named}.items()))
@@ -52,15 +51,14 @@ def is_of_interest(path: str) -> bool:
     return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None or language_of(path) is not None
 
 
-def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> Iterator[Tree]:
+def find_trees(paths: Sequence[str], named: Sequence[InputFile], profiles: Profiles) -> Iterator[Tree]:
     """Yield the trees that contain the files ``named``, which were found from the arguments ``paths``.
 
     A tree is a repository, or a project outside of one (see `tree_of`); a project that the settings around it exclude is a tree
     of its own. A named folder outside of both is taken as complete; single files there, and standard input without a name,
     form one tree that is not whole. For standard input, ``paths`` has its name, if any.
-
     """
-    roots = _roots(paths, profiles)
+    roots = _find_roots(paths, profiles)
     left = list(named)
     for root in roots:
         mine = [file for file in left if is_within(file.place, root)]
@@ -68,19 +66,25 @@ def trees(paths: Sequence[str], named: Sequence[Input], profiles: Profiles) -> I
             taken = {file.place for file in mine}
             left = [file for file in left if file.place not in taken]
             everything = any(os.path.realpath(path) == root for path in paths)
-            others = [] if everything else [one for one in _around(root, profiles) if one.place not in taken]
-            yield Tree(mine, profiles.of, others, root)
+            others = (
+                [] if everything else [one for one in _list_files(root, profiles) if one.place not in taken]
+            )
+            yield Tree(mine, profiles.get_profile, others, root)
     if left:
-        yield Tree(left, profiles.of, is_whole=False)
+        yield Tree(left, profiles.get_profile, is_whole=False)
 
 
-def _roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
+def _find_roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
     """Return the outermost folders that contain the trees of the arguments."""
     roots = set()
     for path in paths:
         place = os.path.realpath(path)
         folder = place if os.path.isdir(place) else os.path.dirname(place)
-        root = _left_out(folder, profiles) or tree_of(folder) or (folder if folder == place else None)
+        root = (
+            _find_excluded_project(folder, profiles)
+            or find_tree_root(folder)
+            or (folder if folder == place else None)
+        )
         if root is not None:
             roots.add(root)
     return sorted(
@@ -88,28 +92,30 @@ def _roots(paths: Sequence[str], profiles: Profiles) -> list[str]:
     )
 
 
-def _left_out(folder: str, profiles: Profiles) -> str | None:
+def _find_excluded_project(folder: str, profiles: Profiles) -> str | None:
     """Return the outermost project around ``folder`` that the settings of its repository exclude."""
-    *projects, root = upward(folder)
+    *projects, root = iter_upward(folder)
     for project in reversed(projects if is_repository(root) else []):
-        if is_project(project) and _excludes(os.path.dirname(project), profiles).above(project, root):
+        if is_project(project) and _get_excludes(os.path.dirname(project), profiles).is_excluded_above(
+            project, root
+        ):
             return project
     return None
 
 
-def _around(root: str, profiles: Profiles) -> Sequence[Input]:
+def _list_files(root: str, profiles: Profiles) -> Sequence[InputFile]:
     """Return all files of a tree, with paths relative to the current folder."""
 
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
-    return files.find(
-        [shown], wanted=is_of_interest, excludes=lambda folder: _excludes(folder, profiles)
+    return files.find_files(
+        [shown], wanted=is_of_interest, excludes=lambda folder: _get_excludes(folder, profiles)
     ).inputs
 
 
-def _excludes(folder: str, profiles: Profiles) -> Excludes:
+def _get_excludes(folder: str, profiles: Profiles) -> Excludes:
     """Return what is excluded from a folder, ignoring invalid settings of projects that were not named."""
     try:
-        return profiles.excludes(folder)
+        return profiles.get_excludes(folder)
     except ConfigError:
-        return Excludes.of(EXCLUDE)
+        return Excludes.from_patterns(EXCLUDE)

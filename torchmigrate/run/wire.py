@@ -40,7 +40,6 @@ def unpack(kind: type[T], data: bytes) -> T:
 
     Supported are strings, bytes, numbers, booleans, enums of strings, named tuples and dataclasses with annotated fields,
     optionals, tuples, lists, sets and dictionaries of such types; ``object`` stands for the value of a literal.
-
     """
     made = _form(kind).made
     try:
@@ -50,7 +49,7 @@ def unpack(kind: type[T], data: bytes) -> T:
     return value
 
 
-class Results(Iterable["FileResult"]):
+class PackedResults(Iterable["FileResult"]):
     """The results of many files, unpacked one at a time to save memory."""
 
     def __init__(self, packed: Iterable[bytes] = ()) -> None:
@@ -62,9 +61,9 @@ class Results(Iterable["FileResult"]):
 
             yield unpack(FileResult, packed)
 
-    def add(self, result: FileResult) -> None:
+    def add_result(self, result: FileResult) -> None:
         """Add the result of a file, if it has findings or errors."""
-        if result.says_anything:
+        if result.has_content:
             self.packed.append(pack(result))
 
 
@@ -73,7 +72,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 _Step = Callable[[Any], Any]
 
 
-class _Form(NamedTuple):
+class _Codec(NamedTuple):
     """The conversions of one type to and from JSON values."""
 
     made: _Step
@@ -82,26 +81,26 @@ class _Form(NamedTuple):
     """Converts to a JSON value; None if the value is one already."""
 
 
-def _form_of(kind: Any) -> _Form:
+def _create_codec(kind: Any) -> _Codec:
     if kind in (str, int, bool):
-        return _Form(_only(kind))
+        return _Codec(_require_type(kind))
     if kind is bytes:
-        return _Form(_bytes, _text)
+        return _Codec(_bytes, _text)
     if kind is object:
-        return _Form(_literal, _tagged)
+        return _Codec(_untag_literal, _tag_literal)
     if typing.get_origin(kind) is not None or isinstance(kind, types.UnionType):
-        return _generic(kind)
+        return _create_generic_codec(kind)
     if issubclass(kind, enum.Enum):
-        return _Form({member.value: member for member in kind}.__getitem__, operator.attrgetter("value"))
+        return _Codec({member.value: member for member in kind}.__getitem__, operator.attrgetter("value"))
     if issubclass(kind, tuple) or dataclasses.is_dataclass(kind):
         return _record(kind)
     raise TypeError(f"{kind} cannot travel")
 
 
-_form: Callable[[Any], _Form] = cache(_form_of)
+_form: Callable[[Any], _Codec] = cache(_create_codec)
 
 
-def _only(kind: type) -> _Step:
+def _require_type(kind: type) -> _Step:
     def made(plain: Any) -> Any:
         if type(plain) is not kind:
             raise TypeError(f"{plain!r:.40} instead of {kind.__name__}")
@@ -110,7 +109,7 @@ def _only(kind: type) -> _Step:
     return made
 
 
-_str, _list, _dict = _only(str), _only(list), _only(dict)
+_str, _list, _dict = _require_type(str), _require_type(list), _require_type(dict)
 
 
 def _text(value: bytes) -> str:
@@ -123,7 +122,7 @@ def _bytes(plain: Any) -> bytes:
     return data
 
 
-def _record(kind: Any) -> _Form:
+def _record(kind: Any) -> _Codec:
     """A named tuple or a dataclass."""
     fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
     names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
@@ -143,45 +142,45 @@ def _record(kind: Any) -> _Form:
             values[place] = step(values[place])
         return values
 
-    return _Form(made, listed if steps or not issubclass(kind, tuple) else None)
+    return _Codec(made, listed if steps or not issubclass(kind, tuple) else None)
 
 
-_LEFT = _Form(lambda plain: (), lambda value: None)
+_LEFT = _Codec(lambda plain: (), lambda value: None)
 """The codec of a field that does not travel: a tuple that is empty elsewhere."""
 
 
-def _generic(kind: Any) -> _Form:
+def _create_generic_codec(kind: Any) -> _Codec:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     made, plain = _form(arguments[0])
     if types.NoneType in arguments:  # last, as `X | None` is written
         step = None if plain is None else lambda value: None if value is None else plain(value)
-        return _Form(lambda value: None if value is None else made(value), step)
+        return _Codec(lambda value: None if value is None else made(value), step)
     if origin is dict:
         value_made, value_plain = _form(arguments[1])
-        key_of, value_of = plain or _same, value_plain or _same
-        return _Form(
+        key_of, value_of = plain or _identity, value_plain or _identity
+        return _Codec(
             lambda value: {made(key): value_made(one) for key, one in _dict(value).items()},
             lambda value: {key_of(key): value_of(one) for key, one in value.items()},
         )
     if origin is tuple and Ellipsis not in arguments:
         forms = [_form(argument) for argument in arguments]
-        makers, steps = [form.made for form in forms], [form.plain or _same for form in forms]
-        return _Form(
+        makers, steps = [form.made for form in forms], [form.plain or _identity for form in forms]
+        return _Codec(
             lambda value: tuple(make(one) for make, one in zip(makers, _list(value), strict=True)),
             lambda value: [step(one) for step, one in zip(steps, value, strict=True)],
         )
-    each = plain or _same
+    each = plain or _identity
     if origin in (set, frozenset):  # in no order of their own: sorted, so that equal values are equal bytes
-        return _Form(lambda value: origin(map(made, _list(value))), lambda value: sorted(map(each, value)))
+        return _Codec(lambda value: origin(map(made, _list(value))), lambda value: sorted(map(each, value)))
     if origin not in (tuple, list):
         raise TypeError(f"{kind} cannot travel")
-    return _Form(
+    return _Codec(
         lambda value: origin(map(made, _list(value))),
         None if plain is None else lambda value: list(map(plain, value)),
     )
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -189,7 +188,7 @@ _BITS = 64
 """The length from which on integers travel as hexadecimal digits; Python limits decimal ones."""
 
 
-def _tagged(value: Any) -> Any:
+def _tag_literal(value: Any) -> Any:
     """Return the value of a literal, with its type where JSON has none for it."""
     if isinstance(value, int) and value.bit_length() > _BITS:
         return {"int": hex(value)}
@@ -205,12 +204,12 @@ def _tagged(value: Any) -> Any:
 _LITERALS: dict[str, _Step] = {
     "int": lambda plain: int(_str(plain), 16),
     "bytes": _bytes,
-    "complex": lambda plain: complex(*map(_only(float), _list(plain))),
+    "complex": lambda plain: complex(*map(_require_type(float), _list(plain))),
     "ellipsis": lambda plain: Ellipsis,
 }
 
 
-def _literal(plain: Any) -> Any:
+def _untag_literal(plain: Any) -> Any:
     if isinstance(plain, list):
         raise TypeError(f"{plain!r:.40} instead of a literal")
     if isinstance(plain, dict):

@@ -31,7 +31,7 @@ _CHUNK = 32
 _work: Callable[[Any], Any]
 
 
-def processes(jobs: int) -> int:
+def count_processes(jobs: int) -> int:
     """Return the number of processes for the setting ``jobs``; 0 means one per core."""
     if jobs:
         return jobs
@@ -45,52 +45,54 @@ def map_all(
     """Yield each item with its result, as they come; `Died` for an item whose process died.
 
     ``make`` (picklable) is called once in each of the ``count`` processes and returns the function that does the work.
-
     """
-    if start_method() != "fork" and sys.version_info < (3, 11):  # see `_modules_of_the_project_left_out`
+    if choose_start_method() != "fork" and sys.version_info < (
+        3,
+        11,
+    ):  # see `_modules_of_the_project_left_out`
         work = make()
         yield from ((item, work(item)) for item in items)
         return
     number = -(-len(items) // _CHUNK)
     chunks = [list(items[i::number]) for i in range(number)]  # large files are often neighbours
     lost: list[list[Item]] = []
-    with _pool(make, count) as pool:
-        yield from _results(pool, chunks, lost)
+    with _open_pool(make, count) as pool:
+        yield from _collect_results(pool, chunks, lost)
     for chunk in lost:
-        yield from _recovered(make, chunk)
+        yield from _retry_chunk(make, chunk)
 
 
-def _recovered(
+def _retry_chunk(
     make: Callable[[], Callable[[Item], Result]], chunk: list[Item]
 ) -> Iterator[tuple[Item, Result | Died]]:
     """Yield the results of a chunk that was in progress or waiting when a process died."""
     lost: list[list[Item]] = []
-    with _pool(make, 1) as pool:
-        yield from _results(pool, [chunk], lost)
+    with _open_pool(make, 1) as pool:
+        yield from _collect_results(pool, [chunk], lost)
     if lost and len(chunk) == 1:
         yield chunk[0], Died()
     elif lost:
         for item in chunk:
-            yield from _recovered(make, [item])
+            yield from _retry_chunk(make, [item])
 
 
-def start_method() -> str:
+def choose_start_method() -> str:
     """Return how to start processes: forking is ten times faster, and safe if there is no other thread."""
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
 @contextlib.contextmanager
-def _pool(make: Callable[[], Callable[[Item], Result]], count: int) -> Iterator[ProcessPoolExecutor]:
-    context = multiprocessing.get_context(start_method())
+def _open_pool(make: Callable[[], Callable[[Item], Result]], count: int) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context(choose_start_method())
     with (
-        _modules_of_the_project_left_out(),
-        ProcessPoolExecutor(count, mp_context=context, initializer=partial(_start, make)) as pool,
+        _exclude_current_folder(),
+        ProcessPoolExecutor(count, mp_context=context, initializer=partial(_start_worker, make)) as pool,
     ):
         yield pool
 
 
 @contextlib.contextmanager
-def _modules_of_the_project_left_out() -> Iterator[None]:
+def _exclude_current_folder() -> Iterator[None]:
     """Keep spawned processes from importing modules of the current folder, which may be the project (Python 3.11)."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
@@ -103,7 +105,7 @@ def _modules_of_the_project_left_out() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _start(make: Callable[[], Callable[[Any], Any]]) -> None:
+def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:
     global _work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -118,19 +120,19 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do(chunk: list[Any]) -> list[Any]:
+def _run_chunk(chunk: list[Any]) -> list[Any]:
     return [_work(item) for item in chunk]
 
 
-def _results(
+def _collect_results(
     pool: ProcessPoolExecutor, chunks: list[list[Item]], lost: list[list[Item]]
 ) -> Iterator[tuple[Item, Any]]:
     """Yield each item with its result; chunks whose process died are added to ``lost``."""
-    futures = {_submitted(pool, chunk): chunk for chunk in chunks}
+    futures = {_submit_chunk(pool, chunk): chunk for chunk in chunks}
     try:
         for future in as_completed(futures):
             chunk = futures.pop(future)  # with its result, which would pile up
-            results = _result(future)
+            results = _get_result(future)
             if results is None:
                 lost.append(chunk)
             else:
@@ -140,16 +142,16 @@ def _results(
         raise
 
 
-def _submitted(pool: ProcessPoolExecutor, chunk: list[Item]) -> Future[list[Any]]:
+def _submit_chunk(pool: ProcessPoolExecutor, chunk: list[Item]) -> Future[list[Any]]:
     try:
-        return pool.submit(_do, chunk)
+        return pool.submit(_run_chunk, chunk)
     except BrokenProcessPool as error:
         failed: Future[list[Any]] = Future()
         failed.set_exception(error)
         return failed
 
 
-def _result(future: Future[list[Any]]) -> list[Any] | None:
+def _get_result(future: Future[list[Any]]) -> list[Any] | None:
     """Return the result of a future; None if its process died."""
     try:
         return future.result()

@@ -24,7 +24,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-class Changed(Exception):
+class FileChanged(Exception):
     """Raised when a file is not what was read, or when another run is writing it."""
 
 
@@ -38,14 +38,15 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
     Raises Changed if the content is not ``expected`` right before the replacement or another run is writing the file, and
     OSError (PermissionError for a file without write permission) if it cannot be written. The file is untouched then, and
     the temporary one removed.
-
     """
-    with uninterrupted(), ready(path, data, expected) as replace:
+    with defer_interrupts(), prepare_replacement(path, data, expected) as replace:
         return replace()
 
 
 @contextlib.contextmanager
-def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterator[Callable[[], list[str]]]:
+def prepare_replacement(
+    path: str | os.PathLike[str], data: bytes, expected: bytes
+) -> Iterator[Callable[[], list[str]]]:
     """Write the new content to a temporary file, and yield the function that replaces the file; see `write_atomic`."""
     target = Path(os.path.realpath(path, strict=True))
     status = target.stat()
@@ -55,16 +56,16 @@ def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterato
         raise PermissionError("it is read-only")
     if not os.access(target.parent, os.W_OK):
         raise PermissionError("its folder is read-only")
-    with beside(target) as (temporary, file):
+    with create_temporary(target) as (temporary, file):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
         file.close()
-        lost = attributes.copy(status, target, temporary)
+        lost = attributes.copy_attributes(status, target, temporary)
 
         def replace() -> list[str]:
-            if files.read(target) != expected:
-                raise Changed("the file has changed since it was read")
+            if files.read_file(target) != expected:
+                raise FileChanged("the file has changed since it was read")
             os.replace(temporary, target)
             return lost
 
@@ -73,7 +74,7 @@ def ready(path: str | os.PathLike[str], data: bytes, expected: bytes) -> Iterato
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Delay Ctrl-C until the end of the context, since an interrupt could leave the temporary file behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -89,29 +90,28 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def beside(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+def create_temporary(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """Create a file in the folder of ``target`` for the time of the context; what is left there at its end is removed.
 
     Raises Changed if another run is writing such a file for ``target``, and OSError.
-
     """
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     temporary = target.with_name(f".torchmigrate-{name}.tmp")
-    handle = created(temporary)
+    handle = create_locked(temporary)
     # The lock has to last until the file is renamed, which Windows does only with a file that nobody has open.
     lock = None if sys.platform == "win32" else os.dup(handle)
     try:
         with os.fdopen(handle, "wb") as file:
             yield temporary, file
     finally:
-        if lock is None or _is_at(lock, temporary):
+        if lock is None or _has_path(lock, temporary):
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         if lock is not None:
             os.close(lock)
 
 
-def created(path: Path) -> int:
+def create_locked(path: Path) -> int:
     """Create a file that stays locked while it is open, and return its handle."""
     while True:
         try:
@@ -120,7 +120,7 @@ def created(path: Path) -> int:
             _remove_leftover(path)
             continue
         with contextlib.suppress(OSError):  # a file system without locks
-            if not _locked(handle) or not _is_at(handle, path):
+            if not _acquire_lock(handle) or not _has_path(handle, path):
                 os.close(handle)  # before it was locked, another run took it for a leftover
                 continue
         return handle
@@ -129,7 +129,7 @@ def created(path: Path) -> int:
 def _remove_leftover(path: Path) -> None:
     """Remove a temporary file that no process has open."""
     try:
-        with claimed(path):
+        with claim_leftover(path):
             os.unlink(path)
     except FileNotFoundError:
         return
@@ -138,11 +138,10 @@ def _remove_leftover(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def claimed(path: Path) -> Iterator[None]:
+def claim_leftover(path: Path) -> Iterator[None]:
     """Keep a file that a killed run has left from other runs during the context.
 
     Raises Changed if a run still has it open, and OSError (FileNotFoundError if it is gone).
-
     """
     if sys.platform == "win32":
         os.rename(path, path)  # fails while somebody has it open
@@ -150,16 +149,16 @@ def claimed(path: Path) -> Iterator[None]:
         return
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if not _locked(handle):
-            raise Changed("another run is writing it")
-        if not _is_at(handle, path):
+        if not _acquire_lock(handle):
+            raise FileChanged("another run is writing it")
+        if not _has_path(handle, path):
             raise FileNotFoundError(path)
         yield
     finally:
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _acquire_lock(handle: int) -> bool:
     """Lock an open file; return False if another run has the lock. Raises OSError where there are no locks."""
     if sys.platform != "win32":
         try:
@@ -169,7 +168,7 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _is_at(handle: int, path: Path) -> bool:
+def _has_path(handle: int, path: Path) -> bool:
     """Return whether ``path`` is still the name of the open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))

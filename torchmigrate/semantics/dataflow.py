@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from torchmigrate.semantics import nodes
-from torchmigrate.semantics.parents import Parents
-from torchmigrate.semantics.reaching import COMPREHENSIONS, DEFERRED, FUNCTIONS, Reaching
+from torchmigrate.semantics.parents import ParentMap
+from torchmigrate.semantics.reaching import COMPREHENSIONS, DEFERRED, FUNCTIONS, ReachingBindings
 from torchmigrate.semantics.scopes import Scope
-from torchmigrate.semantics.statements import Scopes
+from torchmigrate.semantics.statements import ModuleScopes
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
@@ -18,27 +18,27 @@ RETURNED = "is returned, and its callers are not analyzed"
 """The message of an `Escape` to the callers of the function."""
 
 
-class Escape(Exception):
+class ValueEscapes(Exception):
     """A value goes where it cannot be followed; the message completes a sentence that begins "its result"."""
 
 
-class Flow:
+class DataFlow:
     """Follows values through the scopes of one file."""
 
-    def __init__(self, scopes: Scopes) -> None:
+    def __init__(self, scopes: ModuleScopes) -> None:
         self._scopes = scopes
-        self._reaching: dict[tuple[Scope, str], Reaching] = {}
+        self._reaching: dict[tuple[Scope, str], ReachingBindings] = {}
         self._naming: dict[Scope, dict[str | None, list[int]]] = {}
 
     @cached_property
-    def parents(self) -> Parents:
+    def parents(self) -> ParentMap:
         """The parent of every node of the file."""
         tree = self._scopes.module.node
         assert isinstance(tree, ast.Module)
-        return Parents(tree)
+        return ParentMap(tree)
 
     @cached_property
-    def attributes(self) -> dict[str, list[str]]:
+    def attributes_by_name(self) -> dict[str, list[str]]:
         """The names of the attributes that the file reads or sets on each variable, by the variable's name."""
         found: dict[str, list[str]] = {}
         for node in self.parents:
@@ -46,73 +46,73 @@ class Flow:
                 found.setdefault(node.value.id, []).append(node.attr)
         return found
 
-    def reaching(self, name: str, scope: Scope) -> Reaching:
+    def find_reaching(self, name: str, scope: Scope) -> ReachingBindings:
         """Return the reads of a variable of ``scope``, with the bindings that reach each of them."""
         key = (scope, name)
         if key not in self._reaching:
-            reaching = self._reaching[key] = Reaching(name)
-            reaching.block(self._concerned(name, scope), frozenset({scope.node}))
+            reaching = self._reaching[key] = ReachingBindings(name)
+            reaching.run_block(self._relevant_statements(name, scope), frozenset({scope.node}))
         return self._reaching[key]
 
-    def _concerned(self, name: str, scope: Scope) -> list[ast.stmt]:
+    def _relevant_statements(self, name: str, scope: Scope) -> list[ast.stmt]:
         """Return the statements of a scope that name a variable or may leave the scope."""
         if scope not in self._naming:
             index: dict[str | None, list[int]] = {None: []}
             for number, statement in enumerate(scope.node.body):
-                for named in _names(statement):
+                for named in _collect_names(statement):
                     index.setdefault(named, []).append(number)
             self._naming[scope] = index
         index = self._naming[scope]
         return [scope.node.body[number] for number in sorted({*index[None], *index.get(name, ())})]
 
-    def definition(self, read: ast.Name, scope: Scope) -> ast.expr | None:
+    def find_definition(self, read: ast.Name, scope: Scope) -> ast.expr | None:
         """Return the expression that was certainly assigned to a variable where it is read; None if that is unclear."""
-        owner = scope.find(read.id)
+        owner = scope.find_scope(read.id)
         if owner is None or all(binding.value is None for binding in owner.bindings[read.id]):
             return None
-        reaching = self.reaching(read.id, owner)
+        reaching = self.find_reaching(read.id, owner)
         state = reaching.reads.get(read)
         if state is None and read in reaching.captured and len(reaching.bindings) == 1:
             state = frozenset(reaching.bindings)
         if state is None or len(state) != 1 or reaching.unclear:
             return None
         parent = self.parents.get(next(iter(state)))
-        if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _sole_target(parent) in state:
+        if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _find_sole_target(parent) in state:
             return parent.value
         return None
 
-    def places(self, value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+    def find_value_places(self, value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
         """Yield every expression with the value of ``value``: itself where it is used at once, or the reads of the
         variable that it is assigned to. Raises `Escape` where some of them cannot be known."""
         parent = self.parents.get(value)
         assigned = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is value
-        target = _sole_target(parent) if assigned else None  # type: ignore[arg-type]
+        target = _find_sole_target(parent) if assigned else None  # type: ignore[arg-type]
         if isinstance(target, ast.Name):
-            yield from self.reads(target, scope)
+            yield from self.find_reads(target, scope)
         else:
             yield value
 
-    def reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
+    def find_reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
         """Yield the expressions that read the value bound to ``target``. Raises `Escape` where they may read another
         value, except None."""
         if target.id in scope.outer or scope.is_class:
-            raise Escape(f"is kept in `{target.id}`, which other functions can change")
-        reaching = self.reaching(target.id, scope)
+            raise ValueEscapes(f"is kept in `{target.id}`, which other functions can change")
+        reaching = self.find_reaching(target.id, scope)
         if reaching.unclear or (reaching.captured and len(reaching.bindings) > 1):
-            raise Escape(f"is kept in `{target.id}`, which is bound in more than one way")
+            raise ValueEscapes(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
                 if not all(other is target or self._is_none(other, target.id, scope) for other in state):
-                    raise Escape(self._one_of_several(target, read, reaching))
-                yield from self.places(read, scope)
+                    raise ValueEscapes(self._describe_ambiguity(target, read, reaching))
+                yield from self.find_value_places(read, scope)
         if len(reaching.bindings) == 1:
             for read in reaching.captured:
                 yield read
 
-    def _one_of_several(self, target: ast.Name, read: ast.Name, reaching: Reaching) -> str:
+    def _describe_ambiguity(self, target: ast.Name, read: ast.Name, reaching: ReachingBindings) -> str:
         """Return the message for a value that is not the only one a read may see; being returned comes first."""
         reads = (other for other, state in reaching.reads.items() if target in state)
-        if any(is_returned(other, self.parents) for other in reads):
+        if any(returns_value(other, self.parents) for other in reads):
             return RETURNED
         others = sorted(o.lineno for o in reaching.reads[read] if isinstance(o, ast.expr) and o is not target)
         more = f", which may also come from line {others[0]}" if others else ""
@@ -129,21 +129,21 @@ class Flow:
     def is_repeated(self, node: ast.AST, origin: ast.AST) -> bool:
         """Return whether ``node`` may run more often than ``origin``: in a loop, comprehension or function that does not
         contain ``origin``."""
-        around = set(self._upwards(origin))
+        around = set(self._enclosing_nodes(origin))
         return any(
             isinstance(parent, (ast.For, ast.AsyncFor, ast.While, *DEFERRED, *COMPREHENSIONS))
-            for parent in self._upwards(node)
+            for parent in self._enclosing_nodes(node)
             if parent not in around
         )
 
-    def _upwards(self, node: ast.AST) -> Iterator[ast.AST]:
+    def _enclosing_nodes(self, node: ast.AST) -> Iterator[ast.AST]:
         parent = self.parents.get(node)
         while parent is not None:
             yield parent
             parent = self.parents.get(parent)
 
 
-def is_returned(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+def returns_value(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Return whether a scope returns the value of an expression, by itself or as a part of another value."""
     part, parent = place, parents.get(place)
     while isinstance(parent, _Wholes) and getattr(parent, "test", None) is not part:
@@ -151,13 +151,13 @@ def is_returned(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
     return isinstance(parent, (ast.Return, ast.Yield))
 
 
-def _sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
+def _find_sole_target(statement: ast.Assign | ast.AnnAssign) -> ast.AST | None:
     if isinstance(statement, ast.AnnAssign):
         return statement.target
     return statement.targets[0] if len(statement.targets) == 1 else None
 
 
-class _Naming(dict[type, tuple[str, ...]]):
+class _NameFields(dict[type, tuple[str, ...]]):
     """The fields of each class of nodes with the names that it binds or reads."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
@@ -166,13 +166,13 @@ class _Naming(dict[type, tuple[str, ...]]):
         return self[kind]
 
 
-_naming = _Naming()
+_naming = _NameFields()
 
 
-def _names(statement: ast.stmt) -> set[str | None]:
+def _collect_names(statement: ast.stmt) -> set[str | None]:
     """Yield every name that a statement binds or reads, and None for what may leave the scope or a loop."""
     found: set[str | None] = set()
-    for node in nodes.walk(statement):
+    for node in nodes.walk_nodes(statement):
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             found.add(None)
         for field_name in _naming[type(node)]:
@@ -185,7 +185,7 @@ def _names(statement: ast.stmt) -> set[str | None]:
     return found
 
 
-def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+def has_exact_position(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Return whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
     while not isinstance(node, (ast.stmt, ast.JoinedStr)):
         node = parents[node]

@@ -6,18 +6,20 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.semantics.scopes import Scope
-from torchmigrate.semantics.uses import Uses
+from torchmigrate.semantics.uses import SymbolUses
 
 
-def imported_if(flag: ast.Name, scope: Scope, uses: Uses) -> Iterator[str]:
+def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iterator[str]:
     """Return the qualified names whose import succeeded if the constant is true."""
-    owner = scope.find(flag.id)
+    owner = scope.find_scope(flag.id)
     bindings = owner.bindings[flag.id] if owner is not None else []
     values = [b.value.value if isinstance(b.value, ast.Constant) else None for b in bindings]
     if sorted(map(repr, values)) != ["False", "True"]:
         return
-    for tried in uses.once("tried", lambda: _tried(uses)):
-        if any(_sets(flag.id, statement) for handler in tried.handlers for statement in handler.body):
+    for tried in uses.compute_once("tried", lambda: _imports_tried(uses)):
+        if any(
+            _sets_constant(flag.id, statement) for handler in tried.handlers for statement in handler.body
+        ):
             for statement in tried.body:
                 if isinstance(statement, ast.ImportFrom) and not statement.level:
                     yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
@@ -25,11 +27,11 @@ def imported_if(flag: ast.Name, scope: Scope, uses: Uses) -> Iterator[str]:
                     yield from (alias.name for alias in statement.names)
 
 
-def _tried(uses: Uses) -> list[ast.Try]:
+def _imports_tried(uses: SymbolUses) -> list[ast.Try]:
     return [place.statement for place in uses.scopes.places if isinstance(place.statement, ast.Try)]
 
 
-def _sets(name: str, statement: ast.stmt) -> bool:
+def _sets_constant(name: str, statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)

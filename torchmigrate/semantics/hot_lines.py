@@ -6,24 +6,31 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from torchmigrate.gates.gate import spelled
-from torchmigrate.gates.watch import Watch
-from torchmigrate.semantics.links import Links
-from torchmigrate.semantics.resolve import Names
+from torchmigrate.gates.gate import find_identifiers
+from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.semantics.links import ModuleLinks
+from torchmigrate.semantics.resolve import NameResolver
 from torchmigrate.semantics.scopes import Binding, BindingKind
-from torchmigrate.semantics.statements import Scopes
-from torchmigrate.text.source import Source
+from torchmigrate.semantics.statements import ModuleScopes
+from torchmigrate.text.source import SourceText
 
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class HotLines:
+class CandidateLines:
     """The lines that spell a token, or a name that is bound to something and hides its token.
 
     ``script`` after ``from torch.jit import script`` is such a name.
     """
 
-    def __init__(self, source: Source, watch: Watch, scopes: Scopes, names: Names, links: Links) -> None:
+    def __init__(
+        self,
+        source: SourceText,
+        watch: WatchedSymbols,
+        scopes: ModuleScopes,
+        names: NameResolver,
+        links: ModuleLinks,
+    ) -> None:
         self._source = source
         self._watch = watch
         self._scopes = scopes
@@ -33,9 +40,9 @@ class HotLines:
         self._hot: set[int] = set()
         self._lines: list[int] = []
         """The same in order."""
-        self._find()
+        self._find_lines()
 
-    def reach(self, node: ast.stmt | ast.expr) -> bool:
+    def includes_node(self, node: ast.stmt | ast.expr) -> bool:
         """Return whether a statement or an expression may contain a use."""
         first = node.lineno
         if isinstance(node, _Definition) and node.decorator_list:
@@ -43,15 +50,15 @@ class HotLines:
         index = bisect_left(self._lines, first)
         return index < len(self._lines) and self._lines[index] <= (node.end_lineno or first)
 
-    def _find(self) -> None:
+    def _find_lines(self) -> None:
         """Find the lines that spell a token, or a name that hides one, until no new such name appears."""
         text, line_of, hot = self._source.text, self._source.line_of, self._hot
-        hot.update(map(line_of, self._watch.gate.positions(text)))
+        hot.update(map(line_of, self._watch.gate.find_offsets(text)))
         fresh = {
             name
             for scope in self._scopes.all
             for star in scope.stars
-            for name in self._brought_by(star.module)
+            for name in self._names_from_star(star.module)
         }
         waiting = [
             (scope, name, bindings)
@@ -62,7 +69,7 @@ class HotLines:
         known = -1
         while True:
             self._hiding |= fresh
-            hot.update(map(line_of, spelled(fresh, text)))
+            hot.update(map(line_of, find_identifiers(fresh, text)))
             if len(hot) == known:
                 return
             known, self._lines = len(hot), sorted(hot)
@@ -73,17 +80,17 @@ class HotLines:
                     cold.append(one)
                 elif name not in self._hiding:
                     resolved = self._names.resolve_name(name, scope)
-                    if resolved and any(map(self._hides, resolved.names)):
+                    if resolved and any(map(self._hides_token, resolved.names)):
                         fresh.add(name)
             waiting = cold
 
-    def _hides(self, target: str) -> bool:
+    def _hides_token(self, target: str) -> bool:
         return self._watch.hides_token(target) or (
-            not target.startswith("torch") and self._links.leads(target)
+            not target.startswith("torch") and self._links.leads_to_torch(target)
         )
 
-    def _brought_by(self, module: str) -> Iterator[str]:
-        yield from self._links.exported(module)
+    def _names_from_star(self, module: str) -> Iterator[str]:
+        yield from self._links.exported_names(module)
         for target in self._watch.aliases:
             if target.startswith(module + ".") and target.count(".") == module.count(".") + 1:
                 yield target.removeprefix(module + ".").removesuffix("()")
@@ -93,6 +100,6 @@ class HotLines:
             value = binding.value
             if value is None:
                 return True  # an import
-            if value.lineno in self._hot or (value.end_lineno != value.lineno and self.reach(value)):
+            if value.lineno in self._hot or (value.end_lineno != value.lineno and self.includes_node(value)):
                 return True
         return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchmigrate.gates.watch import Watch
+from torchmigrate.gates.watch import WatchedSymbols
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.semantics.resolve import Names, Resolved, root
-from torchmigrate.semantics.scopes import BindingKind, Place, Scope
+from torchmigrate.semantics.resolve import NameResolver, ResolvedName, innermost_object
+from torchmigrate.semantics.scopes import BindingKind, Scope, StatementPlace
 from torchmigrate.semantics.use import Use
 
 _TOPS = ("torch", "functorch")
@@ -20,16 +20,18 @@ _PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
 _BELOW = tuple(f"{top}." for top in _TOPS)
 
 
-def imported(places: Iterable[Place], names: Names, watch: Watch, found: Sequence[Use]) -> Iterator[Use]:
+def find_imported_symbols(
+    places: Iterable[StatementPlace], names: NameResolver, watch: WatchedSymbols, found: Sequence[Use]
+) -> Iterator[Use]:
     """Yield the uses of symbols by imports at the places for which ``found`` has no other use.
 
     They are imported for others, left behind, or under a name that means something else after another branch; and
     modules that are symbols.
     """
     read = {
-        (use.place.scope.find(inner.id), inner.id)
+        (use.place.scope.find_scope(inner.id), inner.id)
         for use in found
-        if isinstance(inner := root(use.node), ast.Name)
+        if isinstance(inner := innermost_object(use.node), ast.Name)
     }
     for place in places:
         statement = place.statement
@@ -37,42 +39,46 @@ def imported(places: Iterable[Place], names: Names, watch: Watch, found: Sequenc
             continue
         for alias in statement.names:
             if isinstance(statement, ast.Import):
-                resolved = _module(alias, found)
+                resolved = _imported_module(alias, found)
             else:
-                resolved = _brought(statement, alias, place, names, read)
-            hit = watch.first(resolved.names) if resolved is not None else None
+                resolved = _imported_symbol(statement, alias, place, names, read)
+            hit = watch.match_first(resolved.names) if resolved is not None else None
             if hit is not None and resolved is not None:
                 yield Use(*hit, Kind.IMPORT, alias, (statement,), place, resolved.certain)
 
 
-def _module(alias: ast.alias, found: Sequence[Use]) -> Resolved | None:
+def _imported_module(alias: ast.alias, found: Sequence[Use]) -> ResolvedName | None:
     """Return the watched module of torch that an import names, if nothing in it is used otherwise."""
     below = alias.name + "."
     if not alias.name.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
         return None
-    return Resolved((alias.name,))
+    return ResolvedName((alias.name,))
 
 
-def _brought(
+def _imported_symbol(
     statement: ast.ImportFrom,
     alias: ast.alias,
-    place: Place,
-    names: Names,
+    place: StatementPlace,
+    names: NameResolver,
     read: set[tuple[Scope | None, str]],
-) -> Resolved | None:
+) -> ResolvedName | None:
     """Return the symbol that an imported name stands for, if it is torch's own and not used otherwise; else None."""
     module, name = statement.module or "", alias.asname or alias.name
-    if module.partition(".")[0] not in _TOPS or statement.level or (place.scope.find(name), name) in read:
+    if (
+        module.partition(".")[0] not in _TOPS
+        or statement.level
+        or (place.scope.find_scope(name), name) in read
+    ):
         return None  # the module that it comes from, or the use, has a finding of its own
     resolved = names.resolve_name(name, place.scope)
-    if resolved is not None or _is_known_otherwise(name, alias, place):
+    if resolved is not None or _has_other_import(name, alias, place):
         return resolved
-    return Resolved((f"{module}.{alias.name}",), certain=False)
+    return ResolvedName((f"{module}.{alias.name}",), certain=False)
 
 
-def _is_known_otherwise(name: str, alias: ast.alias, place: Place) -> bool:
+def _has_other_import(name: str, alias: ast.alias, place: StatementPlace) -> bool:
     """Return whether another import binds the same name to something else of torch's: the code handles both."""
-    owner = place.scope.find(name)
+    owner = place.scope.find_scope(name)
     modules = [
         binding.module.split(".")
         for binding in (owner.bindings[name] if owner is not None else ())

@@ -6,22 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 
-class Links:
+class ModuleLinks:
     """What names from other modules of the project stand for; this base class knows no other modules."""
 
-    def resolve(self, name: str) -> str | None:
+    def resolve_name(self, name: str) -> str | None:
         """Return torch's name for a qualified name of the project (``mypkg.compat.script``), or None."""
         return None
 
-    def leads(self, name: str) -> bool:
+    def leads_to_torch(self, name: str) -> bool:
         """Return whether a qualified name is a module of the project that exports something of torch's, or a package
         around one."""
         return False
 
-    def exported(self, module: str) -> Iterable[str]:
+    def exported_names(self, module: str) -> Iterable[str]:
         """Return the names that ``from module import *`` binds to something of torch's."""
         return ()
 
-    def included(self, header: str) -> Mapping[str, str]:
+    def included_names(self, header: str) -> Mapping[str, str]:
         """Return the names of torch's that a C++ source gets from ``header``, as its ``#include`` spells it."""
         return {}

@@ -43,7 +43,7 @@ class _Fields(dict[type, tuple[str, ...]]):
 _fields = _Fields()
 
 
-def children(node: ast.AST) -> list[ast.AST]:
+def iterate_children(node: ast.AST) -> list[ast.AST]:
     """Yield the direct children of a node, except its ``ctx``."""
     found: list[ast.AST] = []
     for name in _fields[type(node)]:
@@ -55,22 +55,22 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
+def walk_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and everything below it, from the outside in."""
     nodes = [node]
     for reached in nodes:  # which grows
         yield reached
         if _fields[type(reached)]:
-            nodes += children(reached)
+            nodes += iterate_children(reached)
 
 
-def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+def map_parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     """Return the parent of every node below ``tree``, from the outside in."""
     found: dict[ast.AST, ast.AST] = {}
     nodes = [tree]
     for node in nodes:  # which grows
         if _fields[type(node)]:
-            below = children(node)
+            below = iterate_children(node)
             found.update(dict.fromkeys(below, node))
             nodes += below
     return found

@@ -10,7 +10,7 @@ from functools import cached_property
 from torchmigrate.semantics import nodes
 
 
-class Parents(Mapping[ast.AST, ast.AST]):
+class ParentMap(Mapping[ast.AST, ast.AST]):
     """A mapping from every node of a module to its parent.
 
     A piece is a statement of the module, or of a class of it. Where a node stands in none that begins before it, as one
@@ -26,8 +26,8 @@ class Parents(Mapping[ast.AST, ast.AST]):
         """Return the parent of a node; None for the module, and for a node of another tree."""
         parent = self._known.get(node)
         if parent is None and node is not self._tree:
-            self._fill(node)
-            parent = self._known.get(node) or self._whole.get(node)
+            self._fill_piece(node)
+            parent = self._known.get(node) or self._complete_map.get(node)
         return default if parent is None else parent
 
     def __getitem__(self, node: ast.AST) -> ast.AST:
@@ -37,46 +37,46 @@ class Parents(Mapping[ast.AST, ast.AST]):
         return parent
 
     def __iter__(self) -> Iterator[ast.AST]:
-        return iter(self._whole)
+        return iter(self._complete_map)
 
     def __len__(self) -> int:
-        return len(self._whole)
+        return len(self._complete_map)
 
     def items(self) -> ItemsView[ast.AST, ast.AST]:
         """Return all nodes but the module, each with its parent."""
-        return self._whole.items()
+        return self._complete_map.items()
 
     @cached_property
-    def _whole(self) -> dict[ast.AST, ast.AST]:
-        return nodes.parents(self._tree)
+    def _complete_map(self) -> dict[ast.AST, ast.AST]:
+        return nodes.map_parents(self._tree)
 
     @cached_property
-    def _pieces(self) -> list[tuple[int, ast.AST, ast.AST]]:
+    def _lazy_pieces(self) -> list[tuple[int, ast.AST, ast.AST]]:
         """The first line of each piece, the piece, and its parent, ordered by line."""
         pieces: list[tuple[int, ast.AST, ast.AST]] = []
         for statement in self._tree.body:
             parts: list[ast.AST] = [statement]
             if isinstance(statement, ast.ClassDef):
-                parts = nodes.children(statement)
+                parts = nodes.iterate_children(statement)
                 self._known[statement] = self._tree
             around = self._tree if parts[0] is statement else statement
             pieces += ((_first_line(part), part, around) for part in parts)
         return sorted(pieces, key=lambda piece: piece[0])
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [start for start, _, _ in self._pieces]
+    def _first_lines(self) -> list[int]:
+        return [start for start, _, _ in self._lazy_pieces]
 
-    def _fill(self, node: ast.AST) -> None:
+    def _fill_piece(self, node: ast.AST) -> None:
         """Compute the parents in the last piece that begins before a node, and in those on the same line."""
         line = getattr(node, "lineno", 0)
-        at = bisect_right(self._starts, line) - 1
-        start = self._starts[at] if at >= 0 else 0
-        while at >= 0 and self._starts[at] == start and at not in self._filled:
-            _, piece, around = self._pieces[at]
+        at = bisect_right(self._first_lines, line) - 1
+        start = self._first_lines[at] if at >= 0 else 0
+        while at >= 0 and self._first_lines[at] == start and at not in self._filled:
+            _, piece, around = self._lazy_pieces[at]
             self._filled.add(at)
             self._known[piece] = around
-            self._known.update(nodes.parents(piece))
+            self._known.update(nodes.map_parents(piece))
             at -= 1
 
 

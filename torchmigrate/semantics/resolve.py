@@ -14,13 +14,13 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.gates.watch import Watch
-from torchmigrate.semantics.links import Links
+from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.semantics.links import ModuleLinks
 from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
-from torchmigrate.semantics.statements import Scopes
+from torchmigrate.semantics.statements import ModuleScopes
 
 
-class Resolved(NamedTuple):
+class ResolvedName(NamedTuple):
     """The qualified names that an expression may have; ``certain`` if it has exactly one."""
 
     names: tuple[str, ...]
@@ -37,24 +37,24 @@ MAX_DEPTH = 100
 each of them, so that a generated chain of thousands would take minutes."""
 
 
-class Names:
+class NameResolver:
     """Resolves the names in one module."""
 
-    def __init__(self, scopes: Scopes, watch: Watch, links: Links | None = None) -> None:
+    def __init__(self, scopes: ModuleScopes, watch: WatchedSymbols, links: ModuleLinks | None = None) -> None:
         self.scopes = scopes
         self.watch = watch
-        self._links = links or Links()
-        self._bound: dict[tuple[Scope, str], Resolved | None] = {}
+        self._links = links or ModuleLinks()
+        self._bound: dict[tuple[Scope, str], ResolvedName | None] = {}
         self.used: set[Binding] = set()
         """The bindings that a resolved name has led to."""
 
-    def of(self, scopes: Scopes) -> Names:
+    def for_tree(self, scopes: ModuleScopes) -> NameResolver:
         """Return the same resolver for another tree of the module."""
-        return Names(scopes, self.watch, self._links)
+        return NameResolver(scopes, self.watch, self._links)
 
-    def resolve(
+    def resolve_expression(
         self, node: ast.AST, scope: Scope, shadowed: frozenset[str] = _NO_NAMES, depth: int = MAX_DEPTH
-    ) -> Resolved | None:
+    ) -> ResolvedName | None:
         """Return what an expression evaluated in ``scope`` stands for; None where that is unknown, ambiguous or too far
         from torch."""
         if depth == 0:
@@ -62,57 +62,61 @@ class Names:
         if isinstance(node, ast.Name):
             return None if node.id in shadowed else self.resolve_name(node.id, scope)
         if isinstance(node, ast.Attribute):
-            return self.extend(self.resolve(node.value, scope, shadowed, depth - 1), "." + node.attr)
+            return self.extend_name(
+                self.resolve_expression(node.value, scope, shadowed, depth - 1), "." + node.attr
+            )
         if isinstance(node, ast.Call):
-            literal = literal_getattr(node)
+            literal = getattr_name(node)
             if literal is not None and not self._is_bound("getattr", scope):
-                return self.extend(self.resolve(node.args[0], scope, shadowed, depth - 1), "." + literal)
-            if leaf(node.func) in _IMPORTERS and node.args:
-                module = string(node.args[0])
-                return Resolved((module,)) if module else None
-            return self.extend(self.resolve(node.func, scope, shadowed, depth - 1), "()")
+                return self.extend_name(
+                    self.resolve_expression(node.args[0], scope, shadowed, depth - 1), "." + literal
+                )
+            if last_name(node.func) in _IMPORTERS and node.args:
+                module = string_value(node.args[0])
+                return ResolvedName((module,)) if module else None
+            return self.extend_name(self.resolve_expression(node.func, scope, shadowed, depth - 1), "()")
         if isinstance(node, ast.NamedExpr):
-            return self.resolve(node.value, scope, shadowed, depth - 1)
+            return self.resolve_expression(node.value, scope, shadowed, depth - 1)
         return None
 
-    def resolve_name(self, name: str, scope: Scope) -> Resolved | None:
+    def resolve_name(self, name: str, scope: Scope) -> ResolvedName | None:
         """Return what a bare name read in ``scope`` stands for, or None."""
-        owner = scope.find(name)
+        owner = scope.find_scope(name)
         if owner is None:
-            return self._from_stars(name, scope)
+            return self._resolve_star_imports(name, scope)
         key = (owner, name)
         if key not in self._bound:
             self._bound[key] = None  # a name bound to itself stays unknown
-            self._bound[key] = self._from_bindings(owner.bindings[name])
+            self._bound[key] = self._resolve_bindings(owner.bindings[name])
         resolved = self._bound[key]
         if resolved is not None:
             self.used.update(owner.bindings[name])
         return resolved
 
     def _is_bound(self, name: str, scope: Scope) -> bool:
-        return scope.find(name) is not None
+        return scope.find_scope(name) is not None
 
-    def extend(self, base: Resolved | None, suffix: str | None) -> Resolved | None:
+    def extend_name(self, base: ResolvedName | None, suffix: str | None) -> ResolvedName | None:
         """Return what an attribute (``.name``) or the result (``()``) of something resolved stands for."""
         if base is None or suffix is None:
             return None
-        names = tuple(self._linked(name + suffix) for name in base.names)
-        return Resolved(names, base.certain, tuple(name + suffix for name in base.unlinked))
+        names = tuple(self._follow_links(name + suffix) for name in base.names)
+        return ResolvedName(names, base.certain, tuple(name + suffix for name in base.unlinked))
 
-    def _linked(self, name: str) -> str:
-        return name if name.startswith("torch.") else self._links.resolve(name) or name
+    def _follow_links(self, name: str) -> str:
+        return name if name.startswith("torch.") else self._links.resolve_name(name) or name
 
-    def _from_bindings(self, bindings: list[Binding]) -> Resolved | None:
+    def _resolve_bindings(self, bindings: list[Binding]) -> ResolvedName | None:
         running = [binding for binding in bindings if not binding.typing_only]
         if running and len(running) < len(bindings):
-            resolved = self._from_bindings(running)
-            return resolved and Resolved(resolved.names, certain=False)
+            resolved = self._resolve_bindings(running)
+            return resolved and ResolvedName(resolved.names, certain=False)
         imports = {b.alternative for b in bindings if b.kind is not BindingKind.OTHER and not b.fallback}
-        candidates: list[tuple[Binding, Resolved]] = []
+        candidates: list[tuple[Binding, ResolvedName]] = []
         for binding in bindings:
             if isinstance(binding.value, ast.Constant) and binding.value.value in (None, False):
                 continue  # a placeholder: `torch = None`
-            resolved = self._from_binding(binding)
+            resolved = self._resolve_binding(binding)
             if resolved is not None:
                 candidates.append((binding, resolved))
             elif not (binding.fallback and binding.alternative in imports):
@@ -124,64 +128,66 @@ class Names:
             tries = {binding.alternative for binding, _ in candidates}
             if len(tries) > 1 or 0 in tries:
                 return None
-        return Resolved(tuple(names), len(names) == 1 and all(resolved.certain for _, resolved in candidates))
+        return ResolvedName(
+            tuple(names), len(names) == 1 and all(resolved.certain for _, resolved in candidates)
+        )
 
-    def _from_binding(self, binding: Binding) -> Resolved | None:
+    def _resolve_binding(self, binding: Binding) -> ResolvedName | None:
         if binding.kind is BindingKind.IMPORT:
-            return Resolved((self._linked(binding.module),))
+            return ResolvedName((self._follow_links(binding.module),))
         if binding.kind is BindingKind.FROM:
-            return Resolved((self._linked(binding.target(binding.name)),))
+            return ResolvedName((self._follow_links(binding.qualified_target(binding.name)),))
         if binding.value is not None:
-            return self.resolve(binding.value, binding.scope)
+            return self.resolve_expression(binding.value, binding.scope)
         return None
 
-    def _from_stars(self, name: str, scope: Scope) -> Resolved | None:
+    def _resolve_star_imports(self, name: str, scope: Scope) -> ResolvedName | None:
         found: dict[str, None] = {}
         unknown: dict[str, None] = {}
-        for star in (star for owner in _outwards(scope) for star in owner.stars):
-            target = self._linked(star.target(name))
-            if self.watch.match(target) or target in self.watch.namespaces:
+        for star in (star for owner in _enclosing_scopes(scope) for star in owner.stars):
+            target = self._follow_links(star.qualified_target(name))
+            if self.watch.match_symbol(target) or target in self.watch.namespaces:
                 found[target] = None
                 self.used.add(star)
             elif not target.startswith("torch."):
                 unknown[target] = None
         if len(found) == 1:
-            return Resolved(tuple(found), certain=not unknown)
+            return ResolvedName(tuple(found), certain=not unknown)
         if not unknown or found:
             return None
         if name == "torch":  # whatever module it comes from
-            return Resolved((name,), certain=False, unlinked=tuple(unknown))
-        return Resolved(tuple(unknown), certain=False)
+            return ResolvedName((name,), certain=False, unlinked=tuple(unknown))
+        return ResolvedName(tuple(unknown), certain=False)
 
 
-def _outwards(scope: Scope | None) -> Iterator[Scope]:
+def _enclosing_scopes(scope: Scope | None) -> Iterator[Scope]:
     while scope is not None:
         yield scope
         scope = scope.parent
 
 
-def leaf(node: ast.AST) -> str | None:
+def last_name(node: ast.AST) -> str | None:
     """Return the last identifier of a name or an attribute, else None."""
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else None
 
 
-def root(node: ast.AST) -> ast.AST:
+def innermost_object(node: ast.AST) -> ast.AST:
     """Return the innermost object of a chain of attributes."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
 
 
-def string(node: ast.AST) -> str | None:
+def string_value(node: ast.AST) -> str | None:
     """Return the value of a string literal, else None."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def literal_getattr(call: ast.Call) -> str | None:
+def getattr_name(call: ast.Call) -> str | None:
     """Return the name in ``getattr(x, "name")`` or ``getattr(x, "name", default)``, else None."""
     if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) in (2, 3):
-        name = string(call.args[1])
+        name = string_value(call.args[1])
         return name if name is not None and name.isidentifier() else None
     return None

@@ -41,7 +41,7 @@ class Binding:
     typing_only: bool = False
     """Whether the binding is under ``if TYPE_CHECKING:``, and so never runs."""
 
-    def target(self, name: str) -> str:
+    def qualified_target(self, name: str) -> str:
         """Return the qualified name of ``name`` in the imported module: ``a.name``, ``.a.name``, ``.name``."""
         return self.module + ("" if self.module.endswith(".") else ".") + name
 
@@ -64,10 +64,10 @@ class Scope:
 
     def find_bindings(self, name: str) -> list[Binding]:
         """Return all bindings of ``name`` as it is read here; none for a builtin or an unbound name."""
-        owner = self.find(name)
+        owner = self.find_scope(name)
         return owner.bindings[name] if owner is not None else []
 
-    def find(self, name: str) -> Scope | None:
+    def find_scope(self, name: str) -> Scope | None:
         """Return the scope in which ``name``, read here, is looked up; None for a builtin or an unbound name."""
         if name in self.outer:
             scope: Scope | None = self.outer[name]
@@ -83,28 +83,28 @@ class Scope:
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class StatementPlace:
     """A statement, the scope in which its own expressions are evaluated, and the enclosing statements."""
 
     statement: ast.stmt
     scope: Scope
-    parent: Place | None
+    parent: StatementPlace | None
     block: list[ast.stmt]
     """The statements of the block that contains this one."""
     end: int = 0
     """The index, among all places of the module, after the last one inside this statement."""
 
-    def ancestors(self) -> Iterator[ast.stmt]:
+    def enclosing_statements(self) -> Iterator[ast.stmt]:
         """Yield the enclosing statements, innermost first, definitions included."""
-        return (place.statement for place in self.outwards() if place is not self)
+        return (place.statement for place in self.enclosing_places() if place is not self)
 
-    def outwards(self) -> Iterator[Place]:
+    def enclosing_places(self) -> Iterator[StatementPlace]:
         """Yield this place and the enclosing ones, innermost first."""
-        place: Place | None = self
+        place: StatementPlace | None = self
         while place is not None:
             yield place
             place = place.parent
 
-    def before(self) -> list[ast.stmt]:
+    def preceding_statements(self) -> list[ast.stmt]:
         """Return the statements that precede this one in its block."""
         return self.block[: self.block.index(self.statement)]

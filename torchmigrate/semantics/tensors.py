@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from torchmigrate.semantics.resolve import leaf
-from torchmigrate.semantics.scopes import Place, Scope
-from torchmigrate.semantics.uses import Uses
+from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.scopes import Scope, StatementPlace
+from torchmigrate.semantics.uses import SymbolUses
 
 CLASSES = frozenset(
     f"torch.{name}"
@@ -132,13 +132,13 @@ _RETURNING = frozenset(
 _DEPTH = 8
 
 
-def is_tensor(node: ast.expr, place: Place, uses: Uses, depth: int = _DEPTH) -> bool:
+def is_tensor(node: ast.expr, place: StatementPlace, uses: SymbolUses, depth: int = _DEPTH) -> bool:
     """Return whether an expression evaluated at ``place`` certainly is one tensor, and no list or tuple of some."""
     if depth == 0:
         return False
     match node:
         case ast.Name():
-            value = uses.flow.definition(node, place.scope)
+            value = uses.data_flow.find_definition(node, place.scope)
             if value is None:
                 known = is_tensor_parameter(node.id, place.scope, uses)
             else:
@@ -157,8 +157,8 @@ def is_tensor(node: ast.expr, place: Place, uses: Uses, depth: int = _DEPTH) -> 
     return False
 
 
-def _returns_tensor(call: ast.Call, place: Place, uses: Uses, depth: int) -> bool:
-    resolved = uses.names.resolve(call, place.scope)
+def _returns_tensor(call: ast.Call, place: StatementPlace, uses: SymbolUses, depth: int) -> bool:
+    resolved = uses.names.resolve_expression(call, place.scope)
     if resolved is not None and resolved.certain and _is_listed(resolved.names[0], call):
         return True
     if not isinstance(call.func, ast.Attribute):
@@ -180,9 +180,9 @@ def _is_listed(name: str, call: ast.Call) -> bool:
     return name.startswith(_MODULES) and name.count(".") == 2
 
 
-def is_tensor_parameter(name: str, scope: Scope, uses: Uses) -> bool:
+def is_tensor_parameter(name: str, scope: Scope, uses: SymbolUses) -> bool:
     """Return whether a name is a parameter that is annotated as a tensor, and bound nowhere else."""
-    owner = scope.find(name)
+    owner = scope.find_scope(name)
     bindings = owner.bindings[name] if owner is not None else []
     if len(bindings) != 1 or not isinstance(bindings[0].node, ast.arg):
         return False
@@ -190,16 +190,16 @@ def is_tensor_parameter(name: str, scope: Scope, uses: Uses) -> bool:
     return annotation is not None and _is_class(annotation, scope, uses)
 
 
-def _is_class(node: ast.expr, scope: Scope, uses: Uses) -> bool:
-    resolved = uses.names.resolve(node, scope)
+def _is_class(node: ast.expr, scope: Scope, uses: SymbolUses) -> bool:
+    resolved = uses.names.resolve_expression(node, scope)
     return resolved is not None and resolved.certain and resolved.names[0] in CLASSES
 
 
-def _is_tested(name: str, place: Place, uses: Uses) -> bool:
+def _is_tested(name: str, place: StatementPlace, uses: SymbolUses) -> bool:
     """Return whether a place is below ``if isinstance(name, torch.Tensor):``, where nothing binds the name anew."""
-    owner = place.scope.find(name)
+    owner = place.scope.find_scope(name)
     bound = {binding.node for binding in owner.bindings[name]} if owner is not None else set()
-    for inner, outer in pairwise(place.outwards()):
+    for inner, outer in pairwise(place.enclosing_places()):
         branch = outer.statement
         if isinstance(branch, ast.If) and inner.statement in branch.body:
             is_kept = bound.isdisjoint(node for below in branch.body for node in ast.walk(below))
@@ -208,7 +208,7 @@ def _is_tested(name: str, place: Place, uses: Uses) -> bool:
     return False
 
 
-def _implies_tensor(test: ast.expr, name: str, place: Place, uses: Uses) -> bool:
+def _implies_tensor(test: ast.expr, name: str, place: StatementPlace, uses: SymbolUses) -> bool:
     match test:
         case ast.BoolOp(op=ast.And(), values=parts):
             return any(_implies_tensor(part, name, place, uses) for part in parts)
@@ -219,7 +219,7 @@ def _implies_tensor(test: ast.expr, name: str, place: Place, uses: Uses) -> bool
 
 def list_sizes(call: ast.Call) -> list[ast.expr]:
     """List the sizes that a call of one of the `SIZED` functions is given: ``torch.randn(2, 3)``, ``torch.full((2, 3), 0.5)``."""
-    name = leaf(call.func)
+    name = last_name(call.func)
     several = next((given for given in call.args if isinstance(given, (ast.Tuple, ast.List))), None)
     if name not in SIZED:
         return []

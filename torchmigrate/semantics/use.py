@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.semantics.scopes import Place
+from torchmigrate.semantics.scopes import StatementPlace
 
 
 @dataclass(slots=True, eq=False)
@@ -23,10 +23,10 @@ class Use:
     environment variable."""
     parents: tuple[ast.AST, ...]
     """The enclosing nodes, from the statement down to the node's parent."""
-    place: Place
+    place: StatementPlace
     certain: bool
     call: ast.Call | None = None
-    """The call of the symbol, for ``Kind.CALL``."""
+    """The call of the symbol, for ``ValueType.CALL``."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
     named: bool = True
@@ -34,7 +34,7 @@ class Use:
     inside of an f-string before Python 3.12."""
 
     @property
-    def is_itself_meant(self) -> bool:
+    def is_compared_by_identity(self) -> bool:
         """Whether a function is referred to by identity and not to be called here: among others in a list, compared, as a
         key, or passed to a decorator (``@implements(torch.ger)``)."""
         if self.kind is not Kind.REFERENCE:

@@ -13,11 +13,10 @@ IDLE = 0.3
 """Seconds without a change after which the documents that a change may affect are checked again."""
 
 
-class Checks:
+class CheckQueue:
     """Calls ``look`` for changed documents, the latest first, and then for documents that may be affected.
 
     A document that changes while it is being checked is checked again.
-
     """
 
     def __init__(
@@ -32,14 +31,14 @@ class Checks:
         """Something is to be looked at before those that are stale."""
         self._task: asyncio.Task[None] | None = None
 
-    def changed(self, place: str, others: Iterable[str] = ()) -> None:
+    def add_changed(self, place: str, others: Iterable[str] = ()) -> None:
         """Schedule the check of a changed document, and later of ``others``, which the change may affect."""
         self._changed.pop(place, None)
         self._changed[place] = None
         self._more.set()
-        self.stale(others)
+        self.add_stale(others)
 
-    def stale(self, places: Iterable[str], *, refreshed: bool = False) -> None:
+    def add_stale(self, places: Iterable[str], *, refreshed: bool = False) -> None:
         """Schedule the check of documents that may be affected; ``refreshed`` first reads the list of files again."""
         self._stale.update(dict.fromkeys(places))
         self._refreshing |= refreshed
@@ -64,11 +63,11 @@ class Checks:
                 place, _ = self._changed.popitem()
                 self._stale.pop(place, None)
                 await self._look(place)
-            elif not await self._waited(IDLE) and self._stale:
+            elif not await self._wait_for_more(IDLE) and self._stale:
                 place, _ = self._stale.popitem()
                 await self._look(place)
 
-    async def _waited(self, seconds: float) -> bool:
+    async def _wait_for_more(self, seconds: float) -> bool:
         """Return whether something more urgent arrives within the given number of seconds."""
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(self._more.wait(), seconds)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from torchmigrate.model.findings import FileError, Location
-from torchmigrate.server.positions import Encoding, Lines, Position, Range, TextEdit, edits
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.server.positions import Encoding, Lines, Position, Range, TextEdit, diff_lines
+from torchmigrate.text.source import SourceError, SourceText
 
 Edits = Mapping[str, list[TextEdit]]
 """The edits of several texts, by URI."""
@@ -26,16 +26,16 @@ class Document(Protocol):
     def data(self) -> bytes:
         """The bytes that the file would hold if it were saved now."""
 
-    def texts(self) -> Iterator[str]:
+    def list_texts(self) -> Iterator[str]:
         """Return the URIs of the texts that the document consists of."""
 
-    def version_of(self, name: str) -> int | None:
+    def get_version(self, name: str) -> int | None:
         """Return the editor's version number of one of the texts; None if it is not open."""
 
-    def place(self, location: Location) -> tuple[str, Range]:
+    def locate(self, location: Location) -> tuple[str, Range]:
         """Return the URI of the text in which a location lies, and the range there."""
 
-    def edits(self, after: bytes) -> Edits:
+    def build_edits(self, after: bytes) -> Edits:
         """Return the edits after which the file would hold ``after``."""
 
 
@@ -48,11 +48,11 @@ class TextDocument:
         self.lines = Lines(text, encoding)
         self._encoding = encoding
 
-    def changed(self, version: int | None, changes: Sequence[tuple[Range | None, str]]) -> TextDocument:
+    def apply_changes(self, version: int | None, changes: Sequence[tuple[Range | None, str]]) -> TextDocument:
         """Return the document with ranges replaced by texts, one after the other; a range of None is the whole text."""
         lines = self.lines
         for where, text in changes:
-            lines = Lines(text if where is None else lines.replaced(TextEdit(where, text)), self._encoding)
+            lines = Lines(text if where is None else lines.apply_edit(TextEdit(where, text)), self._encoding)
         return TextDocument(self.name, version, lines.text, self._encoding)
 
     @property
@@ -70,26 +70,26 @@ class TextDocument:
         """The content, and the name of its encoding."""
         plain = self.lines.text.encode("utf-8", "surrogatepass")
         try:
-            codec = Source.read(self.name, plain).encoding
+            codec = SourceText.decode_source(self.name, plain).encoding
             return self.lines.text.encode(codec), codec
         except (SourceError, UnicodeError):
             return plain, "utf-8"
 
-    def texts(self) -> Iterator[str]:
+    def list_texts(self) -> Iterator[str]:
         """Return the URI of the document itself."""
         yield self.name
 
-    def version_of(self, name: str) -> int | None:
+    def get_version(self, name: str) -> int | None:
         """Return the version of the document."""
         return self.version
 
-    def place(self, location: Location) -> tuple[str, Range]:
+    def locate(self, location: Location) -> tuple[str, Range]:
         """Return the URI of the document and the range of a location."""
-        return self.name, located(self.lines, location)
+        return self.name, find_range(self.lines, location)
 
-    def edits(self, after: bytes) -> Edits:
+    def build_edits(self, after: bytes) -> Edits:
         """Return edits of whole lines."""
-        return {self.name: edits(self.lines, after.decode(self.codec))}
+        return {self.name: diff_lines(self.lines, after.decode(self.codec))}
 
 
 class CellText(NamedTuple):
@@ -122,47 +122,47 @@ class NotebookDocument:
         ]
         return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
-    def texts(self) -> Iterator[str]:
+    def list_texts(self) -> Iterator[str]:
         """Return the URIs of the cells."""
         return (cell.text.name for cell in self.cells)
 
-    def version_of(self, name: str) -> int | None:
+    def get_version(self, name: str) -> int | None:
         """Return the version of a cell's text."""
         return next((cell.text.version for cell in self.cells if cell.text.name == name), None)
 
-    def place(self, location: Location) -> tuple[str, Range]:
+    def locate(self, location: Location) -> tuple[str, Range]:
         """Return the URI of the cell in which a location lies, and the range there."""
         if location.cell is None or not 0 < location.cell <= len(self.cells):
             nowhere = Position(0, 0)
-            return next(self.texts(), self.name), Range(nowhere, nowhere)
-        return self.cells[location.cell - 1].text.place(location)
+            return next(self.list_texts(), self.name), Range(nowhere, nowhere)
+        return self.cells[location.cell - 1].text.locate(location)
 
-    def edits(self, after: bytes) -> Edits:
+    def build_edits(self, after: bytes) -> Edits:
         """Return edits of whole lines for each changed cell."""
         sources = [cell["source"] for cell in json.loads(after)["cells"]]
         texts = [source if isinstance(source, str) else "".join(source) for source in sources]
         return {
             cell.text.name: made
             for cell, text in zip(self.cells, texts, strict=True)
-            if (made := edits(cell.text.lines, text))
+            if (made := diff_lines(cell.text.lines, text))
         }
 
 
-def located(lines: Lines, location: Location) -> Range:
+def find_range(lines: Lines, location: Location) -> Range:
     """Return the range of a location in a text; locations do not count a byte order mark, ranges do."""
     mark = lines.text.startswith("\ufeff")
 
     def position(line: int, column: int) -> Position:
         if line > len(lines):
-            return lines.position(len(lines.text))
+            return lines.find_position(len(lines.text))
         characters = column - 1 + (mark and line == 1)
-        length = len(lines.line(line - 1).rstrip("\r\n"))
-        return lines.position(lines.starts[line - 1] + min(characters, length))
+        length = len(lines.get_line(line - 1).rstrip("\r\n"))
+        return lines.find_position(lines.starts[line - 1] + min(characters, length))
 
     return Range(position(location.line, location.column), position(location.end_line, location.end_column))
 
 
-def location_of(error: FileError) -> Location:
+def locate_error(error: FileError) -> Location:
     """Return the location of an error: the rest of its line, or the first line if the error names none."""
     line, column = error.line or 1, error.column or 1
     return Location(line, column, line, sys.maxsize, error.cell)

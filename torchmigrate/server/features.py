@@ -9,33 +9,33 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from torchmigrate.run.tree import is_of_interest
 from torchmigrate.server import messages, watched
-from torchmigrate.server.actions import Action, Todo
+from torchmigrate.server.actions import Action, ActionRequest
 from torchmigrate.server.documents import NotebookDocument, TextDocument
 from torchmigrate.server.positions import Encoding
-from torchmigrate.server.server import Server, path_of
+from torchmigrate.server.server import Server, path_from_uri
 
 
-def made(cache_folder: str | None, explained: Callable[[str], str | None]) -> Server:
+def create_server(cache_folder: str | None, explained: Callable[[str], str | None]) -> Server:
     """Return a server with a handler for each message; see `Server`."""
     server = Server(cache_folder, explained)
     for method, feature, options in (
-        (types.INITIALIZE, _initialize, None),
-        (types.INITIALIZED, _initialized, None),
-        (types.SHUTDOWN, _shutdown, None),
-        (types.TEXT_DOCUMENT_DID_OPEN, _opened, None),
-        (types.TEXT_DOCUMENT_DID_CHANGE, _changed, None),
-        (types.TEXT_DOCUMENT_DID_SAVE, _saved, types.SaveOptions(include_text=False)),
-        (types.TEXT_DOCUMENT_DID_CLOSE, _closed, None),
-        (types.NOTEBOOK_DOCUMENT_DID_OPEN, _notebook_opened, None),
-        (types.NOTEBOOK_DOCUMENT_DID_CHANGE, _notebook_changed, None),
-        (types.NOTEBOOK_DOCUMENT_DID_SAVE, _notebook_saved, None),
-        (types.NOTEBOOK_DOCUMENT_DID_CLOSE, _notebook_closed, None),
-        (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _on_disk, None),
-        (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, _folders, None),
-        (types.WORKSPACE_DID_CHANGE_CONFIGURATION, _configuration, None),
-        (types.TEXT_DOCUMENT_CODE_ACTION, _actions, _ACTIONS),
-        (types.CODE_ACTION_RESOLVE, _resolved, None),
-        (types.TEXT_DOCUMENT_HOVER, _hover, None),
+        (types.INITIALIZE, _on_initialize, None),
+        (types.INITIALIZED, _on_initialized, None),
+        (types.SHUTDOWN, _on_shutdown, None),
+        (types.TEXT_DOCUMENT_DID_OPEN, _on_text_opened, None),
+        (types.TEXT_DOCUMENT_DID_CHANGE, _on_text_changed, None),
+        (types.TEXT_DOCUMENT_DID_SAVE, _on_text_saved, types.SaveOptions(include_text=False)),
+        (types.TEXT_DOCUMENT_DID_CLOSE, _on_text_closed, None),
+        (types.NOTEBOOK_DOCUMENT_DID_OPEN, _on_notebook_opened, None),
+        (types.NOTEBOOK_DOCUMENT_DID_CHANGE, _on_notebook_changed, None),
+        (types.NOTEBOOK_DOCUMENT_DID_SAVE, _on_notebook_saved, None),
+        (types.NOTEBOOK_DOCUMENT_DID_CLOSE, _on_notebook_closed, None),
+        (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _on_files_changed, None),
+        (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, _on_folders_changed, None),
+        (types.WORKSPACE_DID_CHANGE_CONFIGURATION, _on_configuration, None),
+        (types.TEXT_DOCUMENT_CODE_ACTION, _list_actions, _ACTIONS),
+        (types.CODE_ACTION_RESOLVE, _resolve_action, None),
+        (types.TEXT_DOCUMENT_HOVER, _show_hover, None),
     ):
         server.feature(method, options)(feature)
     return server
@@ -46,77 +46,77 @@ _ACTIONS = types.CodeActionOptions(
 )
 
 
-def _initialize(ls: Server, params: types.InitializeParams) -> None:
+def _on_initialize(ls: Server, params: types.InitializeParams) -> None:
     ls.encoding = Encoding(ls.workspace.position_encoding)
     ls.actions.encoding = ls.encoding
     _set_folders(ls)
 
 
-def _initialized(ls: Server, params: types.InitializedParams) -> None:
+def _on_initialized(ls: Server, params: types.InitializedParams) -> None:
     workspace = ls.client_capabilities.workspace
     files = workspace.did_change_watched_files if workspace else None
     ls.is_told = bool(files and files.dynamic_registration)
     if ls.is_told:
-        ls.client_register_capability(watched.registration())
+        ls.client_register_capability(watched.create_registration())
 
 
-def _shutdown(ls: Server, params: None) -> None:
+def _on_shutdown(ls: Server, params: None) -> None:
     ls.is_shut_down = True
     ls.stop()
 
 
-def _folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+def _on_folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
     _set_folders(ls)
-    ls.checks.stale(ls.documents(), refreshed=True)
+    ls.checks.add_stale(ls.get_documents(), refreshed=True)
 
 
 def _set_folders(ls: Server) -> None:
     uris = list(ls.workspace.folders) or [ls.workspace.root_uri]
-    ls.model.folders = tuple(path for uri in uris if uri and (path := path_of(uri)))
+    ls.model.folders = tuple(path for uri in uris if uri and (path := path_from_uri(uri)))
 
 
-def _configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+def _on_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
     """Do nothing: settings come from the project's files, not from the editor."""
 
 
-def _opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    path = path_of(params.text_document.uri)
+def _on_text_opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    path = path_from_uri(params.text_document.uri)
     if path is not None and is_of_interest(path) and not path.endswith(".ipynb"):
         if not ls.is_told:
-            ls.expect(path)
-        ls.put(messages.text_of(params.text_document, ls.encoding), path)
+            ls.expect_file(path)
+        ls.put_document(messages.create_text(params.text_document, ls.encoding), path)
 
 
-def _changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    found = ls.document(params.text_document.uri)
+def _on_text_changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    found = ls.find_document(params.text_document.uri)
     if found is not None and isinstance(found[1], TextDocument):
-        changes = messages.changes_of(params.content_changes)
-        ls.put(found[1].changed(params.text_document.version, changes), found[0])
+        changes = messages.parse_changes(params.content_changes)
+        ls.put_document(found[1].apply_changes(params.text_document.version, changes), found[0])
 
 
-def _saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-    _noted(ls, params.text_document.uri)
+def _on_text_saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    _note_saved(ls, params.text_document.uri)
 
 
-def _closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    ls.drop(params.text_document.uri)
+def _on_text_closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    ls.close_document(params.text_document.uri)
 
 
-def _notebook_opened(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+def _on_notebook_opened(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
     notebook = params.notebook_document
-    path = path_of(notebook.uri)
+    path = path_from_uri(notebook.uri)
     if path is not None and path.endswith(".ipynb"):
         texts = {item.uri: item for item in params.cell_text_documents}
         cells = [
-            messages.cell_of(cell, texts[cell.document], ls.encoding)
+            messages.create_cell(cell, texts[cell.document], ls.encoding)
             for cell in notebook.cells
             if cell.document in texts
         ]
-        ls.put(NotebookDocument(notebook.uri, notebook.version, cells), path)
+        ls.put_document(NotebookDocument(notebook.uri, notebook.version, cells), path)
 
 
-def _notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
-    found = ls.document(params.notebook_document.uri)
+def _on_notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+    found = ls.find_document(params.notebook_document.uri)
     change = params.change.cells
     if found is None or change is None or not isinstance(found[1], NotebookDocument):
         return
@@ -127,72 +127,74 @@ def _notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams)
         texts = {item.uri: item for item in change.structure.did_open or ()}
         known = {cell.text.name: cell for cell in cells}
         cells[array.start : array.start + array.delete_count] = [
-            messages.cell_of(cell, texts[cell.document], ls.encoding)
+            messages.create_cell(cell, texts[cell.document], ls.encoding)
             if cell.document in texts
             else known[cell.document]
             for cell in array.cells or ()
         ]
     for one in change.text_content or ():
-        edits, document = messages.changes_of(one.changes), one.document
+        edits, document = messages.parse_changes(one.changes), one.document
         cells = [
-            cell._replace(text=cell.text.changed(document.version, edits))
+            cell._replace(text=cell.text.apply_changes(document.version, edits))
             if cell.text.name == document.uri
             else cell
             for cell in cells
         ]
-    ls.put(NotebookDocument(notebook.name, params.notebook_document.version, cells), place)
+    ls.put_document(NotebookDocument(notebook.name, params.notebook_document.version, cells), place)
 
 
-def _notebook_saved(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
-    _noted(ls, params.notebook_document.uri)
+def _on_notebook_saved(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
+    _note_saved(ls, params.notebook_document.uri)
 
 
-def _notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
-    ls.drop(params.notebook_document.uri)
+def _on_notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+    ls.close_document(params.notebook_document.uri)
 
 
-def _on_disk(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    ls.on_disk(
+def _on_files_changed(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.handle_file_events(
         [
             (path, event.type == types.FileChangeType.Changed)
             for event in params.changes
-            if (path := path_of(event.uri)) and (is_of_interest(path) or watched.settles(path))
+            if (path := path_from_uri(event.uri)) and (is_of_interest(path) or watched.affects_others(path))
         ]
     )
 
 
-def _noted(ls: Server, uri: str) -> None:
+def _note_saved(ls: Server, uri: str) -> None:
     """Check what a save changes on the disk; an editor without file watching reports new files only in this way."""
-    path = path_of(uri)
+    path = path_from_uri(uri)
     if path is not None:
-        ls.expect(path)
-        ls.on_disk([(path, True)])
+        ls.expect_file(path)
+        ls.handle_file_events([(path, True)])
 
 
-async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+async def _list_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     uri, only = params.text_document.uri, params.context.only
-    found = ls.document(uri)
+    found = ls.find_document(uri)
     if found is None:
         return []
     place, document = found
-    documents = ls.documents()
+    documents = ls.get_documents()
     offers: list[Action] = []
-    if _wants(only, types.CodeActionKind.QuickFix.value):
-        where = messages.range_of(params.range)
-        offers += await ls.guarded(ls.actions.offered, documents, place, uri, where) or []
-    if _wants(only, messages.FIX_ALL) and await ls.guarded(ls.actions.fixes_all, documents, place):
-        offers.append(Action("Apply all safe fixes (torchmigrate)", Todo("all")))
-    made = [messages.action(offer, uri, document.version_of(uri)) for offer in offers]
-    return made if _resolves(ls) else [await _resolved(ls, one) for one in made]
+    if _is_kind_requested(only, types.CodeActionKind.QuickFix.value):
+        where = messages.parse_range(params.range)
+        offers += await ls.run_guarded(ls.actions.list_actions, documents, place, uri, where) or []
+    if _is_kind_requested(only, messages.FIX_ALL) and await ls.run_guarded(
+        ls.actions.has_fixes, documents, place
+    ):
+        offers.append(Action("Apply all safe fixes (torchmigrate)", ActionRequest("all")))
+    made = [messages.render_action(offer, uri, document.get_version(uri)) for offer in offers]
+    return made if _can_resolve(ls) else [await _resolve_action(ls, one) for one in made]
 
 
-def _wants(only: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
+def _is_kind_requested(only: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
     """Return whether actions of a kind are requested; ``a`` requests ``a.b`` too."""
     asked = [getattr(one, "value", one) for one in only or ()]
     return only is None or any(kind == one or kind.startswith(f"{one}.") or not one for one in asked)
 
 
-def _resolves(ls: Server) -> bool:
+def _can_resolve(ls: Server) -> bool:
     """Return whether the editor asks for the edits of an action when it is chosen."""
     document = ls.client_capabilities.text_document
     action = document.code_action if document else None
@@ -200,30 +202,35 @@ def _resolves(ls: Server) -> bool:
     return support is not None and "edit" in support.properties
 
 
-async def _resolved(ls: Server, action: types.CodeAction) -> types.CodeAction:
+async def _resolve_action(ls: Server, action: types.CodeAction) -> types.CodeAction:
     try:
-        name, version, todo = messages.asked(action.data)
+        name, version, todo = messages.parse_action(action.data)
     except ValueError as error:
         raise JsonRpcInvalidParams(str(error)) from None
-    found = ls.document(name)
-    if found is None or found[1].version_of(name) != version:
+    found = ls.find_document(name)
+    if found is None or found[1].get_version(name) != version:
         raise JsonRpcException("the document has changed", code=types.LSPErrorCodes.ContentModified.value)
-    documents = ls.documents()
-    changes = await ls.guarded(ls.actions.done, documents, found[0], todo) or []
+    documents = ls.get_documents()
+    changes = await ls.run_guarded(ls.actions.perform, documents, found[0], todo) or []
     workspace = ls.client_capabilities.workspace
     support = workspace.workspace_edit if workspace else None
     versioned = support is not None and bool(support.document_changes)
-    action.edit = messages.workspace_edit(changes, versioned=versioned) if changes else None
+    action.edit = messages.render_edit(changes, versioned=versioned) if changes else None
     return action
 
 
-async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    found = ls.document(params.text_document.uri)
+async def _show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    found = ls.find_document(params.text_document.uri)
     if found is None:
         return None
-    at = messages.range_of(types.Range(params.position, params.position))
-    codes = await ls.guarded(ls.actions.codes, ls.documents(), found[0], params.text_document.uri, at) or []
-    pages = [page for code in codes if (page := await ls.guarded(ls.explained, code)) is not None]
+    at = messages.parse_range(types.Range(params.position, params.position))
+    codes = (
+        await ls.run_guarded(
+            ls.actions.find_codes, ls.get_documents(), found[0], params.text_document.uri, at
+        )
+        or []
+    )
+    pages = [page for code in codes if (page := await ls.run_guarded(ls.explained, code)) is not None]
     if not pages:
         return None
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)))

@@ -18,7 +18,7 @@ class Encoding(enum.Enum):
     UTF16 = "utf-16"
     UTF32 = "utf-32"
 
-    def length(self, text: str) -> int:
+    def count_units(self, text: str) -> int:
         """Return the number of units in ``text``."""
         if self is Encoding.UTF32 or text.isascii():
             return len(text)
@@ -26,12 +26,12 @@ class Encoding(enum.Enum):
             return len(text) + sum(character > "\uffff" for character in text)
         return len(text.encode("utf-8", "surrogatepass"))
 
-    def index(self, text: str, units: int) -> int:
+    def count_characters(self, text: str, units: int) -> int:
         """Return how many whole characters the first ``units`` units of ``text`` are."""
         if self is Encoding.UTF32 or text.isascii():
             return min(units, len(text))
         for index, character in enumerate(text):
-            units -= self.length(character)
+            units -= self.count_units(character)
             if units < 0:
                 return index
         return len(text)
@@ -50,7 +50,7 @@ class Range(NamedTuple):
     start: Position
     end: Position
 
-    def meets(self, other: Range) -> bool:
+    def touches(self, other: Range) -> bool:
         """Return whether the ranges share a character or an edge; a cursor at the end of a word touches the word."""
         return self.start <= other.end and other.start <= self.end
 
@@ -74,45 +74,45 @@ class Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def line(self, number: int) -> str:
+    def get_line(self, number: int) -> str:
         """Return the line with this number, from 0, including its line end."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end]
 
-    def offset(self, position: Position) -> int:
+    def find_offset(self, position: Position) -> int:
         """Return the offset of a position in characters; positions past a line or the text mean its end."""
         if position.line >= len(self.starts):
             return len(self.text)
-        line = self.line(position.line).rstrip("\r\n")
-        return self.starts[position.line] + self._encoding.index(line, position.character)
+        line = self.get_line(position.line).rstrip("\r\n")
+        return self.starts[position.line] + self._encoding.count_characters(line, position.character)
 
-    def position(self, offset: int) -> Position:
+    def find_position(self, offset: int) -> Position:
         """Return the position of an offset in characters."""
         line = bisect_right(self.starts, offset) - 1
-        return Position(line, self._encoding.length(self.text[self.starts[line] : offset]))
+        return Position(line, self._encoding.count_units(self.text[self.starts[line] : offset]))
 
-    def range(self, start: int, end: int) -> Range:
+    def find_range(self, start: int, end: int) -> Range:
         """Return the range between two offsets in characters."""
-        return Range(self.position(start), self.position(end))
+        return Range(self.find_position(start), self.find_position(end))
 
-    def replaced(self, edit: TextEdit) -> str:
+    def apply_edit(self, edit: TextEdit) -> str:
         """Return the text after an edit."""
-        start, end = self.offset(edit.range.start), self.offset(edit.range.end)
+        start, end = self.find_offset(edit.range.start), self.find_offset(edit.range.end)
         return self.text[:start] + edit.text + self.text[max(start, end) :]
 
 
-def edits(before: Lines, after: str) -> list[TextEdit]:
+def diff_lines(before: Lines, after: str) -> list[TextEdit]:
     """Return the edits of whole lines that turn ``before`` into ``after``, in order."""
     import difflib
 
-    old = [before.line(number) for number in range(len(before))]
+    old = [before.get_line(number) for number in range(len(before))]
     new = [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", after) if line]
     if not old[-1]:
         old.pop()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     starts = [*before.starts[: len(old)], len(before.text)]
     return [
-        TextEdit(before.range(starts[i], starts[j]), "".join(new[k:m]))
+        TextEdit(before.find_range(starts[i], starts[j]), "".join(new[k:m]))
         for kind, i, j, k, m in matcher.get_opcodes()
         if kind != "equal"
     ]

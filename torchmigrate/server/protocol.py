@@ -19,11 +19,10 @@ _OURS = (
 )
 
 
-class Protocol(LanguageServerProtocol):
+class StrictProtocol(LanguageServerProtocol):
     """Answers every request, and leaves the state of documents to the server.
 
     The documents of pygls take a form feed and other characters for line ends, which the protocol does not.
-
     """
 
     def _register_builtin_features(self) -> None:
@@ -43,13 +42,13 @@ class Protocol(LanguageServerProtocol):
     def handle_message(self, message: RPCMessage) -> None:
         """Handle a message, unless it comes before `initialize` or after `shutdown`."""
         method, identity = getattr(message, "method", None), getattr(message, "id", None)
-        refused = self._refused(method) if method is not None else None
+        refused = self._find_refusal(method) if method is not None else None
         if refused is None:
             super().handle_message(message)
         elif identity is not None:
             self._send_response(identity, error=refused)
 
-    def _refused(self, method: str) -> types.ResponseError | None:
+    def _find_refusal(self, method: str) -> types.ResponseError | None:
         if method == types.EXIT:
             return None
         if self._shutdown:

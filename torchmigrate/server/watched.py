@@ -24,7 +24,7 @@ GLOBS = (
 """The patterns of all files that a rule reads (see `torchmigrate.run.tree.is_of_interest`), and of .gitignore."""
 
 
-def registration() -> types.RegistrationParams:
+def create_registration() -> types.RegistrationParams:
     """Return the request to watch these files."""
     watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in GLOBS]
     options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
@@ -36,12 +36,11 @@ def changes_project(events: Iterable[tuple[str, bool]]) -> bool:
     """Return whether file events may change which files belong to a project, or their settings.
 
     Each event is a path, and whether the file existed before and still does.
-
     """
-    return any(not stays or settles(path) for path, stays in events)
+    return any(not stays or affects_others(path) for path, stays in events)
 
 
-def settles(path: str) -> bool:
+def affects_others(path: str) -> bool:
     """Return whether a file's content can matter for other files: settings, the minimum torch, or ignore patterns."""
     name = os.path.basename(path)
     return name in SETTLING or name == ".gitignore" or kind_of(path) is not None

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchmigrate.model.faults import is_fault
+from torchmigrate.model.faults import is_tool_fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.project.folders import is_within, tree_of
+from torchmigrate.project.folders import find_tree_root, is_within
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.scanner import Progress
-from torchmigrate.server.documents import Document, location_of
+from torchmigrate.server.documents import Document, locate_error
 from torchmigrate.server.positions import Range
-from torchmigrate.server.project import Project, Texts
+from torchmigrate.server.project import OpenProject, Texts
 
 Documents = Mapping[str, Document]
 """All open documents by path, in the state that one check sees."""
@@ -34,7 +34,7 @@ class Diagnostic(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentDiagnostics:
     """The diagnostics of a document in one state."""
 
     diagnostics: list[Diagnostic]
@@ -46,7 +46,6 @@ class Workspace:
     """The projects of the open documents, each checked when its first document is.
 
     Not thread-safe.
-
     """
 
     def __init__(self, cache_folder: str | None) -> None:
@@ -55,32 +54,36 @@ class Workspace:
         self.generation = 0
         """A number that changes whenever files on the disk may have changed."""
         self._cache_folder = cache_folder
-        self._projects: dict[str | None, Project] = {}
+        self._projects: dict[str | None, OpenProject] = {}
         self._roots: dict[str, str | None] = {}
 
-    def project_of(self, place: str) -> Project:
+    def get_project(self, place: str) -> OpenProject:
         """Return the project of the file at ``place``. Raises ConfigError for invalid settings."""
-        root = self._root_of(os.path.dirname(place))
+        root = self._find_root(os.path.dirname(place))
         if root not in self._projects:
-            made = Project(root, Cache(self._cache_folder))
+            made = OpenProject(root, Cache(self._cache_folder))
             made.refresh()
             self._projects[root] = made
         return self._projects[root]
 
-    def is_known(self, place: str) -> bool:
+    def is_fast(self, place: str) -> bool:
         """Return whether the project of a file has been checked, so that the next check is fast."""
-        project = self._projects.get(self._root_of(os.path.dirname(place)))
+        project = self._projects.get(self._find_root(os.path.dirname(place)))
         return project is not None and project.is_known
 
-    def misses(self, place: str) -> bool:
+    def is_missing(self, place: str) -> bool:
         """Return whether the file's project has been read and does not contain the file."""
-        project = self._projects.get(self._root_of(os.path.dirname(place)))
+        project = self._projects.get(self._find_root(os.path.dirname(place)))
         return project is not None and project.root is not None and place not in project
 
-    def check(self, documents: Documents, place: str, progress: Progress | None = None) -> Shown:
+    def check_document(
+        self, documents: Documents, place: str, progress: Progress | None = None
+    ) -> DocumentDiagnostics:
         """Return the diagnostics of the document at ``place``. Raises ConfigError."""
-        result = self.project_of(place).check(texts(documents), [place], progress).get(place)
-        return Shown([], []) if result is None else shown(documents[place], result)
+        result = (
+            self.get_project(place).check_files(collect_contents(documents), [place], progress).get(place)
+        )
+        return DocumentDiagnostics([], []) if result is None else build_diagnostics(documents[place], result)
 
     def refresh(self) -> None:
         """Read the list of files and the settings of every project again. Raises ConfigError."""
@@ -89,45 +92,45 @@ class Workspace:
         for project in self._projects.values():
             project.refresh()
 
-    def touch(self) -> None:
+    def invalidate_files(self) -> None:
         """Forget the state of the files on the disk."""
         self.generation += 1
         for project in self._projects.values():
-            project.touch()
+            project.invalidate_files()
 
-    def _root_of(self, folder: str) -> str | None:
+    def _find_root(self, folder: str) -> str | None:
         if folder not in self._roots:
-            around = [one for one in self.folders if is_within(folder, one) and not _is_accidental(one)]
-            self._roots[folder] = tree_of(folder) or max(around, key=len, default=None)
+            around = [one for one in self.folders if is_within(folder, one) and not _is_too_broad(one)]
+            self._roots[folder] = find_tree_root(folder) or max(around, key=len, default=None)
         return self._roots[folder]
 
 
-def _is_accidental(folder: str) -> bool:
+def _is_too_broad(folder: str) -> bool:
     """Return whether a folder contains far more than one project, as a home folder does."""
     return folder in (os.path.dirname(folder), os.path.realpath(os.path.expanduser("~")))
 
 
-def texts(documents: Documents) -> Texts:
+def collect_contents(documents: Documents) -> Texts:
     """Return the bytes that the documents would hold if they were saved, by path."""
     return {place: document.data for place, document in documents.items()}
 
 
-def shown(document: Document, result: FileResult) -> Shown:
+def build_diagnostics(document: Document, result: FileResult) -> DocumentDiagnostics:
     """Return the diagnostics of a result at positions of the document."""
-    faults = [error.message for error in result.errors if is_fault(error)]
-    errors = [_of_error(document, error) for error in result.errors if not is_fault(error)]
-    return Shown([*errors, *(made for _, made in diagnostics(document, result))], faults)
+    faults = [error.message for error in result.errors if is_tool_fault(error)]
+    errors = [_render_error(document, error) for error in result.errors if not is_tool_fault(error)]
+    return DocumentDiagnostics([*errors, *(made for _, made in pair_diagnostics(document, result))], faults)
 
 
-def diagnostics(document: Document, result: FileResult) -> Iterator[tuple[Finding, Diagnostic]]:
+def pair_diagnostics(document: Document, result: FileResult) -> Iterator[tuple[Finding, Diagnostic]]:
     """Yield the findings of a document, each with its diagnostic."""
     for finding in result.findings:
         if finding.location is not None:
-            text, where = document.place(finding.location)
+            text, where = document.locate(finding.location)
             message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
             yield finding, Diagnostic(text, where, finding.severity, message, finding.code)
 
 
-def _of_error(document: Document, error: FileError) -> Diagnostic:
-    text, where = document.place(location_of(error))
+def _render_error(document: Document, error: FileError) -> Diagnostic:
+    text, where = document.locate(locate_error(error))
     return Diagnostic(text, where, Severity.ERROR, error.message)

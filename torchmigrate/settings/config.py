@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torchmigrate.project import folders, ignores
-from torchmigrate.settings.settings import Kind, Settings, default_as_toml, fields, key
+from torchmigrate.settings.settings import Settings, ValueType, default_to_toml, setting_fields, toml_key
 
 MAX_CONFIG_BYTES = 4 << 20
 """The size in bytes above which a configuration file is refused."""
@@ -36,17 +36,16 @@ class Layer(NamedTuple):
     """The configuration file, or another source such as the command line."""
 
 
-def merge(layers: list[Layer]) -> Settings:
+def merge_layers(layers: list[Layer]) -> Settings:
     """Return the settings of ``layers``, the strongest first.
 
     A layer that sets ``select`` discards what weaker layers select or ignore. Otherwise ``ignore`` and ``extend-select`` add up,
     as ``extend-exclude`` and ``per-file-ignores`` do, and a rule that a stronger layer names on one side is removed from the
     other side of the weaker ones.
-
     """
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
-        values = {name: _anchored(name, value, layer.folder) for name, value in layer.values.items()}
+        values = {name: _anchor_value(name, value, layer.folder) for name, value in layer.values.items()}
         if values.get("select"):
             merged = {
                 name: value for name, value in merged.items() if name not in ("ignore", "extend_select")
@@ -59,13 +58,13 @@ def merge(layers: list[Layer]) -> Settings:
     return Settings(**merged)
 
 
-def _anchored(name: str, value: Any, folder: str) -> Any:
+def _anchor_value(name: str, value: Any, folder: str) -> Any:
     if name in ("exclude", "extend_exclude"):
-        return tuple(ignores.anchor(pattern, folder) for pattern in value)
+        return tuple(ignores.anchor_pattern(pattern, folder) for pattern in value)
     if name == "baseline" and value:
         return os.path.normpath(os.path.join(folder, os.path.expanduser(value)))
     if name == "per_file_ignores":
-        return tuple((ignores.anchor(pattern, folder), codes) for pattern, codes in value)
+        return tuple((ignores.anchor_pattern(pattern, folder), codes) for pattern, codes in value)
     return value
 
 
@@ -73,7 +72,6 @@ def read_layers(path: str) -> list[Layer]:
     """Return the settings of the configuration file at ``path``, followed by those of the files that it extends.
 
     Raises ConfigError for a file that cannot be read or is not valid TOML, an unknown key, or a wrong value.
-
     """
     layers: list[Layer] = []
     seen: list[str] = []
@@ -83,7 +81,7 @@ def read_layers(path: str) -> list[Layer]:
         if real in seen:
             raise ConfigError(f"{following}: `extend` leads back to this file")
         seen.append(real)
-        table = _table(following)
+        table = _read_table(following)
         if table is None:
             raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
         if table.get("resolve", False) is not False:
@@ -92,7 +90,7 @@ def read_layers(path: str) -> list[Layer]:
             )
         folder = os.path.dirname(os.path.abspath(following))
         extend = table.pop("extend", None)
-        layers.append(Layer(parse(table, following), folder, following))
+        layers.append(Layer(parse_table(table, following), folder, following))
         if extend is not None and (not isinstance(extend, str) or "\0" in extend):
             raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
         following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
@@ -104,22 +102,21 @@ def find_file(folder: str) -> str | None:
 
     A pyproject.toml without ``[tool.torchmigrate]`` is skipped; torchmigrate.toml takes precedence in its folder.
     Raises ConfigError for a pyproject.toml that cannot be read.
-
     """
-    return next(filter(None, map(own_file, folders.upward(folder))), None)
+    return next(filter(None, map(find_own_file, folders.iter_upward(folder))), None)
 
 
-def own_file(folder: str) -> str | None:
+def find_own_file(folder: str) -> str | None:
     """Return the configuration file in ``folder`` itself, or None. Raises ConfigError as `find_file` does."""
     for name in folders.STANDALONE:
         standalone = os.path.join(folder, name)
         if os.path.isfile(standalone):
             return standalone
     pyproject = os.path.join(folder, PYPROJECT)
-    return pyproject if os.path.isfile(pyproject) and _table(pyproject) is not None else None
+    return pyproject if os.path.isfile(pyproject) and _read_table(pyproject) is not None else None
 
 
-def line_of(path: str, name: str) -> int | None:
+def find_line(path: str, name: str) -> int | None:
     """Return the line, from 1, of the configuration file at ``path`` that sets ``name``, or None."""
     prefix = "tool.torchmigrate" if os.path.basename(path) == PYPROJECT else ""
     table = ""
@@ -137,29 +134,29 @@ def line_of(path: str, name: str) -> int | None:
     return None
 
 
-def parse(table: Mapping[str, object], origin: str) -> dict[str, Any]:
+def parse_table(table: Mapping[str, object], origin: str) -> dict[str, Any]:
     """Return checked values by field name from a TOML table; the message of a ConfigError names ``origin``."""
-    known = {key(one.name): one for one in fields()}
+    known = {toml_key(one.name): one for one in setting_fields()}
     values = {}
     for name, value in table.items():
         if name not in known:
-            name = _short(name)
-            raise ConfigError(f"{origin}: unknown key `{name}`{nearest(name, [*known, 'extend'])}")
-        kind: Kind[Any] = known[name].metadata["kind"]
+            name = _shorten(name)
+            raise ConfigError(f"{origin}: unknown key `{name}`{suggest_name(name, [*known, 'extend'])}")
+        kind: ValueType[Any] = known[name].metadata["kind"]
         try:
             values[known[name].name] = kind.read(value)
         except (TypeError, ValueError) as error:
-            reason = f" ({_short(str(error))})" if str(error) else ""
+            reason = f" ({_shorten(str(error))})" if str(error) else ""
             raise ConfigError(f"{origin}: `{name}` must be {kind.expects}{reason}") from None
     return values
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return foreign text cut to fit a message of one line."""
     return text if len(text) <= 200 else text[:199] + "…"
 
 
-def nearest(name: str, known: list[str]) -> str:
+def suggest_name(name: str, known: list[str]) -> str:
     """Return the end of a message about the unknown ``name``: a suggestion, or "" if no name is similar."""
     import difflib
 
@@ -168,9 +165,9 @@ def nearest(name: str, known: list[str]) -> str:
     return f"; did you mean `{folded[matches[0]]}`?" if matches else ""
 
 
-def _table(path: str) -> dict[str, Any] | None:
+def _read_table(path: str) -> dict[str, Any] | None:
     """Return the settings in the file at ``path``; None for a pyproject.toml without any."""
-    from torchmigrate.text.toml import toml_loads
+    from torchmigrate.text.toml import parse_toml
 
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -181,7 +178,7 @@ def _table(path: str) -> dict[str, Any] | None:
             data = file.read()
         if os.path.basename(path) == PYPROJECT and b"torchmigrate" not in data:
             return None
-        content = toml_loads(data.decode("utf-8-sig"))
+        content = parse_toml(data.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -197,7 +194,7 @@ def _table(path: str) -> dict[str, Any] | None:
     return table
 
 
-def json_schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """Return the JSON schema of ``[tool.torchmigrate]``, stored in `torchmigrate/settings/settings.schema.json`."""
     properties: dict[str, Any] = {
         "extend": {
@@ -205,12 +202,12 @@ def json_schema() -> dict[str, Any]:
             "type": "string",
         }
     }
-    for one in fields():
-        kind: Kind[Any] = one.metadata["kind"]
-        properties[key(one.name)] = {
+    for one in setting_fields():
+        kind: ValueType[Any] = one.metadata["kind"]
+        properties[toml_key(one.name)] = {
             "description": one.metadata["help"],
             **kind.schema,
-            "default": default_as_toml(one),
+            "default": default_to_toml(one),
         }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -221,28 +218,28 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
+def render_schema() -> str:
     """Return the content of `torchmigrate/settings/settings.schema.json`; ``python -m torchmigrate.settings.config`` prints it."""
     import json
 
-    return json.dumps(json_schema(), indent=2) + "\n"
+    return json.dumps(build_schema(), indent=2) + "\n"
 
 
-def markdown() -> str:
+def render_table() -> str:
     """Return the table of all settings for the documentation; ``python -m torchmigrate.settings.config table`` prints it."""
     import json
 
     rows = ["| Setting | Value | Default | |", "| --- | --- | --- | --- |"]
-    for one in fields():
-        kind: Kind[Any] = one.metadata["kind"]
+    for one in setting_fields():
+        kind: ValueType[Any] = one.metadata["kind"]
         default = (
             "the usual folders without code"
             if one.name == "exclude"
-            else f"`{json.dumps(default_as_toml(one))}`"
+            else f"`{json.dumps(default_to_toml(one))}`"
         )
-        rows.append(f"| `{key(one.name)}` | {kind.expects} | {default} | {one.metadata['help']} |")
+        rows.append(f"| `{toml_key(one.name)}` | {kind.expects} | {default} | {one.metadata['help']} |")
     return "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":
-    print(markdown() if sys.argv[1:] == ["table"] else schema_text(), end="")
+    print(render_table() if sys.argv[1:] == ["table"] else render_schema(), end="")

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueType(Generic[T]):
     """The type of a setting: how TOML and the command line write it, and how a schema describes it."""
 
     expects: str
@@ -34,93 +34,95 @@ class Kind(Generic[T]):
     choices: tuple[str, ...] = ()
 
 
-def _flag(value: object) -> bool:
+def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError
     return value
 
 
-def _number(value: object) -> int:
+def _read_number(value: object) -> int:
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise TypeError
     return number
 
 
-def _text(value: object) -> str:
+def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise TypeError
     return value.strip()
 
 
-def _path(value: object) -> str:
+def _read_path(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise TypeError
     return value.strip()
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _read_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise TypeError
-    return tuple(_text(item) for item in value)
+    return tuple(_read_text(item) for item in value)
 
 
-def _list_of(expects: str, pattern: str) -> Kind[tuple[str, ...]]:
+def _create_list_type(expects: str, pattern: str) -> ValueType[tuple[str, ...]]:
     def read(value: object) -> tuple[str, ...]:
-        items = _texts(value)
+        items = _read_texts(value)
         for item in items:
             if not re.fullmatch(pattern, item):
                 raise ValueError(f"{item!r} is none")
         return items
 
     schema = {"type": "array", "items": {"type": "string", "pattern": f"^(?:{pattern})$"}}
-    return Kind(f"a list of {expects}", read, schema, many=True)
+    return ValueType(f"a list of {expects}", read, schema, many=True)
 
 
-def _choice(*names: str) -> Kind[str]:
+def _create_choice(*names: str) -> ValueType[str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
             raise ValueError(f"{value!r} is none")
         return value
 
-    return Kind(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
+    return ValueType(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
 
 
-def _minimum(value: object) -> Version | None:
-    return None if value == "auto" else versions.parse(_text(value))
+def _read_minimum(value: object) -> Version | None:
+    return None if value == "auto" else versions.parse_version(_read_text(value))
 
 
-def _per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _read_per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, Mapping):
         raise TypeError
-    return tuple((_text(pattern), CODES.read(codes)) for pattern, codes in value.items())
+    return tuple((_read_text(pattern), CODES.read(codes)) for pattern, codes in value.items())
 
 
 _VERSION_SCHEMA = {"type": "string", "pattern": r"^\d+\.\d+(\.\d+)?$"}
 _CODE = r"[A-Za-z][A-Za-z0-9-]*"
 
-FLAG = Kind("true or false", _flag, {"type": "boolean"})
-CODES = _list_of("rule codes, prefixes of codes or family names", _CODE)
-SHOWN = _list_of("severities (error, warning, info) or rule codes", _CODE)
-GLOBS = _list_of("file patterns", r"[^\0]+")
-ARCHITECTURES = _list_of('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
-FILE = Kind("the path of a file", _path, {"type": "string"})
-JOBS = Kind("a number of processes", _number, {"type": "integer", "minimum": 0})
-VERSION = Kind(
+FLAG = ValueType("true or false", _read_flag, {"type": "boolean"})
+CODES = _create_list_type("rule codes, prefixes of codes or family names", _CODE)
+SHOWN = _create_list_type("severities (error, warning, info) or rule codes", _CODE)
+GLOBS = _create_list_type("file patterns", r"[^\0]+")
+ARCHITECTURES = _create_list_type('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
+FILE = ValueType("the path of a file", _read_path, {"type": "string"})
+JOBS = ValueType("a number of processes", _read_number, {"type": "integer", "minimum": 0})
+VERSION = ValueType(
     '"latest" or a version such as "2.12"',
-    lambda value: versions.parse_target(_text(value)),
+    lambda value: versions.parse_target_version(_read_text(value)),
     {"anyOf": [{"const": "latest"}, _VERSION_SCHEMA]},
 )
-MINIMUM = Kind('"auto" or a version such as "2.4"', _minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]})
-PER_FILE = Kind(
+MINIMUM = ValueType(
+    '"auto" or a version such as "2.4"', _read_minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]}
+)
+PER_FILE = ValueType(
     "a table from file patterns to lists of rule codes",
-    _per_file,
+    _read_per_file,
     {"type": "object", "additionalProperties": CODES.schema},
     many=True,
 )
 
 
-def setting(kind: Kind[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
+def define_setting(kind: ValueType[T], default: T, help: str, *, metavar: str = "", option: str = "") -> T:  # noqa: A002
     """Define a field of `Settings`; ``option`` is its command-line name where that differs from its key."""
     metadata = {"kind": kind, "help": help, "metavar": metavar, "option": option}
     declared: T = field(default=default, metadata=metadata)
@@ -140,89 +142,93 @@ _PRESENTATION = frozenset(
 class Settings:
     """All settings of a run. Picklable; keys in TOML are the field names with hyphens."""
 
-    select: tuple[str, ...] = setting(
+    select: tuple[str, ...] = define_setting(
         CODES, (), "Rules to report, by code, prefix or family; ALL for every rule.", metavar="CODES"
     )
-    ignore: tuple[str, ...] = setting(CODES, (), "Rules not to report.", metavar="CODES")
-    extend_select: tuple[str, ...] = setting(
+    ignore: tuple[str, ...] = define_setting(CODES, (), "Rules not to report.", metavar="CODES")
+    extend_select: tuple[str, ...] = define_setting(
         CODES, (), "Rules to report besides those selected.", metavar="CODES"
     )
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = setting(
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = define_setting(
         PER_FILE, (), "Rules not to report in the files that a pattern matches.", metavar="GLOB:CODES"
     )
-    target_version: Version = setting(
+    target_version: Version = define_setting(
         VERSION, versions.NEWEST, "The torch to upgrade to; severities follow from it.", metavar="VERSION"
     )
-    min_version: Version | None = setting(
+    min_version: Version | None = define_setting(
         MINIMUM,
         None,
         "The oldest torch that the project still supports; no fix needs a newer one. auto: the lower bound in "
-        f"the project's metadata, else {versions.render(versions.OLDEST)}.",
+        f"the project's metadata, else {versions.render_version(versions.OLDEST)}.",
         metavar="VERSION|auto",
     )
-    exclude: tuple[str, ...] = setting(
+    exclude: tuple[str, ...] = define_setting(
         GLOBS, EXCLUDE, "Patterns of files to leave out, as in .gitignore.", metavar="GLOBS"
     )
-    extend_exclude: tuple[str, ...] = setting(
+    extend_exclude: tuple[str, ...] = define_setting(
         GLOBS, (), "Patterns of files to leave out besides `exclude`.", metavar="GLOBS"
     )
-    force_exclude: bool = setting(
+    force_exclude: bool = define_setting(
         FLAG, False, "Leave out excluded files even when they are given explicitly."
     )
-    fail_on: str = setting(
-        _choice("error", "warning", "info"), "warning", "The lowest severity that sets the exit status to 1."
+    fail_on: str = define_setting(
+        _create_choice("error", "warning", "info"),
+        "warning",
+        "The lowest severity that sets the exit status to 1.",
     )
-    baseline: str = setting(
+    baseline: str = define_setting(
         FILE,
         "",
         "A file of known findings to leave out, written by `check --write-baseline`.",
         metavar="FILE",
     )
-    unsafe_fixes: bool = setting(
+    unsafe_fixes: bool = define_setting(
         FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
     )
-    output_format: str = setting(
-        _choice(
+    output_format: str = define_setting(
+        _create_choice(
             *("full", "concise", "json", "github", "gitlab", "azure", "junit", "sarif", "rdjson", "markdown"),
             "diff",
         ),
         "full",
         "How to print the findings; diff is for `fix`.",
     )
-    show: tuple[str, ...] = setting(
+    show: tuple[str, ...] = define_setting(
         SHOWN,
         (),
         "Severities and rules that text formats list one by one, besides errors and warnings; others are "
         "counted.",
         metavar="SEVERITIES|CODES",
     )
-    device_agnostic: bool = setting(
+    device_agnostic: bool = define_setting(
         FLAG, False, "Write torch.accelerator instead of a device's own module where torch has it."
     )
-    script_replacement: str = setting(
-        _choice("compile", "eager"), "compile", "The replacement for torch.jit.script."
+    script_replacement: str = define_setting(
+        _create_choice("compile", "eager"), "compile", "The replacement for torch.jit.script."
     )
-    keep_torchscript_support: bool = setting(
+    keep_torchscript_support: bool = define_setting(
         FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
     )
-    jobs: int = setting(
+    jobs: int = define_setting(
         JOBS,
         0,
         "Number of processes for many files; 0 means one per core.",
         metavar="N",
     )
-    gpu_architectures: tuple[str, ...] = setting(
+    gpu_architectures: tuple[str, ...] = define_setting(
         ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
     )
-    resolve: bool = setting(
+    resolve: bool = define_setting(
         FLAG,
         False,
         "Ask uv or pip over the network whether fixed requirements can be installed; command line only.",
     )
 
-    def decisive(self) -> bytes:
+    def digest_values(self) -> bytes:
         """Return a text of all values that findings can depend on."""
-        values = [(one.name, getattr(self, one.name)) for one in fields() if one.name not in _PRESENTATION]
+        values = [
+            (one.name, getattr(self, one.name)) for one in setting_fields() if one.name not in _PRESENTATION
+        ]
         return repr(values).encode()
 
     @property
@@ -241,41 +247,39 @@ class Settings:
         """All patterns of excluded files."""
         return self.exclude + self.extend_exclude
 
-    def selects(self, code: str, family: str, default_on: bool) -> bool:
+    def is_selected(self, code: str, family: str, default_on: bool) -> bool:
         """Return whether the rule ``code`` of the family named ``family`` is selected.
 
         The most specific selector that matches decides, as in ruff: a longer prefix over a shorter one, a prefix over a family, a
         family over ALL; between equals, ``ignore`` wins.
-
         """
-        chosen = _specificity((*self.select, *self.extend_select), code, family)
+        chosen = _rank_selector((*self.select, *self.extend_select), code, family)
         if not self.select and default_on:
             chosen = max(chosen, 0)
-        return chosen >= 0 and chosen > _specificity(self.ignore, code, family)
+        return chosen >= 0 and chosen > _rank_selector(self.ignore, code, family)
 
-    def ignored_in(self, path: str, code: str, family: str) -> bool:
+    def is_ignored_in(self, path: str, code: str, family: str) -> bool:
         """Return whether ``per-file-ignores`` ignores the rule ``code`` in the file at ``path``."""
         return any(
-            _specificity(codes, code, family) >= 0 and _matcher(pattern).above(path)
+            _rank_selector(codes, code, family) >= 0 and _compile_pattern(pattern).is_excluded_above(path)
             for pattern, codes in self.per_file_ignores
         )
 
-    def shows(self, code: str, severity: str) -> bool:
+    def is_listed(self, code: str, severity: str) -> bool:
         """Return whether text formats list the findings of ``code`` one by one, by ``show`` or because the rule is selected by name.
 
         Advice is off by default, so any selector of it but ALL counts as selected by name.
-
         """
         chosen = self.select + self.extend_select
         return (
             severity in ("error", "warning", *self.show)
-            or _names(self.show, code)
-            or _names(chosen, code)
-            or (code.startswith(ADVICE) and _specificity(chosen, code, "advice") > 0)
+            or _is_named(self.show, code)
+            or _is_named(chosen, code)
+            or (code.startswith(ADVICE) and _rank_selector(chosen, code, "advice") > 0)
         )
 
 
-def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
+def _rank_selector(selectors: tuple[str, ...], code: str, family: str) -> int:
     """Return how specific the best of ``selectors`` is: -1 no match, 0 ALL, 1 the family, else the prefix's length."""
     best = -1
     for selector in selectors:
@@ -290,36 +294,36 @@ def _specificity(selectors: tuple[str, ...], code: str, family: str) -> int:
 
 
 @functools.cache
-def _matcher(pattern: str) -> Excludes:
-    return Excludes.of((pattern,))
+def _compile_pattern(pattern: str) -> Excludes:
+    return Excludes.from_patterns((pattern,))
 
 
-def _names(selectors: tuple[str, ...], code: str) -> bool:
+def _is_named(selectors: tuple[str, ...], code: str) -> bool:
     return any(selector.upper() == code.upper() for selector in selectors)
 
 
-def fields() -> tuple[dataclasses.Field[Any], ...]:
+def setting_fields() -> tuple[dataclasses.Field[Any], ...]:
     """Return the fields of `Settings`, in the order of the documentation."""
     return dataclasses.fields(Settings)
 
 
-def key(name: str) -> str:
+def toml_key(name: str) -> str:
     """Return the key in TOML of the field ``name``."""
     return name.replace("_", "-")
 
 
-def default_as_toml(one: dataclasses.Field[Any]) -> object:
+def default_to_toml(one: dataclasses.Field[Any]) -> object:
     """Return the default of a field of `Settings` as TOML writes it."""
-    return as_toml(one, one.default)
+    return value_to_toml(one, one.default)
 
 
-def as_toml(one: dataclasses.Field[Any], value: Any) -> object:
+def value_to_toml(one: dataclasses.Field[Any], value: Any) -> object:
     """Return a value of a field of `Settings` as TOML writes it."""
-    kind: Kind[Any] = one.metadata["kind"]
+    kind: ValueType[Any] = one.metadata["kind"]
     if kind is MINIMUM and value is None:
         return "auto"
     if kind in (VERSION, MINIMUM):
-        return versions.render(value)
+        return versions.render_version(value)
     if kind is PER_FILE:
         return {pattern: list(codes) for pattern, codes in value}
     return list(value) if isinstance(value, tuple) else value

@@ -20,12 +20,12 @@ from importlib import resources
 from typing import Any, Literal
 
 from torchmigrate.model.versions import Version
-from torchmigrate.tables.releases import RELEASES, Releases
+from torchmigrate.tables.releases import RELEASES, ReleaseSet
 
-Kind = Literal["module", "class", "function", "method", "value"]
+NameKind = Literal["module", "class", "function", "method", "value"]
 """The kind of a name; a "method" is any function in a class, a "value" anything else, also in a class."""
 
-Level = Literal["documented", "exported", "accidental", "private"]
+Publicity = Literal["documented", "exported", "accidental", "private"]
 """How public a name is, in the release where it is most public:
 
 - documented: exported, with a docstring of its own;
@@ -34,7 +34,9 @@ Level = Literal["documented", "exported", "accidental", "private"]
 - private: a part of the name begins with an underscore, or it is in ``torch.testing._internal``.
 """
 
-When = Literal["use", "call", "init", "class", "import", "parameter", "omitted", "sometimes", "documentation"]
+MarkTrigger = Literal[
+    "use", "call", "init", "class", "import", "parameter", "omitted", "sometimes", "documentation"
+]
 """The use that shows a deprecation marker:
 
 - use: getting the name from its module;
@@ -42,21 +44,21 @@ When = Literal["use", "call", "init", "class", "import", "parameter", "omitted",
 - init: creating an instance; other uses of the class, also as a base, do not show it;
 - class: creating an instance or a subclass;
 - import: importing the module;
-- parameter: passing the parameter `Mark.parameter`;
-- omitted: not passing the parameter `Mark.parameter`;
+- parameter: passing the parameter `DeprecationMark.parameter`;
+- omitted: not passing the parameter `DeprecationMark.parameter`;
 - sometimes: a call, on a condition that does not depend on its arguments alone;
 - documentation: none; only the docstring has it.
 """
 
-LEVELS: tuple[Level, ...] = ("documented", "exported", "accidental", "private")
+LEVELS: tuple[Publicity, ...] = ("documented", "exported", "accidental", "private")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DeprecationMark:
     """A deprecation marker with the text that it has in some releases."""
 
-    releases: Releases
-    when: When
+    releases: ReleaseSet
+    when: MarkTrigger
     category: str
     """``FutureWarning``, ``UserWarning``, ``DeprecationWarning`` …; empty if only the docstring has the marker."""
     text: str
@@ -66,98 +68,100 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class LedgerParameter:
     """A parameter that differs between releases."""
 
     name: str
-    keyword: Releases
+    keyword: ReleaseSet
     """The releases that accept it by keyword."""
-    positional: Releases
+    positional: ReleaseSet
     """The releases that accept it by position."""
     renamed: str
     """Its new name after ``keyword`` ends, if it was only renamed; else empty."""
-    defaults: tuple[tuple[Releases, str], ...]
+    defaults: tuple[tuple[ReleaseSet, str], ...]
     """Its defaults as source text, oldest first; a required parameter has the text "". Empty if it never changed."""
 
-    def default(self, version: Version) -> str | None:
+    def find_default(self, version: Version) -> str | None:
         """Return the default in a release; None if it is unknown or never changed."""
         return next((text for releases, text in self.defaults if version in releases), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """The facts about one name."""
 
     name: str
     """The qualified name as in a program: ``torch.cuda.amp.autocast``."""
-    kind: Kind
-    level: Level
-    present: Releases
+    kind: NameKind
+    level: Publicity
+    present: ReleaseSet
     """The releases with the name."""
-    raises: Releases
+    raises: ReleaseSet
     """The releases in which calling it only raises."""
-    marks: tuple[Mark, ...]
-    parameters: tuple[Parameter, ...]
+    marks: tuple[DeprecationMark, ...]
+    parameters: tuple[LedgerParameter, ...]
 
     @property
-    def usable(self) -> Releases:
+    def usable_releases(self) -> ReleaseSet:
         """The releases in which the name does more than raise."""
         return self.present - self.raises
 
-    def marked(self, parameter: str = "") -> Releases:
+    def find_marked_releases(self, parameter: str = "") -> ReleaseSet:
         """Return the releases that show a marker for the name (or for passing ``parameter``)."""
-        found = Releases(0)
+        found = ReleaseSet(0)
         for mark in self.marks:
             if mark.parameter == parameter and mark.when not in ("sometimes", "documentation"):
                 found |= mark.releases
         return found
 
 
-def find(name: str) -> Entry | None:
+def find_entry(name: str) -> LedgerEntry | None:
     """Return the entry of a qualified name; None if nothing ever happened to it."""
     owner, _, last = name.rpartition(".")
     for part in ("public", "private"):
-        if (text := _part(part).get(owner, {}).get(last)) is not None:
-            return _entry(name, text)
+        if (text := _load_part(part).get(owner, {}).get(last)) is not None:
+            return _parse_entry(name, text)
     return None
 
 
-def members(owner: str) -> tuple[str, ...]:
+def list_members(owner: str) -> tuple[str, ...]:
     """Return the last parts of all names in a module or class, also of the unchanged ones."""
-    parts = (_part("public"), _part("private"), _unchanged())
+    parts = (_load_part("public"), _load_part("private"), _load_unchanged())
     return tuple(dict.fromkeys(name for part in parts for name in part.get(owner, ())))
 
 
-def names(*, private: bool = True) -> frozenset[tuple[str, str]]:
+def list_names(*, private: bool = True) -> frozenset[tuple[str, str]]:
     """Return all changed names, as (owner, name): ``("torch.cuda.amp", "autocast")``."""
     parts = ("public", "private") if private else ("public",)
-    return frozenset((owner, name) for part in parts for owner, held in _part(part).items() for name in held)
+    return frozenset(
+        (owner, name) for part in parts for owner, held in _load_part(part).items() for name in held
+    )
 
 
-def entries(*, private: bool = True) -> Iterator[Entry]:
+def read_entries(*, private: bool = True) -> Iterator[LedgerEntry]:
     """Yield the entries of all changed names: first the public ones, then the private ones, both in alphabetical order."""
     for part in ("public", "private") if private else ("public",):
-        for owner, held in _part(part).items():
+        for owner, held in _load_part(part).items():
             for name, text in held.items():
-                yield _entry(f"{owner}.{name}", text)
+                yield _parse_entry(f"{owner}.{name}", text)
 
 
-def lost(level: Level, *, modules: bool = False) -> frozenset[str]:
+def find_lost_names(level: Publicity, *, modules: bool = False) -> frozenset[str]:
     """Return the names of a level (or only its modules) that some release has and a later one lacks.
 
     Methods, and names that were removed together with their module, are not among them.
     """
-    held = _lost("public" if level in LEVELS[:2] else "private")
+    held = _find_lost_by_level("public" if level in LEVELS[:2] else "private")
     number = str(LEVELS.index(level))
     kinds = ("p",) if modules else [kind for kind in _KINDS if kind != "m"]
     return frozenset(name for kind in kinds for name in held.get((number, kind), ()))
 
 
 @functools.cache
-def _lost(part: str) -> dict[tuple[str, str], list[str]]:
+def _find_lost_by_level(part: str) -> dict[tuple[str, str], list[str]]:
     """Return the lost names by level and kind, both encoded as in the table."""
     found: dict[tuple[str, str], list[str]] = {}
-    for owner, held in _part(part).items():
+    for owner, held in _load_part(part).items():
         for name, text in held.items():
             kind, level, present, *_ = text[1:-1].split(",", 3)
             mask = int(present)
@@ -169,41 +173,41 @@ def _lost(part: str) -> dict[tuple[str, str], list[str]]:
 _ALL_BUT_NEWEST = (1 << len(RELEASES) - 1) - 1
 
 
-def read_from() -> tuple[str, ...]:
+def list_source_releases() -> tuple[str, ...]:
     """Return the releases that the table was generated from, oldest first: ``2.0.1``, …"""
-    return tuple(_text("public").partition("\n")[0].split(" "))
+    return tuple(_read_text("public").partition("\n")[0].split(" "))
 
 
-def unchanged() -> Iterator[Entry]:
+def read_unchanged() -> Iterator[LedgerEntry]:
     """Yield the entries of public names that never changed, or were only added."""
-    for owner, held in _unchanged().items():
+    for owner, held in _load_unchanged().items():
         for name, row in held.items():
-            yield _plain(f"{owner}.{name}", row)
+            yield _create_plain_entry(f"{owner}.{name}", row)
 
 
-def find_any(name: str) -> Entry | None:
+def find_any_entry(name: str) -> LedgerEntry | None:
     """Return the entry of a qualified name, also of an unchanged one; None for any other name."""
-    if entry := find(name):
+    if entry := find_entry(name):
         return entry
     owner, _, last = name.rpartition(".")
-    row = _unchanged().get(owner, {}).get(last)
-    return _plain(name, row) if row else None
+    row = _load_unchanged().get(owner, {}).get(last)
+    return _create_plain_entry(name, row) if row else None
 
 
-def owners() -> frozenset[str]:
+def list_owners() -> frozenset[str]:
     """Return the modules and classes with names in the ledger."""
-    return frozenset(_part("public")) | frozenset(_part("private")) | frozenset(_unchanged())
+    return frozenset(_load_part("public")) | frozenset(_load_part("private")) | frozenset(_load_unchanged())
 
 
 @functools.cache
-def _unchanged() -> dict[str, dict[str, str]]:
+def _load_unchanged() -> dict[str, dict[str, str]]:
     """Return owner → name → kind, level and releases, encoded as ``f0ffff``.
 
     A line of the file is an owner; or a tab, such a text, a tab, and names.
     """
     found: dict[str, dict[str, str]] = {}
     held: dict[str, str] = {}
-    for line in _lines("unchanged"):
+    for line in _read_lines("unchanged"):
         if line.startswith("\t"):
             _, row, names = line.split("\t")
             held |= dict.fromkeys(names.split(" "), row)
@@ -212,16 +216,18 @@ def _unchanged() -> dict[str, dict[str, str]]:
     return found
 
 
-def _plain(name: str, row: str) -> Entry:
-    return Entry(name, _KINDS[row[0]], LEVELS[int(row[1])], Releases(int(row[2:], 16)), Releases(0), (), ())
+def _create_plain_entry(name: str, row: str) -> LedgerEntry:
+    return LedgerEntry(
+        name, _KINDS[row[0]], LEVELS[int(row[1])], ReleaseSet(int(row[2:], 16)), ReleaseSet(0), (), ()
+    )
 
 
 @functools.cache
-def _part(part: str) -> dict[str, dict[str, str]]:
+def _load_part(part: str) -> dict[str, dict[str, str]]:
     """Return owner → name → facts, not parsed. A line of the file is an owner; or a tab, a name, a tab and its facts."""
     found: dict[str, dict[str, str]] = {}
     held: dict[str, str] = {}
-    for line in _lines(part):
+    for line in _read_lines(part):
         if line.startswith("\t"):
             _, name, held[name] = line.split("\t", 2)
         else:
@@ -229,38 +235,38 @@ def _part(part: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _lines(part: str) -> list[str]:
+def _read_lines(part: str) -> list[str]:
     """Return the lines of a file of the table, without the first, which has the releases that were read."""
-    return _text(part).splitlines()[1:]
+    return _read_text(part).splitlines()[1:]
 
 
-def _text(part: str) -> str:
+def _read_text(part: str) -> str:
     data = (resources.files("torchmigrate.tables") / "data" / f"api_{part}.xz").read_bytes()
     return lzma.decompress(data).decode()
 
 
-_KINDS: dict[str, Kind] = {"p": "module", "c": "class", "f": "function", "m": "method", "v": "value"}
+_KINDS: dict[str, NameKind] = {"p": "module", "c": "class", "f": "function", "m": "method", "v": "value"}
 
 
-def _entry(name: str, text: str) -> Entry:
+def _parse_entry(name: str, text: str) -> LedgerEntry:
     """Parse one line of the table: ``[kind, level, present, raises, marks, parameters]``, without empty parts at the end."""
     row: list[Any] = json.loads(text)
     row += [0, [], []][len(row) - 3 :]
     kind, level, present, raises, marks, parameters = row
-    return Entry(
+    return LedgerEntry(
         name,
         _KINDS[kind],
         LEVELS[level],
-        Releases(present),
-        Releases(raises),
-        tuple(Mark(Releases(mask), *rest) for mask, *rest in marks),
+        ReleaseSet(present),
+        ReleaseSet(raises),
+        tuple(DeprecationMark(ReleaseSet(mask), *rest) for mask, *rest in marks),
         tuple(
-            Parameter(
+            LedgerParameter(
                 name,
-                Releases(keyword),
-                Releases(positional),
+                ReleaseSet(keyword),
+                ReleaseSet(positional),
                 renamed,
-                tuple((Releases(mask), default) for mask, default in defaults),
+                tuple((ReleaseSet(mask), default) for mask, default in defaults),
             )
             for name, keyword, positional, renamed, defaults in parameters
         ),

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchmigrate.model.versions import OLDEST, Version, parse, render
+from torchmigrate.model.versions import OLDEST, Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Severity
 
-SHOWN = frozenset({"FutureWarning", "UserWarning"})
+SHOWN_WARNINGS = frozenset({"FutureWarning", "UserWarning"})
 """The categories of warnings that Python shows; it hides a DeprecationWarning outside of ``__main__``."""
 
 
-class Kind(enum.Enum):
+class ApiChangeKind(enum.Enum):
     """The kinds of changes; each is a list in ``data/changes.toml``."""
 
     REMOVED = "removed"
@@ -40,7 +40,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ChangeRecipe:
     """One rewrite of a use of the old API to the new one. The fields that are set are applied together."""
 
     to: str = ""
@@ -84,10 +84,10 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ApiChange:
     """One change; versions are those of torch, None for what never happened."""
 
-    kind: Kind
+    kind: ApiChangeKind
     symbols: tuple[str, ...]
     """Qualified names, as rules give them."""
     source: str
@@ -124,20 +124,20 @@ class Change:
     """What the old default does, as a clause."""
     instances: bool = False
     """Whether only creating instances warns; annotations and subclasses do not."""
-    recipes: tuple[Recipe, ...] = ()
+    recipes: tuple[ChangeRecipe, ...] = ()
 
-    def severity(self, target: Version) -> Severity:
+    def find_severity(self, target: Version) -> Severity:
         """Return an error if the target lacks it, a warning if the target warns visibly, else info."""
         if self.gone is not None and self.gone <= target:
             return Severity.ERROR
-        if self.category in SHOWN and self.warns_at(target):
+        if self.category in SHOWN_WARNINGS and self.warns_at(target):
             return Severity.WARNING
         return Severity.INFO
 
     @property
-    def names_the_same(self) -> bool:
+    def is_same_object(self) -> bool:
         """Whether the new name can replace the old one everywhere, called or not."""
-        return self.kind is Kind.ALIAS or all(recipe.same for recipe in self.recipes)
+        return self.kind is ApiChangeKind.ALIAS or all(recipe.same for recipe in self.recipes)
 
     def warns_at(self, version: Version) -> bool:
         """Return whether a release warns, with any category."""
@@ -145,50 +145,50 @@ class Change:
             self.warns is not None and self.warns <= version and (self.until is None or version <= self.until)
         )
 
-    def state(self, target: Version) -> str:
+    def describe_state(self, target: Version) -> str:
         """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""
         if self.gone is not None and self.place_of:
             verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
-            return f"{verb} read as `{self.place_of}` {since} torch {render(self.gone)}"
+            return f"{verb} read as `{self.place_of}` {since} torch {render_version(self.gone)}"
         if self.gone is not None and self.gone <= target:
-            return f"{'has only raised since' if self.raises else 'was removed in'} torch {render(self.gone)}"
+            return f"{'has only raised since' if self.raises else 'was removed in'} torch {render_version(self.gone)}"
         later = ""
         if self.gone:
-            later = f", and {'will only raise from' if self.raises else 'is removed in'} torch {render(self.gone)}"
+            later = f", and {'will only raise from' if self.raises else 'is removed in'} torch {render_version(self.gone)}"
         if self.warns is not None:
-            hidden = "" if self.category in SHOWN else f" with a {self.category}, which Python hides"
+            hidden = "" if self.category in SHOWN_WARNINGS else f" with a {self.category}, which Python hides"
             if self.until is not None:
-                return f"warns only in torch {render(self.warns)} to {render(self.until)}{hidden}"
+                return f"warns only in torch {render_version(self.warns)} to {render_version(self.until)}{hidden}"
             verb = "has warned since" if self.warns <= target else "will warn from"
-            return f"{verb} torch {render(self.warns)}{hidden}{later}"
+            return f"{verb} torch {render_version(self.warns)}{hidden}{later}"
         if self.documented is not None:
-            return f"has been deprecated in its documentation since torch {render(self.documented)}{later}"
+            return f"has been deprecated in its documentation since torch {render_version(self.documented)}{later}"
         return f"is superseded{later}"
 
 
 @functools.cache
-def changes(kind: Kind) -> tuple[Change, ...]:
+def load_changes(kind: ApiChangeKind) -> tuple[ApiChange, ...]:
     """Return the changes of a kind, in the order of the file."""
-    return tuple(_change(kind, row) for row in _rows().get(kind.value, ()))
+    return tuple(_parse_change(kind, row) for row in _load_rows().get(kind.value, ()))
 
 
 @functools.cache
-def by_symbol(*kinds: Kind) -> Mapping[str, Change]:
+def index_by_symbol(*kinds: ApiChangeKind) -> Mapping[str, ApiChange]:
     """Return the changes of some kinds, by symbol."""
-    return {symbol: change for kind in kinds for change in changes(kind) for symbol in change.symbols}
+    return {symbol: change for kind in kinds for change in load_changes(kind) for symbol in change.symbols}
 
 
 @functools.cache
-def of_callable(kind: Kind) -> Mapping[str, tuple[Change, ...]]:
+def index_by_callable(kind: ApiChangeKind) -> Mapping[str, tuple[ApiChange, ...]]:
     """Return the changes of parameters or defaults, by callable."""
-    found: dict[str, list[Change]] = {}
-    for change in changes(kind):
+    found: dict[str, list[ApiChange]] = {}
+    for change in load_changes(kind):
         for symbol in change.symbols:
             found.setdefault(symbol, []).append(change)
     return {symbol: tuple(of) for symbol, of in found.items()}
 
 
-def about(name: str) -> list[Change]:
+def find_changes(name: str) -> list[ApiChange]:
     """Return the changes of a qualified name, including those of its parameters and defaults.
 
     A method of tensors is ``torch.Tensor.qr``.
@@ -196,14 +196,16 @@ def about(name: str) -> list[Change]:
     owner, _, last = name.rpartition(".")
     method = f".{last}" if owner == "torch.Tensor" else name
     for symbols in ({name, method}, {f"{owner}.*"}):
-        found = [one for kind in Kind for one in changes(kind) if symbols.intersection(one.symbols)]
+        found = [
+            one for kind in ApiChangeKind for one in load_changes(kind) if symbols.intersection(one.symbols)
+        ]
         if found:
             return found
     return []
 
 
 @functools.cache
-def _rows() -> dict[str, list[dict[str, Any]]]:
+def _load_rows() -> dict[str, list[dict[str, Any]]]:
     from importlib import resources
 
     try:
@@ -218,14 +220,14 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
 _VERSIONS = ("documented", "warns", "until", "gone", "needs")
 
 
-def _change(kind: Kind, row: dict[str, Any]) -> Change:
-    fields = _fields(row)
-    fields |= {name: parse(fields[name]) for name in _VERSIONS if name in fields}
+def _parse_change(kind: ApiChangeKind, row: dict[str, Any]) -> ApiChange:
+    fields = _convert_lists(row)
+    fields |= {name: parse_version(fields[name]) for name in _VERSIONS if name in fields}
     if prefix := fields.pop("below", ""):
         fields["symbols"] = tuple(f"{prefix}.{symbol}" for symbol in fields["symbols"])
-    fields["recipes"] = tuple(Recipe(**_fields(recipe)) for recipe in fields.pop("recipe", ()))
-    return Change(kind=kind, **fields)
+    fields["recipes"] = tuple(ChangeRecipe(**_convert_lists(recipe)) for recipe in fields.pop("recipe", ()))
+    return ApiChange(kind=kind, **fields)
 
 
-def _fields(row: dict[str, Any]) -> dict[str, Any]:
+def _convert_lists(row: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchmigrate.model.versions import NEWEST, OLDEST, Version, render
+from torchmigrate.model.versions import NEWEST, OLDEST, Version, render_version
 
 RELEASES: tuple[Version, ...] = tuple((OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1))
 """All minor releases in the tables, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Releases:
+class ReleaseSet:
     """A set of minor releases."""
 
     mask: int
     """Bit n tells whether the n-th of `RELEASES` belongs to the set."""
 
     @classmethod
-    def of(cls, versions: Iterable[Version]) -> Releases:
+    def from_versions(cls, versions: Iterable[Version]) -> ReleaseSet:
         """Create the set of some releases. Raises ValueError for an unknown one."""
         return cls(sum(1 << RELEASES.index(version) for version in set(versions)))
 
     @classmethod
-    def between(cls, first: Version, last: Version) -> Releases:
+    def from_range(cls, first: Version, last: Version) -> ReleaseSet:
         """Create the set of all known releases from ``first`` to ``last``, both included."""
-        return cls.of(version for version in RELEASES if first <= version <= last)
+        return cls.from_versions(version for version in RELEASES if first <= version <= last)
 
     def __contains__(self, version: Version) -> bool:
         return version in RELEASES and bool(self.mask >> RELEASES.index(version) & 1)
@@ -37,16 +37,16 @@ class Releases:
     def __bool__(self) -> bool:
         return self.mask != 0
 
-    def __or__(self, other: Releases) -> Releases:
-        return Releases(self.mask | other.mask)
+    def __or__(self, other: ReleaseSet) -> ReleaseSet:
+        return ReleaseSet(self.mask | other.mask)
 
-    def __and__(self, other: Releases) -> Releases:
-        return Releases(self.mask & other.mask)
+    def __and__(self, other: ReleaseSet) -> ReleaseSet:
+        return ReleaseSet(self.mask & other.mask)
 
-    def __sub__(self, other: Releases) -> Releases:
-        return Releases(self.mask & ~other.mask)
+    def __sub__(self, other: ReleaseSet) -> ReleaseSet:
+        return ReleaseSet(self.mask & ~other.mask)
 
-    def runs(self) -> list[tuple[Version, Version]]:
+    def find_runs(self) -> list[tuple[Version, Version]]:
         """Return the first and the last release of each unbroken run, oldest first."""
         found: list[tuple[Version, Version]] = []
         for n, version in enumerate(RELEASES):
@@ -60,9 +60,12 @@ class Releases:
 
     def __str__(self) -> str:
         """``2.0 to 2.2, 2.8``; "none" for the empty set."""
-        texts = (render(a) if a == b else f"{render(a)} to {render(b)}" for a, b in self.runs())
+        texts = (
+            render_version(a) if a == b else f"{render_version(a)} to {render_version(b)}"
+            for a, b in self.find_runs()
+        )
         return ", ".join(texts) or "none"
 
 
-ALL = Releases((1 << len(RELEASES)) - 1)
+ALL_RELEASES = ReleaseSet((1 << len(RELEASES)) - 1)
 """All known releases."""

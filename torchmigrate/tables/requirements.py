@@ -13,57 +13,57 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchmigrate.tables.matrix import by_project, minor, table
+from torchmigrate.tables.matrix import get_minor, load_projects, load_table
 
 FAMILY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
 """The packages that are upgraded together with torch."""
 
 
-def _row(project: str) -> dict[str, Any] | None:
-    return by_project("requirements").get(project)
+def _find_row(project: str) -> dict[str, Any] | None:
+    return load_projects("requirements").get(project)
 
 
 @functools.cache
-def _unrelated() -> frozenset[str]:
+def _load_unrelated() -> frozenset[str]:
     """Return the packages that neither restrict torch nor what it requires, in any release."""
-    return frozenset(table("unrelated")["projects"])
+    return frozenset(load_table("unrelated")["projects"])
 
 
 def _is_unrelated(project: str) -> bool:
     # Typeshed's stubs have no code (https://github.com/python/typeshed).
-    return project.startswith("types-") or project in _unrelated()
+    return project.startswith("types-") or project in _load_unrelated()
 
 
-def newest(project: str) -> str | None:
+def find_newest(project: str) -> str | None:
     """Return the newest release of a project; None if the table lacks the project."""
-    row = _row(project)
+    row = _find_row(project)
     return row["newest"] or None if row else None
 
 
-def is_linked(project: str) -> bool:
+def is_built_for_one_torch(project: str) -> bool:
     """Return whether each binary of a package is built for one torch."""
-    row = _row(project)
+    row = _find_row(project)
     # ``compiled.json`` has packages that are compiled on installation, or have wheels on their own pages.
-    return project in by_project("compiled") or bool(row and row["linked"])
+    return project in load_projects("compiled") or bool(row and row["linked"])
 
 
-def is_known(project: str, version: str) -> bool:
+def has_known_requirements(project: str, version: str) -> bool:
     """Return whether the requirements of a release on torch are known; "" is the newest release."""
-    row = _row(project)
+    row = _find_row(project)
     if row is None:
         return _is_unrelated(project)
-    return bool(row["torch"]) and _asked(row, version or row["newest"]) is not _UNREAD
+    return bool(row["torch"]) and _find_specifier(row, version or row["newest"]) is not _UNREAD
 
 
-def refuses(project: str, version: str, torch: str) -> str:
+def explain_refusal(project: str, version: str, torch: str) -> str:
     """Return why a release of a package does not support a torch release, or may not; empty if it does."""
-    row = _row(project)
+    row = _find_row(project)
     if row is None and _is_unrelated(project):
         return ""
     unknown = f"it is unclear which torch {project} {version}".rstrip() + " supports"
     if row is None or "torch" not in row:
         return unknown
-    asked = _asked(row, version)
+    asked = _find_specifier(row, version)
     if asked is _UNREAD:
         return unknown
     if asked is not None and asked and not SpecifierSet(asked).contains(torch, prereleases=True):
@@ -76,7 +76,7 @@ def refuses(project: str, version: str, torch: str) -> str:
 _UNREAD = "?"
 
 
-def _asked(row: dict[str, Any], version: str) -> str | None:
+def _find_specifier(row: dict[str, Any], version: str) -> str | None:
     """Return a release's specifier on torch, None if it has none; `_UNREAD` if unknown, as for newer releases."""
     try:
         wanted = Version(version)
@@ -98,15 +98,15 @@ def _is_bounded(specifier: str) -> bool:
     return any(part.operator in ("==", "===", "~=", "<", "<=") for part in SpecifierSet(specifier))
 
 
-def tells_wheels(python: str) -> bool:
+def has_wheel_data(python: str) -> bool:
     """Return whether the table has the wheels for a Python."""
     return Version(python) >= Version("3.11")
 
 
 def has_wheel(project: str, version: str, python: str) -> bool | None:
     """Return whether a release has a wheel for a Python on Linux; None if unknown."""
-    row = _row(project)
-    if row is None or not row["pythons"] or not tells_wheels(python):
+    row = _find_row(project)
+    if row is None or not row["pythons"] or not has_wheel_data(python):
         return None
     first = row["pythons"].get(python)
     try:
@@ -115,9 +115,9 @@ def has_wheel(project: str, version: str, python: str) -> bool | None:
         return None
 
 
-def required_by(project: str, version: str) -> list[Requirement]:
+def find_requirements(project: str, version: str) -> list[Requirement]:
     """Return the requirements of a release of the torch family on Linux, as in the newest patch of its minor version."""
-    for release, lines in (_row(project) or {}).get("requires", {}).items():
-        if minor(release) == minor(version):
+    for release, lines in (_find_row(project) or {}).get("requires", {}).items():
+        if get_minor(release) == get_minor(version):
             return [Requirement(line) for line in lines]
     return []

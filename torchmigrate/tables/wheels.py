@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from torchmigrate.model.versions import Version, parse, render
+from torchmigrate.model.versions import Version, parse_version, render_version
 from torchmigrate.tables import matrix
-from torchmigrate.tables.matrix import Build, rank
+from torchmigrate.tables.matrix import TorchBuild, rank_build
 
 PLATFORM = "linux_x86_64"
 """The platform that project files are checked for: the one that has every variant."""
@@ -19,7 +19,7 @@ ROCM_COMPLETE_TO: Version = (2, 14)
 """The newest release with all ROCm variants in the tables."""
 
 
-def published(target: Version, variant: str) -> bool | None:
+def is_published(target: Version, variant: str) -> bool | None:
     """Return whether the target has a CUDA or ROCm variant; None for others and where that is unknown.
 
     Of a release newer than the tables' ROCm builds, only the absence of an old variant is known: no variant was ever
@@ -29,42 +29,46 @@ def published(target: Version, variant: str) -> bool | None:
     if (
         not (rocm or variant.startswith("cu"))
         or target < COMPLETE_SINCE
-        or render(target) not in matrix.versions()
+        or render_version(target) not in matrix.list_versions()
     ):
         return None
-    found = next((build for build in _builds(target) if build.variant == variant), None)
+    found = next((build for build in _find_platform_builds(target) if build.variant == variant), None)
     if rocm and found is None and target > ROCM_COMPLETE_TO:
-        return False if last_with(variant) else None
+        return False if find_last_release(variant) else None
     if found is not None and found.evidence == "named":
         return None
     return found is not None
 
 
-def last_with(variant: str) -> Version | None:
+def find_last_release(variant: str) -> Version | None:
     """Return the newest release with a variant; None if that is unknown.
 
     It is unknown for a variant that is only mentioned, and for ROCm variants of the newest release with such rows.
     """
-    rows = [b for b in matrix.builds() if b.variant == variant and b.platform == PLATFORM]
-    newest = max(rows, key=lambda build: matrix.number(build.torch), default=None)
+    rows = [b for b in matrix.load_builds() if b.variant == variant and b.platform == PLATFORM]
+    newest = max(rows, key=lambda build: matrix.parse_number(build.torch), default=None)
     if newest is None or newest.evidence == "named":
         return None
-    last = parse(newest.torch)
+    last = parse_version(newest.torch)
     return None if variant.startswith("rocm") and last == ROCM_COMPLETE_TO else last
 
 
-def variants(target: Version, kind: str) -> list[str]:
+def list_variants(target: Version, kind: str) -> list[str]:
     """Return the published variants of the target that begin with ``kind`` (``rocm``), oldest first."""
-    found = [b.variant for b in _builds(target) if b.variant.startswith(kind) and b.evidence != "named"]
-    return sorted(found, key=lambda variant: matrix.number(variant.removeprefix(kind)))
+    found = [
+        b.variant
+        for b in _find_platform_builds(target)
+        if b.variant.startswith(kind) and b.evidence != "named"
+    ]
+    return sorted(found, key=lambda variant: matrix.parse_number(variant.removeprefix(kind)))
 
 
-def is_known(variant: str) -> bool:
+def is_known_variant(variant: str) -> bool:
     """Return whether any release in the tables has a variant; others were dropped before the oldest of them."""
-    return any(build.variant == variant for build in matrix.builds())
+    return any(build.variant == variant for build in matrix.load_builds())
 
 
-def choose(target: Version, architectures: Iterable[str] = (), asked: str = "") -> Build | None:
+def choose_build(target: Version, architectures: Iterable[str] = (), asked: str = "") -> TorchBuild | None:
     """Return the build of the target that runs on all of the compute capabilities; None if there is none.
 
     ``asked`` is the CUDA version in use today, ``12.1``. Its major stays while the target has it, since another one
@@ -74,106 +78,111 @@ def choose(target: Version, architectures: Iterable[str] = (), asked: str = "") 
     wanted = tuple(architectures)
     fitting = [
         build
-        for build in _builds(target)
-        if build.cuda and build.evidence != "named" and not missing(build, wanted)
+        for build in _find_platform_builds(target)
+        if build.cuda and build.evidence != "named" and not find_missing_architectures(build, wanted)
     ]
     if not asked:
-        return max(fitting, key=rank, default=None)
+        return max(fitting, key=rank_build, default=None)
     first = min(
-        (major for build in fitting if (major := _cuda(build)[0]) >= matrix.number(asked)[0]), default=0
+        (
+            major
+            for build in fitting
+            if (major := _parse_build_cuda(build)[0]) >= matrix.parse_number(asked)[0]
+        ),
+        default=0,
     )
-    same = [build for build in fitting if _cuda(build)[0] == first]
-    newer = [build for build in same if _cuda(build) >= matrix.number(asked)]
+    same = [build for build in fitting if _parse_build_cuda(build)[0] == first]
+    newer = [build for build in same if _parse_build_cuda(build) >= matrix.parse_number(asked)]
     if wanted and not newer:
-        return max(same or fitting, key=rank, default=None)  # these run on all of the GPUs
-    return min(newer, key=lambda build: (build.apart, _cuda(build)), default=None)
+        return max(same or fitting, key=rank_build, default=None)  # these run on all of the GPUs
+    return min(newer, key=lambda build: (build.apart, _parse_build_cuda(build)), default=None)
 
 
-def cuda_of(variant: str) -> str:
+def parse_variant_cuda(variant: str) -> str:
     """Return the CUDA version of a variant: ``12.6`` for ``cu126``; empty for others."""
     digits = variant.removeprefix("cu") if variant.startswith("cu") else ""
     return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""
 
 
-def _cuda(build: Build) -> tuple[int, ...]:
+def _parse_build_cuda(build: TorchBuild) -> tuple[int, ...]:
     """Return the CUDA version of a build; 0 if it has none."""
-    return matrix.number(build.cuda or "0")
+    return matrix.parse_number(build.cuda or "0")
 
 
-def last_for(architectures: Iterable[str]) -> Build | None:
+def find_last_build(architectures: Iterable[str]) -> TorchBuild | None:
     """Return the best build of the newest release that runs on all of the compute capabilities; None if there is none."""
     wanted = tuple(architectures)
-    for version in reversed(matrix.versions()):
-        if found := choose(parse(version), wanted):
+    for version in reversed(matrix.list_versions()):
+        if found := choose_build(parse_version(version), wanted):
             return found
     return None
 
 
-def build(target: Version, variant: str) -> Build | None:
+def find_build(target: Version, variant: str) -> TorchBuild | None:
     """Return the build of a variant of the target; None if it is unknown."""
-    return next((build for build in _builds(target) if build.variant == variant), None)
+    return next((build for build in _find_platform_builds(target) if build.variant == variant), None)
 
 
-def missing(build: Build, architectures: Iterable[str]) -> list[str]:
+def find_missing_architectures(build: TorchBuild, architectures: Iterable[str]) -> list[str]:
     """Return the compute capabilities for which a build has no code."""
     return [
         architecture
         for architecture in architectures
-        if matrix.code_for(build.compiled, architecture.rstrip("af"), build.cuda) is None
+        if matrix.find_gpu_code(build.compiled, architecture.rstrip("af"), build.cuda) is None
     ]
 
 
-def driver_note(build: Build) -> str:
+def render_driver_note(build: TorchBuild) -> str:
     """Return a hint on the driver that a build needs."""
     cuda = build.cuda or ""
     return (
-        f"check that the driver is at least {matrix.recommended_driver(cuda, 'Linux')} (Linux) or "
-        f"{matrix.recommended_driver(cuda, 'Windows')} (Windows), which CUDA {cuda} needs"
+        f"check that the driver is at least {matrix.find_recommended_driver(cuda, 'Linux')} (Linux) or "
+        f"{matrix.find_recommended_driver(cuda, 'Windows')} (Windows), which CUDA {cuda} needs"
     )
 
 
-def release(target: Version) -> str:
+def find_patch_release(target: Version) -> str:
     """Return the newest patch release of the target."""
-    builds = _builds(target)
-    return builds[0].version if builds else f"{render(target)}.0"
+    builds = _find_platform_builds(target)
+    return builds[0].version if builds else f"{render_version(target)}.0"
 
 
-def python_range(target: Version) -> tuple[str, str] | None:
+def find_python_range(target: Version) -> tuple[str, str] | None:
     """Return the oldest and the newest Python with wheels of the target; None if unknown."""
-    builds = _builds(target)
+    builds = _find_platform_builds(target)
     return builds[0].python if builds else None
 
 
-def free_threaded(version: str) -> tuple[str, str] | None:
+def find_free_threaded_range(version: str) -> tuple[str, str] | None:
     """Return the oldest and the newest free-threaded Python with wheels of a minor version; None if unknown."""
-    for row in matrix.table("free_threaded"):
+    for row in matrix.load_table("free_threaded"):
         if row["torch"] == version:
             return row["python"][0], row["python"][1]
     return None
 
 
-def floor(target: Version, platform: str) -> str | None:
+def find_platform_floor(target: Version, platform: str) -> str | None:
     """Return the oldest glibc or macOS that the target's wheels run on; None if unknown."""
-    builds = matrix.builds_of(render(target), platform)
+    builds = matrix.find_builds(render_version(target), platform)
     return builds[0].floor if builds else None
 
 
-def library(target: Version, name: str) -> str | None:
+def find_library_pin(target: Version, name: str) -> str | None:
     """Return the version of a library that the target's default build pins: ``3.7.1`` or ``~=3.8.0``."""
-    for found in _builds(target):
+    for found in _find_platform_builds(target):
         if found.default:
             return dict(found.libraries).get(name)
     return None
 
 
 @functools.cache
-def oldest_architecture(cuda: str) -> str:
+def find_oldest_architecture(cuda: str) -> str:
     """Return the oldest compute capability that any build with this CUDA major is compiled for."""
-    wanted = matrix.major(cuda)
+    wanted = matrix.get_major(cuda)
     names = {
         name
-        for build in matrix.builds()
-        if matrix.major(build.cuda) == wanted
+        for build in matrix.load_builds()
+        if matrix.get_major(build.cuda) == wanted
         for name in build.compiled
         if name.startswith("sm_")
     }
@@ -181,10 +190,10 @@ def oldest_architecture(cuda: str) -> str:
     return f"{digits // 10}.{digits % 10}"
 
 
-def full_cuda_versions() -> dict[str, str]:
+def load_image_versions() -> dict[str, str]:
     """Return the versions of the CUDA base images: two numbers → all three."""
-    return {row["cuda"]: row["version"] for row in matrix.table("images")["cuda"]}
+    return {row["cuda"]: row["version"] for row in matrix.load_table("images")["cuda"]}
 
 
-def _builds(target: Version) -> list[Build]:
-    return matrix.builds_of(render(target), PLATFORM)
+def _find_platform_builds(target: Version) -> list[TorchBuild]:
+    return matrix.find_builds(render_version(target), PLATFORM)

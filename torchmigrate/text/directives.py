@@ -14,6 +14,6 @@ BODY = re.compile(
 )
 
 
-def without_directives(comment: str) -> str:
+def strip_directives(comment: str) -> str:
     """Return ``comment`` without this tool's suppressions; empty if it contained nothing else."""
     return re.sub(r"\s*" + DIRECTIVE.pattern, "", comment).strip()

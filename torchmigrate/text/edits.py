@@ -22,7 +22,7 @@ class VerifyError(Exception):
         self.column = column
 
 
-def newline_at(text: bytes, offset: int) -> bytes:
+def find_line_end(text: bytes, offset: int) -> bytes:
     """Return the line end in use at ``offset``: that of its own line, else of the line before, else ``\\n``."""
     if match := _LINE_END.search(text, offset):
         at_split_crlf = match.group() == b"\n" and text[offset - 1 : offset + 1] == b"\r\n"
@@ -33,12 +33,12 @@ def newline_at(text: bytes, offset: int) -> bytes:
     return b"\r\n" if text[before - 1 : before + 1] == b"\r\n" else text[before : before + 1]
 
 
-def rendered(text: bytes, edit: Edit) -> bytes:
+def render_edit(text: bytes, edit: Edit) -> bytes:
     """Return the bytes that ``edit`` puts into ``text``, with the line ends in use there."""
-    return _LINE_END.sub(newline_at(text, edit.start), edit.text.encode())
+    return _LINE_END.sub(find_line_end(text, edit.start), edit.text.encode())
 
 
-def ordered(edits: Iterable[Edit]) -> list[Edit]:
+def sort_edits(edits: Iterable[Edit]) -> list[Edit]:
     """Return ``edits`` sorted by position; insertions at one offset keep their order and precede a replacement there.
 
     Raises ValueError if two overlap.
@@ -50,7 +50,7 @@ def ordered(edits: Iterable[Edit]) -> list[Edit]:
     return result
 
 
-def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
+def apply_edits(text: bytes, edits: Iterable[Edit]) -> bytes:
     """Return ``text`` (UTF-8) with ``edits`` applied; everything else stays byte for byte.
 
     A line end in an edit's text becomes the line end that is in use where the edit goes.
@@ -58,17 +58,17 @@ def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
     """
     parts = []
     done = 0
-    for edit in ordered(edits):
+    for edit in sort_edits(edits):
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ValueError(f"{edit} lies outside a text of {len(text)} bytes")
         parts.append(text[done : edit.start])
-        parts.append(rendered(text, edit))
+        parts.append(render_edit(text, edit))
         done = edit.end
     parts.append(text[done:])
     return b"".join(parts)
 
 
-def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
+def select_compatible(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     """Split ``fixes`` into those that can be applied together and the rest, which may be applied in another round.
 
     Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
@@ -80,7 +80,9 @@ def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     taken: list[Edit] = []  # in order, and none inside of another
     for fix in fixes:
         same = fix.edits in known
-        fits = same or not any(_conflict(edit, other) for edit in fix.edits for other in _near(edit, taken))
+        fits = same or not any(
+            _conflicts_with(edit, other) for edit in fix.edits for other in _find_adjacent(edit, taken)
+        )
         if fits and _is_consistent(fix):
             chosen.append(fix)
             if not same:
@@ -92,7 +94,7 @@ def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     return chosen, rejected
 
 
-def _near(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
+def _find_adjacent(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
     """Return those of ``taken`` that overlap or touch an edit."""
     at = bisect_left(taken, (edit.start,))
     before = at - 1
@@ -104,20 +106,20 @@ def _near(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
         at += 1
 
 
-def union(fixes: Iterable[Fix]) -> list[Edit]:
+def merge_fix_edits(fixes: Iterable[Fix]) -> list[Edit]:
     """Return the edits of fixes chosen by `select`, ordered, each shared one once."""
-    return ordered(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
+    return sort_edits(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
 
 
 def _is_consistent(fix: Fix) -> bool:
     try:
-        ordered(fix.edits)
+        sort_edits(fix.edits)
     except ValueError:
         return False
     return bool(fix.edits)
 
 
-def _conflict(one: Edit, other: Edit) -> bool:
+def _conflicts_with(one: Edit, other: Edit) -> bool:
     """Return whether two fixes must not make these two edits in one round.
 
     Next to each other, only whole lines have a meaning that does not depend on which comes first. Imports wait: where

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from torchmigrate.model.findings import Finding, Fix, NoFix, Span
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def finding(
+def create_finding(
     code: str,
     message: str,
     severity: Severity,
-    source: Source,
+    source: SourceText,
     span: Span,
     *,
     fix: Callable[[], Fix] | None = None,
@@ -34,10 +34,10 @@ def finding(
         severity,
         source.path,
         span,
-        source.location(span),
+        source.locate_span(span),
         fix=made,
         withheld=withheld,
         hint=hint,
-        source_lines=source.lines(span),
+        source_lines=source.get_lines(span),
         source=facts,
     )

@@ -49,32 +49,32 @@ _TOKEN = re.compile(
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-def masked(cell: bytes) -> tuple[bytes, list[Span]]:
+def mask_cell(cell: bytes) -> tuple[bytes, list[Span]]:
     """Return the source of a code cell as Python of the same length, and the spans that were IPython's.
 
     A cell in another language (``%%bash``) becomes blank. Of a timed statement (``%time x = f()``) only the magic is
     IPython's. What is no Python even so is left to the parser to refuse.
     """
-    if _parses(cell):
+    if _is_valid_python(cell):
         return cell, []
     text = bytearray(cell)
     if _BARE.fullmatch(cell):
         start, end = len(cell) - len(cell.lstrip()), len(cell.rstrip())
-        _fill(text, start, end)
+        _fill_with_zero(text, start, end)
         return bytes(text), [Span(start, end)]
     spans: list[Span] = []
     at = _mask_cell_magics(text, spans)
     while at < len(text):
-        end = _magic_end(text, at)
+        end = _find_magic_end(text, at)
         if span := _mask_statement(text, at, end):
             spans.append(span)
-            at = _line_end(text, end)[1]
+            at = _find_line_end(text, end)[1]
         else:
-            at = _statement_end(text, at)
+            at = _find_statement_end(text, at)
     return bytes(text), spans
 
 
-def _parses(code: bytes) -> bool:
+def _is_valid_python(code: bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,10 +89,10 @@ def _mask_cell_magics(text: bytearray, spans: list[Span]) -> int:
     start = 0
     while magic := _CELL_MAGIC.match(text, start):
         is_python = magic.group(1).decode() in _PYTHON_CELL_MAGICS
-        end = _line_end(text, magic.end())[0] if is_python else len(text)
-        _blank(text, start, end)
+        end = _find_line_end(text, magic.end())[0] if is_python else len(text)
+        _blank_out(text, start, end)
         spans.append(Span(start, end))
-        start = _line_end(text, end)[1]
+        start = _find_line_end(text, end)[1]
     return start
 
 
@@ -100,43 +100,43 @@ def _mask_statement(text: bytearray, start: int, end: int) -> Span | None:
     """Mask the parts of the statement at ``[start, end)`` that are IPython's; return where it ends."""
     line = bytes(text[start:end])
     timed = _TIMED.match(line)
-    if timed and _parses(line[timed.end() :]):
+    if timed and _is_valid_python(line[timed.end() :]):
         magic = Span(start + timed.start(1), start + timed.end(1))
-        _fill(text, *magic)
+        _fill_with_zero(text, *magic)
         text[magic.end] = ord(";")
         return magic
     for pattern in (_ESCAPED, _HELP, _ASSIGNED):
         if match := pattern.match(line):
-            _fill(text, start + match.end(), end)
+            _fill_with_zero(text, start + match.end(), end)
             return Span(start, end)
     return None
 
 
-def _fill(text: bytearray, start: int, end: int) -> None:
+def _fill_with_zero(text: bytearray, start: int, end: int) -> None:
     """Turn ``[start, end)`` into the expression ``0``, since a block must not be empty."""
-    _blank(text, start, end)
+    _blank_out(text, start, end)
     text[start] = ord("0")
 
 
-def _blank(text: bytearray, start: int, end: int) -> None:
+def _blank_out(text: bytearray, start: int, end: int) -> None:
     text[start:end] = re.sub(rb"[^\r\n]", b" ", text[start:end])
 
 
-def _magic_end(text: bytearray, at: int) -> int:
+def _find_magic_end(text: bytearray, at: int) -> int:
     """Return the end of the line that begins at ``at``, joined with the next one while it ends in a backslash."""
-    end, following = _line_end(text, at)
+    end, following = _find_line_end(text, at)
     while end < len(text) and text[end - 1 : end] == b"\\":
-        end, following = _line_end(text, following)
+        end, following = _find_line_end(text, following)
     return end
 
 
-def _line_end(text: bytearray, at: int) -> tuple[int, int]:
+def _find_line_end(text: bytearray, at: int) -> tuple[int, int]:
     """Return the end of the line that holds ``at``, and the beginning of the next one."""
     match = _LINE_END.search(text, at)
     return match.span() if match else (len(text), len(text))
 
 
-def _statement_end(text: bytearray, at: int) -> int:
+def _find_statement_end(text: bytearray, at: int) -> int:
     """Return the beginning of the line after the (logical) line that begins at ``at``."""
     depth = 0
     for token in _TOKEN.finditer(text, at):

@@ -26,7 +26,7 @@ _ESCAPED_NON_ASCII = re.compile(r"\\u(?!00[0-7])")
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class JsonString:
     """A JSON string: the range ``[start, end)`` with its quotes, in characters of the document, and its value."""
 
     start: int
@@ -35,11 +35,11 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CodeCell:
     """A code cell: its number among all cells (1-based), its source strings, and its range in the notebook's text."""
 
     number: int
-    literals: tuple[Literal, ...]
+    literals: tuple[JsonString, ...]
     is_list: bool
     start: int
     end: int
@@ -50,9 +50,9 @@ def escapes_non_ascii(document: str) -> bool:
     return document.isascii() and _ESCAPED_NON_ASCII.search(document) is not None
 
 
-def code_cells(document: str) -> Iterator[tuple[int, tuple[Literal, ...], bool]]:
+def parse_code_cells(document: str) -> Iterator[tuple[int, tuple[JsonString, ...], bool]]:
     """Yield the Python cells of a valid JSON ``document``: number, source strings, whether they are a list."""
-    notebook = _object(document, _skip_space(document, 0), "the document")
+    notebook = _parse_members(document, _skip_space(document, 0), "the document")
     cells = notebook.get("cells")
     if cells is None:
         if "worksheets" in notebook:
@@ -60,29 +60,29 @@ def code_cells(document: str) -> Iterator[tuple[int, tuple[Literal, ...], bool]]
                 "a notebook of the format before 4: convert it with `jupyter nbconvert --to notebook`"
             )
         raise SourceError("not a notebook: it has no cells")
-    if not _is_python(_value(document, notebook.get("metadata"))):
+    if not _is_python_notebook(_skip_value(document, notebook.get("metadata"))):
         return
-    for number, (start, _) in enumerate(_elements(document, cells[0], "cells"), 1):
-        members = _object(document, start, f"cell {number}")
-        if _value(document, members.get("cell_type")) != "code":
+    for number, (start, _) in enumerate(_parse_elements(document, cells[0], "cells"), 1):
+        members = _parse_members(document, start, f"cell {number}")
+        if _skip_value(document, members.get("cell_type")) != "code":
             continue
-        if not _is_python_cell(_value(document, members.get("metadata"))):
+        if not _is_python_cell(_skip_value(document, members.get("metadata"))):
             continue
         if "source" not in members:
             raise SourceError("not a notebook: a code cell without a source", cell=number)
         source = members["source"]
         is_list = document[source[0]] == "["
-        places = list(_elements(document, source[0], "source")) if is_list else [source]
+        places = list(_parse_elements(document, source[0], "source")) if is_list else [source]
         literals = []
         for begin, end in places:
-            value = _value(document, (begin, end))
+            value = _skip_value(document, (begin, end))
             if not isinstance(value, str):
                 raise SourceError("not a notebook: a cell's source is no text", cell=number)
-            literals.append(Literal(begin, end, value))
+            literals.append(JsonString(begin, end, value))
         yield number, tuple(literals), is_list
 
 
-def _is_python(metadata: Any) -> bool:
+def _is_python_notebook(metadata: Any) -> bool:
     if not isinstance(metadata, dict):
         return True
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
@@ -107,11 +107,11 @@ def _skip_space(document: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _value(document: str, place: _Place | None) -> Any:
+def _skip_value(document: str, place: _Place | None) -> Any:
     return None if place is None else _DECODER.raw_decode(document, place[0])[0]
 
 
-def _object(document: str, at: int, what: str) -> dict[str, _Place]:
+def _parse_members(document: str, at: int, what: str) -> dict[str, _Place]:
     """Return the members of the object at ``at``. Raises SourceError if there is no object."""
     if document[at] != "{":
         raise SourceError(f"not a notebook: {what} is no object")
@@ -122,11 +122,11 @@ def _object(document: str, at: int, what: str) -> dict[str, _Place]:
         start = _skip_space(document, _skip_space(document, at) + 1)
         end = _DECODER.raw_decode(document, start)[1]
         members[key] = (start, end)
-        at = _next_item(document, end)
+        at = _find_next_item(document, end)
     return members
 
 
-def _elements(document: str, at: int, what: str) -> Iterator[_Place]:
+def _parse_elements(document: str, at: int, what: str) -> Iterator[_Place]:
     """Return the elements of the array at ``at``. Raises SourceError if there is no array."""
     if document[at] != "[":
         raise SourceError(f"not a notebook: {what} is no list")
@@ -134,16 +134,16 @@ def _elements(document: str, at: int, what: str) -> Iterator[_Place]:
     while document[at] != "]":
         end = _DECODER.raw_decode(document, at)[1]
         yield at, end
-        at = _next_item(document, end)
+        at = _find_next_item(document, end)
 
 
-def _next_item(document: str, at: int) -> int:
+def _find_next_item(document: str, at: int) -> int:
     at = _skip_space(document, at)
     return _skip_space(document, at + 1) if document[at] == "," else at
 
 
-def patch(
-    document: str, cell: Cell, start: int, end: int, text: str, ensure_ascii: bool
+def patch_cell(
+    document: str, cell: CodeCell, start: int, end: int, text: str, ensure_ascii: bool
 ) -> tuple[int, int, str]:
     """Return the range of ``document``, and its new content, that replace the bytes ``[start, end)`` of ``cell``'s source.
 
@@ -158,18 +158,18 @@ def patch(
     last = min(bisect_right(bounds, end), len(literals)) - 1
     if last > first and end == bounds[last] and text.endswith("\n"):
         last -= 1
-    begin = _place(document, literals[first], start - bounds[first])
-    finish = _place(document, literals[last], end - bounds[last])
+    begin = _offset_in_document(document, literals[first], start - bounds[first])
+    finish = _offset_in_document(document, literals[last], end - bounds[last])
     lines = [json.dumps(line, ensure_ascii=ensure_ascii)[1:-1] for line in _LINE.findall(text)]
     if not cell.is_list:
         return begin, finish, "".join(lines)
-    broken = '"' + _separator(document, literals) + '"'
+    broken = '"' + _find_separator(document, literals) + '"'
     at_end = finish == literals[last].end - 1
     tail = broken if text.endswith("\n") and not at_end else ""
     return begin, finish, broken.join(lines) + tail
 
 
-def _place(document: str, literal: Literal, offset: int) -> int:
+def _offset_in_document(document: str, literal: JsonString, offset: int) -> int:
     """Return the offset in ``document`` of the byte ``offset`` of the literal's value."""
     at = literal.start + 1
     while offset > 0:
@@ -180,7 +180,7 @@ def _place(document: str, literal: Literal, offset: int) -> int:
     return at
 
 
-def _separator(document: str, literals: tuple[Literal, ...]) -> str:
+def _find_separator(document: str, literals: tuple[JsonString, ...]) -> str:
     """Return the text between two strings of a source: as in this cell, or as after its opening bracket."""
     if len(literals) > 1:
         return document[literals[0].end : literals[1].start]

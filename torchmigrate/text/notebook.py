@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchmigrate.model.findings import Edit, Location, Span
-from torchmigrate.text.edits import ordered, rendered
-from torchmigrate.text.ipython import masked
-from torchmigrate.text.nbjson import Cell, code_cells, escapes_non_ascii, patch
-from torchmigrate.text.source import Source, SourceError
+from torchmigrate.text.edits import render_edit, sort_edits
+from torchmigrate.text.ipython import mask_cell
+from torchmigrate.text.nbjson import CodeCell, escapes_non_ascii, parse_code_cells, patch_cell
+from torchmigrate.text.source import SourceError, SourceText
 
 
-class Notebook(Source):
+class Notebook(SourceText):
     """The code cells of a notebook, each followed by a line end, as one text.
 
     ``original`` is ``text`` before masking, of the same length. ``masks`` are the spans that belong to
@@ -28,7 +28,7 @@ class Notebook(Source):
     """
 
     def __init__(
-        self, path: str, raw: bytes, original: bytes, text: bytes, cells: list[Cell], masks: list[Span]
+        self, path: str, raw: bytes, original: bytes, text: bytes, cells: list[CodeCell], masks: list[Span]
     ) -> None:
         super().__init__(path, raw, text, bom=raw.startswith(codecs.BOM_UTF8))
         self.original = original
@@ -37,7 +37,7 @@ class Notebook(Source):
         self._cell_starts = [cell.start for cell in cells]
 
     @classmethod
-    def parse(cls, path: str, data: bytes) -> Notebook:
+    def parse_notebook(cls, path: str, data: bytes) -> Notebook:
         """Parse the notebook at ``path`` with the content ``data``.
 
         A notebook for another language than Python has no text. Raises SourceError if ``data`` is no notebook.
@@ -45,7 +45,7 @@ class Notebook(Source):
         try:
             document = data.decode("utf-8-sig")
             json.loads(document)
-            found = list(code_cells(document))
+            found = list(parse_code_cells(document))
         except UnicodeDecodeError as error:
             raise SourceError(f"not a notebook: not valid UTF-8 at byte {error.start}") from None
         except json.JSONDecodeError as error:
@@ -56,7 +56,7 @@ class Notebook(Source):
             raise SourceError(f"not a notebook: {error}") from None
         originals: list[bytes] = []
         texts: list[bytes] = []
-        cells: list[Cell] = []
+        cells: list[CodeCell] = []
         masks: list[Span] = []
         start = 0
         for number, literals, is_list in found:
@@ -64,97 +64,99 @@ class Notebook(Source):
                 original = "".join(literal.value for literal in literals).encode()
             except UnicodeEncodeError:
                 raise SourceError("a lone surrogate, which is no character", cell=number) from None
-            text, spans = masked(original)
+            text, spans = mask_cell(original)
             masks += [Span(span.start + start, span.end + start) for span in spans]
-            cells.append(Cell(number, literals, is_list, start, start + len(text)))
+            cells.append(CodeCell(number, literals, is_list, start, start + len(text)))
             originals += original, b"\n"
             texts += text, b"\n"
             start += len(text) + 1
         return cls(path, data, b"".join(originals), b"".join(texts), cells, masks)
 
     @cached_property
-    def tree(self) -> ast.Module:
-        """As `Source.tree`. Each cell must parse alone: two broken ones may well make one text that parses."""
+    def syntax_tree(self) -> ast.Module:
+        """As `DriverSource.syntax_tree`. Each cell must parse alone: two broken ones may well make one text that parses."""
         for cell in self._cells:
-            self._check(cell)
-        return super().tree
+            self._check_cells(cell)
+        return super().syntax_tree
 
-    def _check(self, cell: Cell) -> None:
+    def _check_cells(self, cell: CodeCell) -> None:
         try:
-            Source(self.path, b"", self.text[cell.start : cell.end]).tree  # noqa: B018
+            SourceText(self.path, b"", self.text[cell.start : cell.end]).syntax_tree  # noqa: B018
         except SourceError as error:
             raise SourceError(error.message, error.line, error.column, cell.number) from None
 
-    def _cell_at(self, offset: int) -> Cell:
+    def _find_cell(self, offset: int) -> CodeCell:
         return self._cells[bisect_right(self._cell_starts, offset) - 1]
 
-    def location(self, span: Span) -> Location:
-        """Return the position of ``span`` as `Source.location`; ``cell`` counts all cells from 1, and lines count from the
+    def locate_span(self, span: Span) -> Location:
+        """Return the position of ``span`` as `DriverSource.locate_span`; ``cell`` counts all cells from 1, and lines count from the
         cell's first."""
-        plain = super().location(span)
+        plain = super().locate_span(span)
         if not self._cells:
             return plain
-        cell = self._cell_at(span.start)
+        cell = self._find_cell(span.start)
         above = self.line_of(cell.start) - 1
         return Location(
             plain.line - above, plain.column, plain.end_line - above, plain.end_column, cell.number
         )
 
-    def whole_line(self, offset: int) -> Span:
-        line = super().whole_line(offset)
-        return Span(line.start, min(line.end, self._cell_at(offset).end)) if self._cells else line
+    def full_line_span(self, offset: int) -> Span:
+        line = super().full_line_span(offset)
+        return Span(line.start, min(line.end, self._find_cell(offset).end)) if self._cells else line
 
-    def replaced(self, edits: Iterable[Edit]) -> bytes:
+    def apply_edits(self, edits: Iterable[Edit]) -> bytes:
         """Return the file with ``edits`` applied inside the JSON strings of its cells; every other byte stays.
 
         Raises SourceError if an edit touches IPython syntax or spans two cells.
         """
-        return self._written(edits, commands=False)
+        return self._write_document(edits, commands=False)
 
-    def is_command(self, edit: Edit) -> bool:
+    def is_ipython_line(self, edit: Edit) -> bool:
         """Return whether an edit lies in one of the lines that are IPython's."""
         return any(mask.start <= edit.start and edit.end <= mask.end for mask in self.masks)
 
-    def commanded(self, edits: Iterable[Edit]) -> bytes:
+    def replace_commands(self, edits: Iterable[Edit]) -> bytes:
         """Return the file as `replaced` does, for edits in lines that are IPython's. Raises SourceError for any other
         edit."""
-        return self._written(edits, commands=True)
+        return self._write_document(edits, commands=True)
 
-    def _written(self, edits: Iterable[Edit], *, commands: bool) -> bytes:
+    def _write_document(self, edits: Iterable[Edit], *, commands: bool) -> bytes:
         bom = codecs.BOM_UTF8 if self.bom else b""
         document = self.raw[len(bom) :].decode()
         escape = escapes_non_ascii(document)
         parts: list[str] = []
         done = 0
-        for start, end, text in self._patches(document, ordered(edits), escape, commands):
+        for start, end, text in self._create_patches(document, sort_edits(edits), escape, commands):
             parts += document[done:start], text
             done = end
         parts.append(document[done:])
         return bom + "".join(parts).encode()
 
-    def _patches(
+    def _create_patches(
         self, document: str, edits: list[Edit], ensure_ascii: bool, commands: bool
     ) -> Iterator[tuple[int, int, str]]:
         """Yield ``edits`` as replacements of ranges of ``document``, in order."""
-        for edit in _coalesced(edits):
-            cell = self._cell_of(edit, commands)
-            text = rendered(self.original, edit).decode()
-            yield patch(document, cell, edit.start - cell.start, edit.end - cell.start, text, ensure_ascii)
+        for edit in _merge_adjacent(edits):
+            cell = self._find_edited_cell(edit, commands)
+            text = render_edit(self.original, edit).decode()
+            yield patch_cell(
+                document, cell, edit.start - cell.start, edit.end - cell.start, text, ensure_ascii
+            )
 
-    def _cell_of(self, edit: Edit, commands: bool) -> Cell:
+    def _find_edited_cell(self, edit: Edit, commands: bool) -> CodeCell:
         """Return the cell that ``edit`` changes. Raises SourceError where it must not."""
-        cell = self._cell_at(edit.start) if self._cells else None
+        cell = self._find_cell(edit.start) if self._cells else None
         if cell is None or not cell.literals:
-            raise self._refused("there is no code to edit", edit)
+            raise self._create_refusal("there is no code to edit", edit)
         if edit.end > cell.end:
-            raise self._refused("an edit spans two cells", edit)
+            raise self._create_refusal("an edit spans two cells", edit)
         if commands:
-            if not self.is_command(edit):
-                raise self._refused("an edit of a command reaches beyond it", edit)
+            if not self.is_ipython_line(edit):
+                raise self._create_refusal("an edit of a command reaches beyond it", edit)
             return cell
         for mask in self.masks:
             if mask.start <= edit.end and edit.start <= mask.end and not self._goes_before(edit, mask):
-                raise self._refused("an edit touches IPython syntax", edit)
+                raise self._create_refusal("an edit touches IPython syntax", edit)
         return cell
 
     def _goes_before(self, edit: Edit, mask: Span) -> bool:
@@ -162,12 +164,12 @@ class Notebook(Source):
         is_cell_magic = self.original[mask.start : mask.end].lstrip().startswith(b"%%")
         return edit.end == mask.start and edit.text.endswith(("\n", "\r")) and not is_cell_magic
 
-    def _refused(self, message: str, edit: Edit) -> SourceError:
-        at = self.location(Span(edit.start, edit.start))
+    def _create_refusal(self, message: str, edit: Edit) -> SourceError:
+        at = self.locate_span(Span(edit.start, edit.start))
         return SourceError(message, at.line, at.column, at.cell)
 
 
-def _coalesced(edits: list[Edit]) -> list[Edit]:
+def _merge_adjacent(edits: list[Edit]) -> list[Edit]:
     """Merge those of the ordered ``edits`` that touch each other."""
     result: list[Edit] = []
     for edit in edits:

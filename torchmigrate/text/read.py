@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 
-from torchmigrate.text.source import Source
+from torchmigrate.text.source import SourceText
 
 
-def read(path: str | PathLike[str], data: bytes) -> Source:
+def read_source(path: str | PathLike[str], data: bytes) -> SourceText:
     """Return the source of the Python file or notebook at ``path`` with the content ``data``. Raises SourceError.
 
     Raises SourceError if ``data`` is not text in the encoding that it declares, or not a notebook.
@@ -16,5 +16,5 @@ def read(path: str | PathLike[str], data: bytes) -> Source:
     if name.endswith(".ipynb"):
         from torchmigrate.text.notebook import Notebook
 
-        return Notebook.parse(name, data)
-    return Source.read(name, data)
+        return Notebook.parse_notebook(name, data)
+    return SourceText.decode_source(name, data)

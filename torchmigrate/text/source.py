@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from os import PathLike, fspath
 
 from torchmigrate.model.findings import Edit, Location, Span
-from torchmigrate.text.edits import apply
+from torchmigrate.text.edits import apply_edits
 
 # PEP 263: a comment alone on line 1, or on line 2 after a line that holds no code. CPython ends these lines at
 # \r, \n or \r\n, which `tokenize.detect_encoding` does not.
@@ -36,7 +36,7 @@ class SourceError(Exception):
         self.cell = cell
 
 
-class Source:
+class SourceText:
     """The text of one file. All offsets and spans are byte offsets into ``text``.
 
     ``path`` is the name for messages, ``raw`` the file's content, ``text`` its UTF-8 text without a byte order
@@ -55,7 +55,7 @@ class Source:
         self.original = text
 
     @classmethod
-    def read(cls, path: str | PathLike[str], data: bytes) -> Source:
+    def decode_source(cls, path: str | PathLike[str], data: bytes) -> SourceText:
         """Decode the text file at ``path`` with the content ``data``; `torchmigrate.text.read` also handles notebooks.
 
         Raises SourceError if ``data`` is not text in the encoding that it declares.
@@ -63,18 +63,18 @@ class Source:
         name = fspath(path)
         bom = data.startswith(codecs.BOM_UTF8)
         text = data[len(codecs.BOM_UTF8) :] if bom else data
-        cookie = _cookie(text)
-        encoding = _codec(cookie.group(2).decode()) if cookie else "utf-8"
+        cookie = _find_cookie(text)
+        encoding = _find_codec(cookie.group(2).decode()) if cookie else "utf-8"
         if encoding == "utf-8":
             if not text.isascii():
-                _check_utf8(text)
+                _check_is_utf8(text)
             return cls(name, data, text, encoding, bom)
         if bom:
             raise SourceError(f"encoding problem: a UTF-8 byte order mark, and a cookie for {encoding}", 1, 1)
         try:
-            text = _decoded(data, encoding).encode()
+            text = _decode_text(data, encoding).encode()
         except UnicodeDecodeError as error:
-            raise _undecodable(data, error.start, encoding) from None
+            raise _create_decode_error(data, error.start, encoding) from None
         except (UnicodeError, ValueError) as error:
             raise SourceError(f"cannot be decoded as {encoding}: {error}") from None
         if cookie and cookie.group(1) not in text:
@@ -82,13 +82,13 @@ class Source:
         return cls(name, data, text, encoding)
 
     @cached_property
-    def tree(self) -> ast.Module:
+    def syntax_tree(self) -> ast.Module:
         """The syntax tree, with positions that `offset` and `span` understand. Raises SourceError.
 
         Raises SourceError if the running Python cannot parse the text.
         """
         if (nul := self.text.find(b"\0")) >= 0:
-            raise SourceError("a null byte", *_end(self.text[:nul]))
+            raise SourceError("a null byte", *_end_position(self.text[:nul]))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -113,7 +113,7 @@ class Source:
         """The length in characters of the longest line, apart from lines that contain an address."""
         return max((len(line) for line in self.text.decode().splitlines() if "://" not in line), default=0)
 
-    def offset(self, line: int, col: int) -> int:
+    def offset_of(self, line: int, col: int) -> int:
         """Return the byte offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""
         return self.line_starts[line - 1] + col
 
@@ -121,50 +121,50 @@ class Source:
         """Return the 1-based line that holds the byte ``offset``."""
         return bisect_right(self.line_starts, offset)
 
-    def span(self, node: ast.AST) -> Span:
+    def span_of(self, node: ast.AST) -> Span:
         """Return the span of ``node`` without its parentheses and decorators. Raises ValueError if it has no position."""
         if isinstance(
             node, (ast.expr, ast.stmt, ast.excepthandler, ast.arg, ast.keyword, ast.alias, ast.pattern)
         ):
             end_line, end_col = node.end_lineno, node.end_col_offset
             if end_line is not None and end_col is not None:
-                return Span(self.offset(node.lineno, node.col_offset), self.offset(end_line, end_col))
+                return Span(self.offset_of(node.lineno, node.col_offset), self.offset_of(end_line, end_col))
         raise ValueError(f"{type(node).__name__} has no position")
 
-    def segment(self, node: ast.AST | Span) -> str:
+    def get_segment(self, node: ast.AST | Span) -> str:
         """Return the text of a node or span, with line ends as in the file."""
-        span = node if isinstance(node, Span) else self.span(node)
+        span = node if isinstance(node, Span) else self.span_of(node)
         return self.text[span.start : span.end].decode()
 
-    def location(self, span: Span) -> Location:
+    def locate_span(self, span: Span) -> Location:
         """Return ``span`` for a reader: lines and columns from 1, columns in characters, the end exclusive."""
-        line, column = self._position(span.start)
-        end_line, end_column = self._position(span.end)
+        line, column = self._to_position(span.start)
+        end_line, end_column = self._to_position(span.end)
         return Location(line, column, end_line, end_column)
 
-    def _position(self, offset: int) -> tuple[int, int]:
+    def _to_position(self, offset: int) -> tuple[int, int]:
         line = self.line_of(offset)
         return line, len(self.text[self.line_starts[line - 1] : offset].decode()) + 1
 
-    def lines(self, span: Span) -> tuple[str, ...]:
+    def get_lines(self, span: Span) -> tuple[str, ...]:
         """Return the lines that ``span`` touches, without their ends."""
         first = self.line_of(span.start)
         last = self.line_of(max(span.start, span.end - 1))
         bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
         return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
-    def whole_line(self, offset: int) -> Span:
+    def full_line_span(self, offset: int) -> Span:
         """Return the span of the line that holds ``offset``, with its end; in a notebook not beyond its cell."""
         line = self.line_of(offset)
         end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         return Span(self.line_starts[line - 1], end)
 
-    def replaced(self, edits: Iterable[Edit]) -> bytes:
+    def apply_edits(self, edits: Iterable[Edit]) -> bytes:
         """Return the content of the file with ``edits`` applied to ``text``; every byte outside of them stays.
 
         Raises SourceError if the encoding cannot express the result, or would change other bytes too.
         """
-        text = apply(self.text, edits)
+        text = apply_edits(self.text, edits)
         if self.encoding == "utf-8":
             return codecs.BOM_UTF8 + text if self.bom else text
         try:
@@ -175,20 +175,20 @@ class Source:
             raise SourceError(f"cannot be written back in {self.encoding}: {error}") from None
 
 
-def _decoded(data: bytes, encoding: str, errors: str = "strict") -> str:
+def _decode_text(data: bytes, encoding: str, errors: str = "strict") -> str:
     """Return the text in ``data``; for escapes in unicode_escape, Python would warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return data.decode(encoding, errors)
 
 
-def _cookie(text: bytes) -> re.Match[bytes] | None:
+def _find_cookie(text: bytes) -> re.Match[bytes] | None:
     if text.find(b"coding", 0, 4096) < 0:
         return None
     return _FIRST_LINE_COOKIE.match(text) or _COOKIE.match(text)
 
 
-def _codec(name: str) -> str:
+def _find_codec(name: str) -> str:
     """Return the codec that CPython uses for a cookie's ``name``."""
     normal = name.lower().replace("_", "-")
     if normal == "utf-8" or normal.startswith("utf-8-"):
@@ -200,23 +200,25 @@ def _codec(name: str) -> str:
         raise SourceError(f"unknown encoding: {name}", 1, 1) from None
 
 
-def _check_utf8(text: bytes) -> None:
+def _check_is_utf8(text: bytes) -> None:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        raise _undecodable(text, error.start, "UTF-8") from None
+        raise _create_decode_error(text, error.start, "UTF-8") from None
 
 
-def _undecodable(data: bytes, at: int, encoding: str) -> SourceError:
-    return SourceError(f"not valid {encoding}: the byte 0x{data[at]:02x}", *_end(data[:at], encoding))
+def _create_decode_error(data: bytes, at: int, encoding: str) -> SourceError:
+    return SourceError(
+        f"not valid {encoding}: the byte 0x{data[at]:02x}", *_end_position(data[:at], encoding)
+    )
 
 
-def _end(text: bytes, encoding: str = "utf-8") -> tuple[int, int]:
+def _end_position(text: bytes, encoding: str = "utf-8") -> tuple[int, int]:
     """Return the 1-based line and column at the end of a text (in characters; in bytes where the codec cannot count them)."""
     lines = text.splitlines(keepends=True) or [b""]
     if lines[-1].endswith((b"\n", b"\r")):
         lines.append(b"")
     try:
-        return len(lines), len(_decoded(lines[-1], encoding, "replace")) + 1
+        return len(lines), len(_decode_text(lines[-1], encoding, "replace")) + 1
     except UnicodeError:  # idna knows no replacement
         return len(lines), len(lines[-1]) + 1

@@ -10,7 +10,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]{{1,100}}[ \t]?\.[ \t]?){{{_MAX_DOTS
 """A dotted key for which `tomllib`, whose time grows with the square of the dots, would take minutes."""
 
 
-def toml_loads(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """Parse a TOML document. Raises ValueError, also for one that is nested too deeply."""
     try:
         import tomllib

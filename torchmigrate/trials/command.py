@@ -34,7 +34,7 @@ RAISED = re.compile(r"^(?:E   +)?(\w+(?:\.\w+)*(?:Error|Exception|Failure)\b.*)$
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandOutcome:
     """The outcome of one run of the command."""
 
     status: int
@@ -51,7 +51,7 @@ class Outcome:
     """The folders of the original project, instead of the copy, that the command imported from."""
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """The end of the command as a predicate: "exits with 1: …"."""
         if self.timed_out:
             return f"takes longer than {self.seconds:.0f} s"
@@ -60,7 +60,7 @@ class Outcome:
 
 
 @dataclass
-class Command:
+class JudgingCommand:
     """A shell command for the project at ``root``, with the environment that lets it find a copy instead."""
 
     text: str
@@ -72,7 +72,7 @@ class Command:
     imports: tuple[str, ...] = ()
     """Folders of the project that the command imports from, for which PYTHONPATH has to name those of the copy."""
 
-    def run(self, copy: Path, timeout: float) -> Outcome:
+    def run(self, copy: Path, timeout: float) -> CommandOutcome:
         """Run the command in a copy of the project; after ``timeout`` seconds its process group is killed."""
         with tempfile.TemporaryDirectory(prefix="torchmigrate-") as folder:
             log, printed = Path(folder, "imported"), Path(folder, "printed")
@@ -82,7 +82,7 @@ class Command:
                     self.text,
                     shell=True,
                     cwd=copy / self.folder.relative_to(self.root),
-                    env=self._variables(copy, log),
+                    env=self._build_environment(copy, log),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=subprocess.STDOUT,
@@ -94,17 +94,17 @@ class Command:
                 except subprocess.TimeoutExpired:
                     timed_out = True
                 finally:
-                    _kill(process)
+                    _kill_process_group(process)
             seconds = time.monotonic() - begin
             text = printed.read_bytes().decode("utf-8", "replace")
             imported = log.read_text("utf-8", "surrogateescape").splitlines() if log.exists() else []
-        return read(text, process.returncode, seconds, timed_out=timed_out, imported=imported)
+        return parse_output(text, process.returncode, seconds, timed_out=timed_out, imported=imported)
 
-    def _variables(self, copy: Path, log: Path) -> dict[str, str]:
+    def _build_environment(self, copy: Path, log: Path) -> dict[str, str]:
         variables = {**os.environ, **self.environment}
         given = variables.get("PYTHONPATH", "").split(os.pathsep)
         paths = [str(WATCH), *self.imports, *filter(None, given)]
-        here = [self._in_copy(path, copy) for path in paths]
+        here = [self._map_to_copy(path, copy) for path in paths]
         return {
             **variables,
             "PWD": str(copy / self.folder.relative_to(self.root)),
@@ -114,7 +114,7 @@ class Command:
             "TORCHMIGRATE_WATCH": str(log),
         }
 
-    def _in_copy(self, path: str, copy: Path) -> str:
+    def _map_to_copy(self, path: str, copy: Path) -> str:
         real = Path(os.path.realpath(path))
         return str(copy / real.relative_to(self.root)) if real.is_relative_to(self.root) else path
 
@@ -122,13 +122,13 @@ class Command:
         return self.text if "`" in self.text else f"`{self.text}`"
 
 
-def read(
+def parse_output(
     text: str, status: int, seconds: float, *, timed_out: bool = False, imported: Iterable[str] = ()
-) -> Outcome:
+) -> CommandOutcome:
     """Parse the outcome of a run from its output and exit status."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     failures = {
-        found["test"]: _whole(found["message"] or "", found["test"], plain)
+        found["test"]: _find_full_message(found["message"] or "", found["test"], plain)
         for found in FAILED.finditer(plain.rpartition(SUMMARY)[2])
     }
     for found in UNITTEST.finditer(plain):
@@ -136,10 +136,12 @@ def read(
         failures.setdefault(found["test"], raised[1] if raised else "")
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
-    return Outcome(status, failures, _passed(plain), seconds, last, timed_out, frozenset(imported))
+    return CommandOutcome(
+        status, failures, _count_passed(plain), seconds, last, timed_out, frozenset(imported)
+    )
 
 
-def _whole(message: str, test: str, text: str) -> str:
+def _find_full_message(message: str, test: str, text: str) -> str:
     """Return the full message of a failed test, which pytest's summary cuts to the width of a terminal."""
     if message and not message.endswith("..."):
         return message
@@ -149,7 +151,7 @@ def _whole(message: str, test: str, text: str) -> str:
     return shown["message"] if shown else message
 
 
-def _passed(text: str) -> int | None:
+def _count_passed(text: str) -> int | None:
     """Return the number of passed tests that pytest or unittest prints, or None."""
     if passed := PASSED.findall(text):
         return int(passed[-1])
@@ -158,7 +160,7 @@ def _passed(text: str) -> int | None:
     return 0 if PYTEST.search(text) else None
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a command with all processes that it has started."""
     if sys.platform == "win32":
         process.kill()

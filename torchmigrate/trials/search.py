@@ -14,7 +14,7 @@ class OutOfRuns(Exception):
 
 
 @dataclass
-class Split(Generic[T]):
+class Bisection(Generic[T]):
     """The result of a search; exactly the items ``kept`` were tried together, and work."""
 
     kept: list[T] = field(default_factory=list)
@@ -24,13 +24,13 @@ class Split(Generic[T]):
     """The items of which some break something, when no try was left to find out which."""
 
 
-def split(items: Sequence[T], objection: Callable[[Sequence[T]], str | None]) -> Split[T]:
+def bisect_items(items: Sequence[T], objection: Callable[[Sequence[T]], str | None]) -> Bisection[T]:
     """Split ``items`` into those that work together and those to leave out; no items at all are assumed to work.
 
     ``objection`` returns why some items, in their order, do not work together (None if they do), or raises OutOfRuns.
     Each of n items that is left out costs about log2(n) + 1 tries.
     """
-    found: Split[T] = Split()
+    found: Bisection[T] = Bisection()
     rest = list(items)
     try:
         while rest and (reason := objection([*found.kept, *rest])) is not None:

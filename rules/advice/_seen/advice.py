@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Severity
-from torchmigrate.model.versions import OLDEST, Version, render
+from torchmigrate.model.versions import OLDEST, Version, render_version
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -20,7 +20,7 @@ _TRIAL_CODE = re.compile(
 )
 
 
-def advise(
+def create_advice(
     use: Use,
     ctx: Context,
     message: str | None = None,
@@ -39,9 +39,9 @@ def advise(
         return
     yield ctx.finding(
         use,
-        f"{message or ctx.rule.message} (torch {render(needed)} and newer)",
+        f"{message or ctx.rule.message} (torch {render_version(needed)} and newer)",
         severity=Severity.INFO,
-        span=None if at is None else ctx.source.span(at),
+        span=None if at is None else ctx.source.span_of(at),
     )
 
 

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.semantics.dataflow import Escape
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.resolve import last_name, string_value
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_FOUND = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+_ANY_ACCELERATOR = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 
-ASKED = {
+DEVICE_QUERIES = {
     "torch.cuda.is_available": "cuda",
     "torch.xpu.is_available": "xpu",
     "torch.mps.is_available": "mps",
@@ -25,7 +25,7 @@ ASKED = {
 Parents = Mapping[ast.AST, ast.AST]
 
 
-class Choice(NamedTuple):
+class DeviceChoice(NamedTuple):
     """An expression or statement that picks one of several devices."""
 
     instead: str
@@ -34,7 +34,7 @@ class Choice(NamedTuple):
     """The kinds of devices that the program asks for today."""
 
 
-class _Branch(NamedTuple):
+class _ChoiceStep(NamedTuple):
     """One step of a choice: the value if the test is true, and the code that decides if it is not."""
 
     test: ast.expr
@@ -43,80 +43,84 @@ class _Branch(NamedTuple):
     rest: ast.AST | None
 
 
-def tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
+def find_tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
     """Yield the expressions that have the answer of a call that asks for a device: itself, or the reads of its variable."""
     if use.call is not None:
         try:
-            yield from list(ctx.uses.flow.places(use.call, use.place.scope))
-        except Escape:
+            yield from list(ctx.uses.data_flow.find_value_places(use.call, use.place.scope))
+        except ValueEscapes:
             return
 
 
-def choice(test: ast.expr, use: Use, ctx: Context) -> Choice | None:
+def find_choice(test: ast.expr, use: Use, ctx: Context) -> DeviceChoice | None:
     """Find the choice that begins with a test: ``"cuda" if torch.cuda.is_available() else "cpu"``, or a chain of these."""
-    parents = ctx.uses.flow.parents
-    first = _branch(_around(test, parents), parents)
-    if first is None or _is_rest(first.test, parents):
+    parents = ctx.uses.data_flow.parents
+    first = _parse_step(_find_decided(test, parents), parents)
+    if first is None or _is_later_step(first.test, parents):
         return None
-    kinds, values, rest = [ASKED[use.symbol]], [first.value], first.rest
-    while (after := _branch(rest, parents)) is not None:
-        asked = ctx.resolve(_last(after.test), use)
-        kind = ASKED.get(asked.names[0].removesuffix("()")) if asked is not None else None
+    kinds, values, rest = [DEVICE_QUERIES[use.symbol]], [first.value], first.rest
+    while (after := _parse_step(rest, parents)) is not None:
+        asked = ctx.resolve_node(_last_operand(after.test), use)
+        kind = DEVICE_QUERIES.get(asked.names[0].removesuffix("()")) if asked is not None else None
         if kind is None or after.target != first.target:
             return None
         kinds.append(kind)
         values.append(after.value)
         rest = after.rest
-    otherwise = rest if isinstance(rest, ast.expr) else _given([] if rest is None else [rest], first.target)
-    if otherwise is None or [*map(_device, values), _device(otherwise)] != [*kinds, "cpu"]:
+    otherwise = (
+        rest if isinstance(rest, ast.expr) else _chosen_value([] if rest is None else [rest], first.target)
+    )
+    if otherwise is None or [*map(_device_name, values), _device_name(otherwise)] != [*kinds, "cpu"]:
         return None
-    return _instead(first.value, kinds, parents)
+    return _create_choice(first.value, kinds, parents)
 
 
-def _instead(value: ast.expr, kinds: list[str], parents: Parents) -> Choice | None:
+def _create_choice(value: ast.expr, kinds: list[str], parents: Parents) -> DeviceChoice | None:
     chosen = parents.get(value)
     around = parents.get(chosen) if isinstance(chosen, ast.IfExp) else None
     if isinstance(value, ast.Call):
-        return Choice(_FOUND, kinds)
-    if isinstance(around, ast.Call) and leaf(around.func) == "device":
-        return Choice(_FOUND, kinds) if len(around.args) + len(around.keywords) == 1 else None
-    return Choice(f"({_FOUND}).type", kinds)
+        return DeviceChoice(_ANY_ACCELERATOR, kinds)
+    if isinstance(around, ast.Call) and last_name(around.func) == "device":
+        return DeviceChoice(_ANY_ACCELERATOR, kinds) if len(around.args) + len(around.keywords) == 1 else None
+    return DeviceChoice(f"({_ANY_ACCELERATOR}).type", kinds)
 
 
-def _last(test: ast.expr) -> ast.expr:
+def _last_operand(test: ast.expr) -> ast.expr:
     """Return the last operand of ``hasattr(torch.backends, "mps") and torch.backends.mps.is_available()``; other tests as they are."""
     if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
         return test
     *before, last = test.values
-    guarded = all(isinstance(one, ast.Call) and leaf(one.func) in ("hasattr", "is_built") for one in before)
+    guarded = all(
+        isinstance(one, ast.Call) and last_name(one.func) in ("hasattr", "is_built") for one in before
+    )
     return last if guarded else test
 
 
-def _around(test: ast.expr, parents: Parents) -> ast.AST | None:
+def _find_decided(test: ast.expr, parents: Parents) -> ast.AST | None:
     """Return the ``if`` or conditional expression that a test decides, alone or as the last operand of an ``and``."""
     around = parents.get(test)
-    if isinstance(around, ast.BoolOp) and _last(around) is test:
+    if isinstance(around, ast.BoolOp) and _last_operand(around) is test:
         test, around = around, parents.get(around)
     return around if isinstance(around, (ast.If, ast.IfExp)) and around.test is test else None
 
 
-def _branch(node: ast.AST | None, parents: Parents) -> _Branch | None:
+def _parse_step(node: ast.AST | None, parents: Parents) -> _ChoiceStep | None:
     if isinstance(node, ast.IfExp):
-        return _Branch(node.test, "", node.body, node.orelse)
+        return _ChoiceStep(node.test, "", node.body, node.orelse)
     if not isinstance(node, ast.If) or len(node.orelse) > 1:
         return None
     first = node.body[0]
     assigned = ast.unparse(first.targets[0]) if isinstance(first, ast.Assign) else ""
     for target in ("return", assigned):
-        value = _given(node.body, target)
+        value = _chosen_value(node.body, target)
         if value is not None:
             block = getattr(parents.get(node), "body", [])
             after = block[block.index(node) + 1 :] if node in block and target == "return" else []
-            return _Branch(node.test, target, value, next(iter(node.orelse or after), None))
+            return _ChoiceStep(node.test, target, value, next(iter(node.orelse or after), None))
     return None
 
 
-def _is_rest(test: ast.expr, parents: Parents) -> bool:
+def _is_later_step(test: ast.expr, parents: Parents) -> bool:
     """Return whether the choice that a test decides is the rest of another choice, which is reported as a whole."""
     chosen = parents.get(test)
     around = parents.get(chosen) if chosen is not None else None
@@ -124,11 +128,11 @@ def _is_rest(test: ast.expr, parents: Parents) -> bool:
         return isinstance(around, ast.IfExp) and around.orelse is chosen
     beside = getattr(around, "body", [])
     before = beside[beside.index(chosen) - 1] if chosen in beside[1:] else around
-    branch = _branch(before, parents)
+    branch = _parse_step(before, parents)
     return branch is not None and branch.rest is chosen
 
 
-def _given(body: Sequence[ast.AST], target: str) -> ast.expr | None:
+def _chosen_value(body: Sequence[ast.AST], target: str) -> ast.expr | None:
     """Return the value that the only statement of a body assigns to ``target``, or returns if that is ``"return"``."""
     only = body[0] if len(body) == 1 else None
     if isinstance(only, ast.Return):
@@ -138,7 +142,7 @@ def _given(body: Sequence[ast.AST], target: str) -> ast.expr | None:
     return None
 
 
-def _device(node: ast.expr) -> str | None:
+def _device_name(node: ast.expr) -> str | None:
     if isinstance(node, ast.Call) and len(node.args) == 1:
         node = node.args[0]
-    return string(node)
+    return string_value(node)

@@ -6,82 +6,86 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .nodes import Function, class_around, find_partial
+from .nodes import FunctionNode, enclosing_class, find_partial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Scope
 
-_SAME = frozenset(
+_RETURNING_SELF = frozenset(
     {"to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_"}
 )
 """Methods of a module that return the module."""
 _DEPTH = 8
 
-Definition = Function | ast.Lambda | ast.ClassDef
+Definition = FunctionNode | ast.Lambda | ast.ClassDef
 
 
-def compiled(use: Use, ctx: Context) -> Definition | None:
+def find_compiled(use: Use, ctx: Context) -> Definition | None:
     """Find the function, or the class of the module, that is passed to ``torch.compile(…)`` or decorated by it."""
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None
         if isinstance(use.node.value, ast.Name) and use.node.value.id == "self":
-            return class_around(use)
-        return _definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
+            return enclosing_class(use)
+        return _find_definition(use.node.value, use.place.scope, use, ctx, _DEPTH)
     if use.decorated is not None:
         return use.decorated
     if use.call is None:
-        return _partly(use)
-    return None if not use.call.args else _definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
+        return _find_decorated(use)
+    return (
+        None if not use.call.args else _find_definition(use.call.args[0], use.place.scope, use, ctx, _DEPTH)
+    )
 
 
-def _partly(use: Use) -> Definition | None:
+def _find_decorated(use: Use) -> Definition | None:
     """Return the definition that ``@partial(torch.compile, …)`` decorates."""
     around, statement = find_partial(use), use.place.statement
-    is_decorated = isinstance(statement, (Function, ast.ClassDef)) and around in statement.decorator_list
+    is_decorated = isinstance(statement, (FunctionNode, ast.ClassDef)) and around in statement.decorator_list
     return statement if is_decorated else None  # type: ignore[return-value]
 
 
-def statements(code: Function | ast.Lambda) -> Sequence[ast.AST]:
+def list_statements(code: FunctionNode | ast.Lambda) -> Sequence[ast.AST]:
     """Return the statements of a function, or the expression of a lambda."""
     return [code.body] if isinstance(code, ast.Lambda) else code.body
 
 
-def code_of(defined: Definition) -> Function | ast.Lambda | None:
+def find_code(defined: Definition) -> FunctionNode | ast.Lambda | None:
     """Return the function that runs when a definition is called: itself, or a module's ``forward``."""
     if not isinstance(defined, ast.ClassDef):
         return defined
     return next(
-        (part for part in defined.body if isinstance(part, Function) and part.name == "forward"), None
+        (part for part in defined.body if isinstance(part, FunctionNode) and part.name == "forward"), None
     )
 
 
-def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
+def _find_definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
     """Find the definition of the function or module that an expression stands for, in at most ``depth`` steps."""
 
     def follow(value: ast.expr | None) -> Definition | None:
-        return None if value is None or depth == 1 else _definition(value, scope, use, ctx, depth - 1)
+        return None if value is None or depth == 1 else _find_definition(value, scope, use, ctx, depth - 1)
 
     match node:
         case ast.Lambda():
             return node
         case ast.Name(id=name):
-            owner = scope.find(name)
+            owner = scope.find_scope(name)
             every = owner.bindings[name] if owner is not None else []
             bindings = [
                 one for one in every if one.value is None or one.value is not use.call
             ]  # f = compile(f)
-            if len(bindings) == 1 and isinstance(bindings[0].node, (Function, ast.ClassDef)):
+            if len(bindings) == 1 and isinstance(bindings[0].node, (FunctionNode, ast.ClassDef)):
                 return bindings[0].node
-            return follow(ctx.uses.flow.definition(node, scope))
-        case ast.Call(func=ast.Attribute(value=owner_, attr=method)) if method in _SAME:
+            return follow(ctx.uses.data_flow.find_definition(node, scope))
+        case ast.Call(func=ast.Attribute(value=owner_, attr=method)) if method in _RETURNING_SELF:
             return follow(owner_)
         case ast.Call(func=ast.Name() as made):
             return module if isinstance(module := follow(made), ast.ClassDef) else None
-        case ast.Attribute(value=ast.Name(id="self"), attr=name) if (around := class_around(use)) is not None:
-            methods = (part for part in around.body if isinstance(part, Function) and part.name == name)
-            kept = [value for value in values_of(name, around) if value is not use.call]
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if (
+            around := enclosing_class(use)
+        ) is not None:
+            methods = (part for part in around.body if isinstance(part, FunctionNode) and part.name == name)
+            kept = [value for value in assigned_values(name, around) if value is not use.call]
             return follow(kept[0]) if len(kept) == 1 else None if kept else next(methods, None)
         case ast.Attribute(value=ast.Name(id="self")):
             return None
@@ -90,7 +94,7 @@ def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int
     return None
 
 
-def values_of(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
+def assigned_values(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
     """Yield the values that the methods of a class assign to an attribute called ``name``."""
     for part in ast.walk(around):
         if isinstance(part, ast.Assign):

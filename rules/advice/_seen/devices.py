@@ -17,7 +17,7 @@ _LIBRARIES = re.compile(
 """Libraries for one kind of device, and functions that ask which kind it is."""
 
 _KERNELS = {" .cu .cuh ": r"__global__"}
-_BOUND = (
+_CUDA_SIGNS = (
     (("cpp_extension",), ("CUDAExtension",)),
     (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
 )
@@ -30,11 +30,11 @@ def needs_library(ctx: Context) -> bool:
     return bool(_LIBRARIES.search(ctx.source.text))
 
 
-def has_triton(ctx: Context) -> bool:
+def has_triton_kernels(ctx: Context) -> bool:
     """Return whether the project has Triton kernels, so that its graphs were written for the devices these run on."""
-    return bool(ctx.project.spelling(_TRITON, beside=""))
+    return bool(ctx.project.find_spellings(_TRITON, beside=""))
 
 
-def is_bound(ctx: Context) -> bool:
+def has_cuda_kernels(ctx: Context) -> bool:
     """Return whether the project contains or builds CUDA kernels, or asks NVIDIA's driver."""
-    return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))
+    return any(ctx.search_elsewhere(_KERNELS)) or bool(ctx.project.find_spellings(*_CUDA_SIGNS, beside=""))

@@ -6,43 +6,45 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.nodes import children
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.nodes import iterate_children
+from torchmigrate.semantics.resolve import last_name
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def walk_body(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yield every node in some statements, but not the insides of functions and classes defined there."""
     waiting = list(body)
     for node in waiting:  # which grows
         yield node
-        if not isinstance(node, (Function, ast.ClassDef, ast.Lambda)):
-            waiting += children(node)
+        if not isinstance(node, (FunctionNode, ast.ClassDef, ast.Lambda)):
+            waiting += iterate_children(node)
 
 
-def body_around(use: Use, ctx: Context) -> list[ast.stmt]:
+def enclosing_body(use: Use, ctx: Context) -> list[ast.stmt]:
     """Return the body of the innermost function that encloses a use, or that of the module."""
-    functions = (outer.body for outer in use.place.ancestors() if isinstance(outer, Function))
-    return next(functions, ctx.source.tree.body)
+    functions = (outer.body for outer in use.place.enclosing_statements() if isinstance(outer, FunctionNode))
+    return next(functions, ctx.source.syntax_tree.body)
 
 
-def class_around(use: Use) -> ast.ClassDef | None:
+def enclosing_class(use: Use) -> ast.ClassDef | None:
     """Return the innermost class that encloses a use."""
-    return next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
+    return next(
+        (outer for outer in use.place.enclosing_statements() if isinstance(outer, ast.ClassDef)), None
+    )
 
 
-def names_around(use: Use) -> Iterator[str]:
+def enclosing_names(use: Use) -> Iterator[str]:
     """Yield the names of the functions and classes that enclose a use, innermost first."""
-    for outer in use.place.ancestors():
-        if isinstance(outer, (Function, ast.ClassDef)):
+    for outer in use.place.enclosing_statements():
+        if isinstance(outer, (FunctionNode, ast.ClassDef)):
             yield outer.name
 
 
-def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
+def find_with(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
     """Return the ``with`` statement that enters the context manager a use creates, and the expression it enters there.
 
     The context manager is created in the ``with`` itself, or kept in a variable before.
@@ -53,11 +55,14 @@ def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
         return (statement, use.call) if direct and use.call is not None else None
     if not (isinstance(statement, ast.Assign) and statement.value is use.call and use.call is not None):
         return None
-    for part in own(body_around(use, ctx)):
+    for part in walk_body(enclosing_body(use, ctx)):
         if not isinstance(part, ast.With):
             continue
         for named in (item.context_expr for item in part.items):
-            if isinstance(named, ast.Name) and ctx.uses.flow.definition(named, use.place.scope) is use.call:
+            if (
+                isinstance(named, ast.Name)
+                and ctx.uses.data_flow.find_definition(named, use.place.scope) is use.call
+            ):
                 return part, named
     return None
 
@@ -65,6 +70,6 @@ def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
 def find_partial(use: Use) -> ast.Call | None:
     """Return the call ``partial(function, …)`` whose first argument is the function at a use."""
     match use.parents[-1:]:
-        case (ast.Call(args=[first, *_]) as call,) if first is use.node and leaf(call.func) == "partial":
+        case (ast.Call(args=[first, *_]) as call,) if first is use.node and last_name(call.func) == "partial":
             return call
     return None

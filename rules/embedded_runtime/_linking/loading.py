@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind
-from torchmigrate.foreign.use import WRITES
+from torchmigrate.foreign.use import FILE_WRITTEN
 from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
 
 if TYPE_CHECKING:
@@ -26,19 +26,19 @@ ASKS = (*SAVES, *SAVE_METHODS, *LITE_SAVES)
 """The symbols that a rule lists in its ``asks`` to use the functions below."""
 
 
-def checked(use: ForeignUse, ctx: ForeignContext, message: str | None = None) -> Iterator[Finding]:
+def check_load(use: ForeignUse, ctx: ForeignContext, message: str | None = None) -> Iterator[Finding]:
     """Yield the finding at a call that loads a model file."""
     text = message or ctx.rule.message
     hint = None
     if ctx.is_on_device and "AOTInductor" in text:
         text, hint = f"{text.partition(';')[0]}; {_ON_DEVICE}", LINK_EXECUTORCH
-    written = ctx.saved(use.file) if use.file else ""
+    written = ctx.find_save(use.file) if use.file else ""
     if written:
         text = f"{text}; `{use.file}` is written at {written}"
     yield ctx.finding(use, text, hint=hint)
 
 
-def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+def note_save(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
     """Note the name of the model file that a use saves, for the files in other languages that load it."""
     if use.kind is Kind.CALL and (name := find_file_name(use, ctx.uses)):
-        yield WRITES, (("name", name),)
+        yield FILE_WRITTEN, (("name", name),)

@@ -17,7 +17,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Insert, template
 from torchmigrate.semantics.scopes import BindingKind
 
-from .._operators.operators import Operator
+from .._operators.operators import CustomOperator
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -27,7 +27,7 @@ _REGISTERING = (f"{_MODULE}.", "torch.distributed.fsdp.")
 _IMPORT = f"import {_MODULE}  # noqa: F401  # so that custom operators can take a ProcessGroup"
 
 
-def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
+def import_registration(operators: Iterable[CustomOperator], ctx: Context) -> Iterator[Insert]:
     """Yield the import that the operators need once they take a group, unless an earlier one has the same effect.
 
     Raises NoFix.
@@ -35,25 +35,25 @@ def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
     inferred = [operator for operator in operators if operator.schema is None]
     if not inferred:
         return
-    body = ctx.source.tree.body
-    first = min(list(operator.place.outwards())[-1].statement.lineno for operator in inferred)
+    body = ctx.source.syntax_tree.body
+    first = min(list(operator.place.enclosing_places())[-1].statement.lineno for operator in inferred)
     imports = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom)) and s.lineno < first]
-    loaded = [name for statement in imports for name in _imported(statement)]
+    loaded = [name for statement in imports for name in _list_modules(statement)]
     if any(f"{name}.".startswith(_REGISTERING) for name in loaded):
         return
-    of_torch = [s for s in imports if any(name.partition(".")[0] == "torch" for name in _imported(s))]
+    of_torch = [s for s in imports if any(name.partition(".")[0] == "torch" for name in _list_modules(s))]
     bound = ctx.uses.scopes.module.bindings.get("torch", [])
     if not of_torch or any(b.kind is not BindingKind.IMPORT or b.module != "torch" for b in bound):
         raise NoFix(
             f"no place was found for `import {_MODULE}`, which an operator with a `ProcessGroup` needs"
         )
     # isort sorts `import a.b` before `from a import b`, and each by the module.
-    before = [s for s in of_torch if isinstance(s, ast.Import) and _imported(s)[0] < _MODULE]
+    before = [s for s in of_torch if isinstance(s, ast.Import) and _list_modules(s)[0] < _MODULE]
     at = before[-1] if before else of_torch[0]
     yield Insert(at, template(_IMPORT), after=bool(before))
 
 
-def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
+def _list_modules(statement: ast.Import | ast.ImportFrom) -> list[str]:
     """Return the modules that an import certainly loads, and the imported names, which may be modules."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]

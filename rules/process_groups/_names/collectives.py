@@ -10,11 +10,11 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.calls import find_argument
 
 if TYPE_CHECKING:
     from torchmigrate.model.versions import Version
-    from torchmigrate.semantics.resolve import Resolved
+    from torchmigrate.semantics.resolve import ResolvedName
 
 
 C10D = ("torch.distributed.distributed_c10d", "torch.distributed", "torch._C._distributed_c10d")
@@ -30,7 +30,7 @@ GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)
 """The functions that have also taken a `ProcessGroup` since torch 2.12."""
 
 
-class Parameter(NamedTuple):
+class GroupParameter(NamedTuple):
     """The parameter of a callable that takes the group."""
 
     position: int
@@ -40,12 +40,12 @@ class Parameter(NamedTuple):
     """The first version in which the parameter accepts an object."""
 
 
-def _tabulate(
+def _tabulate_parameters(
     prefix: str,
-    parameter: Parameter,
+    parameter: GroupParameter,
     names_by_position: Mapping[int, str],
     overloads: tuple[str, ...] = ("",),
-) -> dict[str, Parameter]:
+) -> dict[str, GroupParameter]:
     """Return the parameter of each callable, from the names of the callables by the position of the parameter."""
     return {
         f"{prefix}{name}{overload}": parameter._replace(position=position)
@@ -55,9 +55,9 @@ def _tabulate(
     }
 
 
-FUNCTIONAL: Mapping[str, Parameter] = _tabulate(
+FUNCTIONAL: Mapping[str, GroupParameter] = _tabulate_parameters(
     "torch.distributed._functional_collectives.",
-    Parameter(0, "group"),
+    GroupParameter(0, "group"),
     {
         1: "all_gather_into_tensor_coalesced all_gather_single_coalesced",
         2: """broadcast all_reduce all_gather_tensor all_gather_tensor_autograd all_reduce_coalesced permute_tensor
@@ -71,9 +71,9 @@ FUNCTIONAL: Mapping[str, Parameter] = _tabulate(
 )
 """Functional collectives: they have taken a `ProcessGroup` since they exist (torch 2.1), and a name since 2.3."""
 
-OPERATORS: Mapping[str, Parameter] = _tabulate(
+OPERATORS: Mapping[str, GroupParameter] = _tabulate_parameters(
     "torch.ops.",
-    Parameter(0, "group_name", since=(2, 12)),
+    GroupParameter(0, "group_name", since=(2, 12)),
     {
         2: """_c10d_functional.all_reduce _c10d_functional.all_reduce_ _c10d_functional.all_reduce_coalesced
             _c10d_functional.all_reduce_coalesced_ _c10d_functional.all_gather_into_tensor
@@ -92,21 +92,21 @@ OPERATORS: Mapping[str, Parameter] = _tabulate(
 ``isend``, ``irecv``, ``batch_p2p_ops`` and everything in ``torch.ops.symm_mem`` still take a string in 2.15.
 """
 
-RENDEZVOUS: Mapping[str, Parameter] = {
-    "torch.distributed._symmetric_memory.rendezvous": Parameter(1, "group", since=(2, 6))
+RENDEZVOUS: Mapping[str, GroupParameter] = {
+    "torch.distributed._symmetric_memory.rendezvous": GroupParameter(1, "group", since=(2, 6))
 }
 """Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
 
-TAKERS: Mapping[str, Parameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
+TAKERS: Mapping[str, GroupParameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
 
 
-def group_argument(call: ast.Call, callee: str) -> ast.expr | None:
+def find_group_argument(call: ast.Call, callee: str) -> ast.expr | None:
     """Return the argument that a call of one of the `TAKERS` passes as the group."""
     taken = TAKERS[callee]
-    return argument(call, taken.position, taken.keyword)
+    return find_argument(call, taken.position, taken.keyword)
 
 
-def taker(resolved: Resolved | None) -> str | None:
+def find_taker(resolved: ResolvedName | None) -> str | None:
     """Return which of the `TAKERS` a name certainly is."""
     if resolved is None or not resolved.certain or resolved.names[0] not in TAKERS:
         return None

@@ -10,19 +10,19 @@ from torchmigrate.api import Finding, Severity
 from torchmigrate.rewrite.changes import DropArguments
 from torchmigrate.tables import changes
 
-from .making import require
+from .making import require_minimum
 from .recipes import create_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
-    from torchmigrate.semantics.guards import Reach
-    from torchmigrate.semantics.scopes import Place
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.semantics.guards import VersionReach
+    from torchmigrate.semantics.scopes import StatementPlace
+    from torchmigrate.tables.changes import ApiChange
 
-_CHANGES = changes.of_callable(changes.Kind.PARAMETER)
+_CHANGES = changes.index_by_callable(changes.ApiChangeKind.PARAMETER)
 _SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"
 _SAMPLERS = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
-BASES = {
+CHANGED_BASES = {
     _SCHEDULER: (_CHANGES[_SCHEDULER][0], 2, False),
     "torch.optim.lr_scheduler._LRScheduler": (_CHANGES[_SCHEDULER][0], 2, False),
     **{symbol: (_CHANGES[symbol][0], 0, True) for symbol in _SAMPLERS},
@@ -31,18 +31,18 @@ BASES = {
 change holds only if it is the single base: `Sampler` has lost its ``__init__``, so another base's may run."""
 
 
-def findings(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
+def check_derived(use: Use, owner: ast.ClassDef, ctx: Context, reached: VersionReach) -> Iterator[Finding]:
     """Yield findings for a class that derives from the base at ``use``, and for the classes of the file derived from it.
 
     They pass the lost parameter to the base's ``__init__``, or read the attribute that it used to set.
     """
-    for one in _line(owner, ctx):
-        yield from _handed(use, one, ctx, reached)
+    for one in _find_heirs(owner, ctx):
+        yield from _check_init_calls(use, one, ctx, reached)
         if use.symbol not in _SAMPLERS and len(one.bases) == 1:
-            yield from _asked(use, one, ctx)
+            yield from _check_attribute(use, one, ctx)
 
 
-def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
+def _find_heirs(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
     """Yield a class, and the classes of the file that inherit the same ``__init__`` through it."""
     line = [owner]
     for one in line:
@@ -51,21 +51,23 @@ def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
             continue
         for place in ctx.uses.scopes.places:
             heir = place.statement
-            if isinstance(heir, ast.ClassDef) and heir not in line and _derives(heir, one, place, ctx):
+            if isinstance(heir, ast.ClassDef) and heir not in line and _derives_from(heir, one, place, ctx):
                 line.append(heir)
 
 
-def _derives(heir: ast.ClassDef, owner: ast.ClassDef, place: Place, ctx: Context) -> bool:
+def _derives_from(heir: ast.ClassDef, owner: ast.ClassDef, place: StatementPlace, ctx: Context) -> bool:
     """Return whether the first base that a class has from this file is ``owner``, by a name bound to nothing else."""
     for base in heir.bases:
-        if isinstance(base, ast.Name) and (scope := place.scope.find(base.id)) is not None:
+        if isinstance(base, ast.Name) and (scope := place.scope.find_scope(base.id)) is not None:
             return [binding.node for binding in scope.bindings[base.id]] == [owner]
     return False
 
 
-def _handed(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
+def _check_init_calls(
+    use: Use, owner: ast.ClassDef, ctx: Context, reached: VersionReach
+) -> Iterator[Finding]:
     """Yield findings for calls of the base's ``__init__`` that pass the parameter, by keyword or by position."""
-    change, position, alone = BASES[use.symbol]
+    change, position, alone = CHANGED_BASES[use.symbol]
     name = change.keywords[0]
     if alone and len(owner.bases) > 1:
         return
@@ -84,38 +86,38 @@ def _handed(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iter
             argument = passed[0]
             yield ctx.finding(
                 use,
-                f"`{name}` of `{use.symbol}` {change.state(ctx.options.target)}; {change.instead}",
-                severity=change.severity(ctx.options.target),
-                fix=lambda node=node, argument=argument: _dropped(node, argument, ctx, change, reached),  # type: ignore[misc]
-                span=ctx.source.span(argument),
+                f"`{name}` of `{use.symbol}` {change.describe_state(ctx.options.target)}; {change.instead}",
+                severity=change.find_severity(ctx.options.target),
+                fix=lambda node=node, argument=argument: _create_fix(node, argument, ctx, change, reached),  # type: ignore[misc]
+                span=ctx.source.span_of(argument),
                 source=change.source,
             )
 
 
-def _asked(use: Use, owner: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
+def _check_attribute(use: Use, owner: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
     """Yield findings for reads of ``self.verbose``, which a scheduler lacks unless something in the file sets it."""
-    change = BASES[use.symbol][0]
+    change = CHANGED_BASES[use.symbol][0]
     (name,) = change.keywords
-    if change.severity(ctx.options.target) is not Severity.ERROR or any(
+    if change.find_severity(ctx.options.target) is not Severity.ERROR or any(
         isinstance(getattr(node, "ctx", None), ast.Store)
         and name in (getattr(node, "attr", None), getattr(node, "id", None))
-        for node in ctx.uses.flow.parents
+        for node in ctx.uses.data_flow.parents
     ):
         return
     for node in ast.walk(owner):
         if isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) == "self":
             yield ctx.finding(
                 use,
-                f"`self.{name}` of `{{symbol}}` {change.state(ctx.options.target)}; set it in the class",
+                f"`self.{name}` of `{{symbol}}` {change.describe_state(ctx.options.target)}; set it in the class",
                 severity=Severity.ERROR,
-                span=ctx.source.span(node),
+                span=ctx.source.span_of(node),
                 source=change.source,
             )
 
 
-def _dropped(
-    call: ast.Call, argument: ast.expr | ast.keyword, ctx: Context, change: Change, reached: Reach
+def _create_fix(
+    call: ast.Call, argument: ast.expr | ast.keyword, ctx: Context, change: ApiChange, reached: VersionReach
 ) -> Fix:
-    require(change.needs, ctx, reached)
+    require_minimum(change.needs, ctx, reached)
     edits = [DropArguments(call, (argument,))]
     return create_fix(edits, f"Drop `{change.keywords[0]}`", change.recipes[-1])

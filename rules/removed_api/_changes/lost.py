@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, Rule, Severity
-from torchmigrate.model.versions import render
-from torchmigrate.semantics.guards import reach
+from torchmigrate.model.versions import render_version
+from torchmigrate.semantics.guards import find_reach
 from torchmigrate.tables import api, changes
 from torchmigrate.tables.releases import RELEASES
 
 from .meant import is_replaced
-from .prepared import imports_at_first, is_done_without
+from .prepared import find_failing_imports, is_harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchmigrate.api import Context, Use
 
-_OTHERS = (
+_COVERED_ELSEWHERE = (
     *("torch.jit", "torch._jit_internal", "torch._C", "torch.utils.jit", "torch.utils.bundled_inputs"),
     *("torch.utils.mobile_optimizer", "torch.onnx.utils", "torch.onnx._internal", "torch.onnx.symbolic"),
     *("torch.testing._internal", "torch.distributed._functional_collectives"),
@@ -36,56 +36,65 @@ _OTHERS = (
 """Prefixes of names that other families cover, that only torch's own tests use, that torch redirects in `sys.modules`, or
 that exist only at run time."""
 
-_INSIDES = re.compile(
+_INTERNALS = re.compile(
     r"torch\._dynamo\.polyfills\b|torch\.(?:_refs|_prims\w*|_decomp|_lazy|_numpy|_vendor)\b"
 )
 """Internals of the compilers, whose names are those of operators and of other libraries."""
 
 
-def lost(level: api.Level) -> tuple[str, ...]:
+def list_lost(level: api.Publicity) -> tuple[str, ...]:
     """Return the lost symbols of one level, and patterns for everything in its lost modules."""
-    written = changes.by_symbol(*changes.Kind)
-    prefixes = (*_OTHERS, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
+    written = changes.index_by_symbol(*changes.ApiChangeKind)
+    prefixes = (*_COVERED_ELSEWHERE, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
     return tuple(
         sorted(
             name
-            for name in (*api.lost(level), *(f"{module}.*" for module in api.lost(level, modules=True)))
-            if name not in written and not name.startswith(prefixes) and not _INSIDES.match(name)
+            for name in (
+                *api.find_lost_names(level),
+                *(f"{module}.*" for module in api.find_lost_names(level, modules=True)),
+            )
+            if name not in written and not name.startswith(prefixes) and not _INTERNALS.match(name)
         )
     )
 
 
-def create_rule(code: str, *levels: api.Level, what: str) -> Rule:
+def create_lost_rule(code: str, *levels: api.Publicity, what: str) -> Rule:
     """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `findings`."""
-    symbols = tuple(name for level in levels for name in lost(level))
+    symbols = tuple(name for level in levels for name in list_lost(level))
     rule = Rule(code, symbols, pairs=dict.fromkeys(symbols, ()))
 
     @rule.check
     def check(use: Use, ctx: Context) -> Iterator[Finding]:
-        yield from findings(use, ctx, what)
+        yield from check_lost(use, ctx, what)
 
     return rule
 
 
-def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
+def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
     """Yield a finding for a use of a name that the target lacks; ``what`` says so, to be followed by a version."""
-    entry, target = api.find(use.symbol.removesuffix(".*")), ctx.options.target
+    entry, target = api.find_entry(use.symbol.removesuffix(".*")), ctx.options.target
     if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return
-    if is_done_without(use, ctx, reach(use, ctx.uses)):
+    if is_harmless(use, ctx, find_reach(use, ctx.uses)):
         return
-    had = [run for run in entry.present.runs() if run[0] <= target]
+    had = [run for run in entry.present.find_runs() if run[0] <= target]
     if not had:
         return
     first, last = had[-1]
     since = next(release for release in RELEASES if release > last)
-    had_by = f"torch {render(first)} to {render(last)}" if first < last else f"only torch {render(last)}"
+    had_by = (
+        f"torch {render_version(first)} to {render_version(last)}"
+        if first < last
+        else f"only torch {render_version(last)}"
+    )
     yield ctx.finding(
         use,
-        f"`{{symbol}}` {what} in torch {render(since)}; {had_by} had it",
+        f"`{{symbol}}` {what} in torch {render_version(since)}; {had_by} had it",
         severity=Severity.ERROR,
         fix=fix,
     )
-    for one in imports_at_first(use, ctx):
-        message = f"`{{symbol}}` {what} in torch {render(since)}, so this import fails; {had_by} had it"
+    for one in find_failing_imports(use, ctx):
+        message = (
+            f"`{{symbol}}` {what} in torch {render_version(since)}, so this import fails; {had_by} had it"
+        )
         yield ctx.finding(one, message, severity=Severity.ERROR)

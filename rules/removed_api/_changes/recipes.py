@@ -1,4 +1,4 @@
-"""The edits of the recipes in the table; see `torchmigrate.tables.changes.Recipe`."""
+"""The edits of the recipes in the table; see `torchmigrate.tables.changes.ChangeRecipe`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
-from torchmigrate.model.findings import Change as Edit
+from torchmigrate.model.findings import FixChange as Edit
 from torchmigrate.rewrite.changes import (
     AddArgument,
     DropArguments,
@@ -21,53 +21,57 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.semantics.dataflow import Escape
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.resolve import last_name
 from torchmigrate.tables import changes
-from torchmigrate.tables.changes import Recipe
+from torchmigrate.tables.changes import ChangeRecipe
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.tables.changes import ApiChange
 
 _NAME = re.compile(r"\btorch(?:\.\w+)+")
-_RENAMED = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, changes.Kind.DOCUMENTED)
+_RENAMED = changes.index_by_symbol(
+    changes.ApiChangeKind.REMOVED, changes.ApiChangeKind.DEPRECATED, changes.ApiChangeKind.DOCUMENTED
+)
 
 
-def fitting(use: Use, ctx: Context, change: Change) -> Fix:
+def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
     """Create the fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
-        _check_unless(recipe, ctx)
-        edits = _moved(change, use, ctx) or _carried_out(recipe, use, ctx)
+        _check_project(recipe, ctx)
+        edits = _move_import(change, use, ctx) or _apply_recipe(recipe, use, ctx)
         if edits is not None:
-            return create_fix(edits, _title(recipe, use), recipe)
+            return create_fix(edits, _render_title(recipe, use), recipe)
     if use.kind is not Kind.CALL:
         raise NoFix("it is not called here, and its replacement takes other arguments")
     raise NoFix("there is no automatic replacement for these arguments")
 
 
-def create_fix(edits: Iterable[Edit], title: str, recipe: Recipe) -> Fix:
+def create_fix(edits: Iterable[Edit], title: str, recipe: ChangeRecipe) -> Fix:
     """Create the fix of a recipe; if it is unsafe, the title says why."""
     if recipe.unsafe:
         return Fix(tuple(edits), Safety.UNSAFE, f"{title}; unsafe because {recipe.unsafe}")
     return Fix(tuple(edits), Safety.SAFE, title)
 
 
-def _check_unless(recipe: Recipe, ctx: Context) -> None:
+def _check_project(recipe: ChangeRecipe, ctx: Context) -> None:
     """Raise NoFix if the project uses what works only with the old name, and does not define it itself."""
     for expression in recipe.unless:
         word = re.match(r"\w+", expression)
         sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
-        for path, line in ctx.project.spelling(sought, beside=""):
-            raise NoFix(f"{ctx.project.shown(path)}:{line} works only with the old name; change both by hand")
+        for path, line in ctx.project.find_spellings(sought, beside=""):
+            raise NoFix(
+                f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
+            )
 
 
-def new_name(recipe: Recipe, use: Use) -> str:
+def new_name(recipe: ChangeRecipe, use: Use) -> str:
     """Return the qualified name that replaces the old one."""
     return recipe.to.replace("{leaf}", use.name.rpartition(".")[2])
 
 
-def argument_changes(recipe: Recipe, call: ast.Call) -> list[Edit]:
+def list_argument_edits(recipe: ChangeRecipe, call: ast.Call) -> list[Edit]:
     """List the edits that a recipe makes to the arguments of a call."""
     edits: list[Edit] = []
     if recipe.first:
@@ -87,103 +91,103 @@ def argument_changes(recipe: Recipe, call: ast.Call) -> list[Edit]:
     return edits
 
 
-def call_changes(recipe: Recipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
+def list_call_edits(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
     """List the edits that a recipe makes to a call: to its arguments, and the expression around it. Raises NoFix."""
-    edits = argument_changes(recipe, call)
+    edits = list_argument_edits(recipe, call)
     if recipe.around:
-        _check_read(recipe, call, use, ctx)
-        edits.append(_replacing(call, recipe.around, {"call": call}, use, ctx))
+        _check_readers(recipe, call, use, ctx)
+        edits.append(_replace_by_code(call, recipe.around, {"call": call}, use, ctx))
     return edits
 
 
-def around(recipe: Recipe) -> str:
+def render_wrapper(recipe: ChangeRecipe) -> str:
     """Return the part of a title that names the call a recipe puts around the old one."""
     return f", inside `{recipe.around.partition('(')[0]}`" if recipe.around else ""
 
 
-def _check_read(recipe: Recipe, call: ast.Call, use: Use, ctx: Context) -> None:
+def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> None:
     """Raise NoFix if the result is used by something that the call around it would break."""
     try:
-        places = list(ctx.uses.flow.places(call, use.place.scope))
-    except Escape:
+        places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
+    except ValueEscapes:
         return
     for place in (call, *places):
-        parent = ctx.uses.flow.parents[place]
+        parent = ctx.uses.data_flow.parents[place]
         reader = parent.func if isinstance(parent, ast.Call) and place in parent.args else parent
-        if (name := leaf(reader)) in recipe.bare_for:
+        if (name := last_name(reader)) in recipe.bare_for:
             raise NoFix(
-                f"line {place.lineno} passes its result to `{name}`, which would fail for one{around(recipe)}"
+                f"line {place.lineno} passes its result to `{name}`, which would fail for one{render_wrapper(recipe)}"
             )
 
 
-def matches(recipe: Recipe, call: ast.Call) -> bool:
+def matches_call(recipe: ChangeRecipe, call: ast.Call) -> bool:
     """Return whether a call has the keywords that the recipe is right for."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     return all(
-        (name not in given) if not code else (name in given and _is(given[name], code))
+        (name not in given) if not code else (name in given and _is_written_as(given[name], code))
         for name, code in recipe.given.items()
     )
 
 
-def _carried_out(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
+def _apply_recipe(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
     if recipe.remove:
         is_statement = isinstance(use.place.statement, ast.Expr) and use.place.statement.value is use.call
-        return [ctx.removed(use.place)] if is_statement else None
+        return [ctx.remove_statement(use.place)] if is_statement else None
     if recipe.write:
-        return written(recipe, use, ctx)
-    return _renamed(recipe, use, ctx)
+        return write_replacement(recipe, use, ctx)
+    return _rename_use(recipe, use, ctx)
 
 
-def _moved(change: Change, use: Use, ctx: Context) -> list[Edit] | None:
+def _move_import(change: ApiChange, use: Use, ctx: Context) -> list[Edit] | None:
     """Return the edit of an import of several names that all moved to the same module; None if they did not."""
-    module = _module(change, use.name)
-    named = ctx.rebound(use, f"{module}.{use.name.rpartition('.')[2]}") if module else None
+    module = _moved_module(change, use.name)
+    named = ctx.rebind_use(use, f"{module}.{use.name.rpartition('.')[2]}") if module else None
     if module is None or named is None or len(named.statement.names) == 1:
         return None
     for alias in named.statement.names:
         symbol = f"{named.statement.module}.{alias.name}"
         other = _RENAMED.get(symbol)
-        if other is None or other.needs > change.needs or _module(other, symbol) != module:
+        if other is None or other.needs > change.needs or _moved_module(other, symbol) != module:
             return None
     return [MoveImport(named.statement, module)]
 
 
-def _module(change: Change, symbol: str) -> str | None:
+def _moved_module(change: ApiChange, symbol: str) -> str | None:
     """Return the module that has the symbol now, if it is the same object under the same name."""
-    recipe = change.recipes[0] if change.recipes else Recipe()
+    recipe = change.recipes[0] if change.recipes else ChangeRecipe()
     leaf = symbol.rpartition(".")[2]
     module, _, name = recipe.to.replace("{leaf}", leaf).rpartition(".")
-    return module if name == leaf and recipe == Recipe(to=recipe.to, same=recipe.same) else None
+    return module if name == leaf and recipe == ChangeRecipe(to=recipe.to, same=recipe.same) else None
 
 
-def _renamed(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
+def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
     new = new_name(recipe, use)
     plain = not (recipe.first or recipe.name or recipe.add or recipe.rename)
     same = new.rpartition(".")[2] == use.name.rpartition(".")[2]
     if use.kind is Kind.CALL and use.call is not None:
         if recipe.takes is not None and bind_arguments(recipe.takes, use.call) is None:
             return None
-        named = ctx.rebound(use, new) if plain and same else None
-        return [named or ctx.renamed(use, new), *argument_changes(recipe, use.call)]
+        named = ctx.rebind_use(use, new) if plain and same else None
+        return [named or ctx.rename_use(use, new), *list_argument_edits(recipe, use.call)]
     if use.kind is Kind.DECORATOR and recipe.bare and isinstance(use.node, ast.expr):
-        return [replace(use.node, f"{{symbol}}({recipe.bare})", symbol=ctx.symbol(new, use))]
+        return [replace(use.node, f"{{symbol}}({recipe.bare})", symbol=ctx.write_symbol(new, use))]
     if plain or (recipe.first and use.kind in (Kind.ANNOTATION, Kind.ISINSTANCE)):
-        named = ctx.rebound(use, new) if plain and same else None
+        named = ctx.rebind_use(use, new) if plain and same else None
         if named is not None:
             return [named]
         is_set = use.kind is Kind.ASSIGNMENT and not recipe.same
         if is_set or use.kind is Kind.STRING or not isinstance(use.node, ast.expr):
             return None
-        return [ctx.renamed(use, new)]
+        return [ctx.rename_use(use, new)]
     return None
 
 
-def written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
+def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
     """Return the edit that replaces the call or the name by a new expression; None if the recipe does not cover the use."""
     if not isinstance(use.node, ast.expr) or use.kind in (Kind.STRING, Kind.ASSIGNMENT):
         return None
     if recipe.takes is None:
-        return [_replacing(use.node, recipe.write, {}, use, ctx)]
+        return [_replace_by_code(use.node, recipe.write, {}, use, ctx)]
     if use.kind is not Kind.CALL or use.call is None:
         return None
     bound = bind_arguments(recipe.takes, use.call)
@@ -194,7 +198,7 @@ def written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     if not bound.arguments.keys() <= mentioned:
         return None
     bound.apply_defaults()
-    if not all(_is(bound.arguments[name], code) for name, code in recipe.given.items()):
+    if not all(_is_written_as(bound.arguments[name], code) for name, code in recipe.given.items()):
         return None
     parts: dict[str, Part] = {
         name: list(value) if isinstance(value, tuple) else value
@@ -203,14 +207,14 @@ def written(recipe: Recipe, use: Use, ctx: Context) -> list[Edit] | None:
     }
     if isinstance(use.node, ast.Attribute):
         parts["self"] = use.node.value
-    return [_replacing(_asked_for(recipe, use.call, ctx), recipe.write, parts, use, ctx)]
+    return [_replace_by_code(_find_replaced(recipe, use.call, ctx), recipe.write, parts, use, ctx)]
 
 
-def _asked_for(recipe: Recipe, call: ast.Call, ctx: Context) -> ast.expr:
+def _find_replaced(recipe: ChangeRecipe, call: ast.Call, ctx: Context) -> ast.expr:
     """Return the expression to replace: the call, or the part of its result that is read. Raises NoFix."""
     if not recipe.result:
         return call
-    outer = ctx.uses.flow.parents.get(call)
+    outer = ctx.uses.data_flow.parents.get(call)
     if not isinstance(outer, (ast.Attribute, ast.Subscript)):
         raise NoFix(
             "the old function returns more than the new one; take the needed part of the result right at the call"
@@ -220,21 +224,21 @@ def _asked_for(recipe: Recipe, call: ast.Call, ctx: Context) -> ast.expr:
     return outer
 
 
-def _replacing(place: ast.expr, code: str, parts: Mapping[str, Part], use: Use, ctx: Context) -> Edit:
+def _replace_by_code(place: ast.expr, code: str, parts: Mapping[str, Part], use: Use, ctx: Context) -> Edit:
     """Create the edit that replaces an expression by ``code``, with torch's names as this file writes them."""
     symbols: dict[str, Part] = {}
 
-    def named(match: re.Match[str]) -> str:
+    def insert_symbol(match: re.Match[str]) -> str:
         name = f"symbol{len(symbols)}"
-        symbols[name] = ctx.symbol(match[0], use)
+        symbols[name] = ctx.write_symbol(match[0], use)
         return f"{{{name}}}"
 
-    text = _NAME.sub(named, code.replace("{leaf}", use.name.rpartition(".")[2]))
+    text = _NAME.sub(insert_symbol, code.replace("{leaf}", use.name.rpartition(".")[2]))
     used = {name: part for name, part in parts.items() if f"{{{name}}}" in text}
     return replace(place, text, **used, **symbols)
 
 
-def _title(recipe: Recipe, use: Use) -> str:
+def _render_title(recipe: ChangeRecipe, use: Use) -> str:
     if recipe.remove:
         return "Remove the call"
     if recipe.to:
@@ -244,7 +248,7 @@ def _title(recipe: Recipe, use: Use) -> str:
 
 
 @cache
-def _signature(takes: str) -> inspect.Signature:
+def _parse_signature(takes: str) -> inspect.Signature:
     """Return the signature of parameters as in a ``def``; its defaults are the nodes of the default values."""
     parameters = inspect.signature(eval(f"lambda {takes}: None")).parameters.values()
     return inspect.Signature(
@@ -263,12 +267,12 @@ def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
     if None in keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
     try:
-        return _signature(takes).bind(*call.args, **keywords)  # type: ignore[arg-type]
+        return _parse_signature(takes).bind(*call.args, **keywords)  # type: ignore[arg-type]
     except TypeError:
         return None
 
 
-def _is(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
+def _is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
     """Return whether an argument is written as ``code``; ``int`` stands for any integer literal."""
     if isinstance(node, tuple):
         return False

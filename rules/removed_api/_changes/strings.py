@@ -11,7 +11,9 @@ from torchmigrate.rewrite.changes import Reword
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_SAYING = frozenset(("print", "warn", "debug", "info", "warning", "error", "exception", "critical", "log"))
+_MESSAGE_FUNCTIONS = frozenset(
+    ("print", "warn", "debug", "info", "warning", "error", "exception", "critical", "log")
+)
 
 
 def is_documentation(use: Use) -> bool:
@@ -24,12 +26,12 @@ def is_message(use: Use) -> bool:
     if isinstance(use.place.statement, (ast.Raise, ast.Assert)):
         return True
     calls = (parent.func for parent in use.parents if isinstance(parent, ast.Call))
-    return any(getattr(called, "attr", getattr(called, "id", "")) in _SAYING for called in calls)
+    return any(getattr(called, "attr", getattr(called, "id", "")) in _MESSAGE_FUNCTIONS for called in calls)
 
 
-def reworded(literal: ast.Constant, old: str, new: str, ctx: Context) -> Reword:
+def replace_word(literal: ast.Constant, old: str, new: str, ctx: Context) -> Reword:
     """Create the edit that replaces ``old`` by ``new``. Raises NoFix unless a plain literal contains it exactly once."""
-    in_f_string = isinstance(ctx.uses.flow.parents[literal], ast.JoinedStr)
-    if in_f_string or ctx.text(literal).count(old) != 1:
+    in_f_string = isinstance(ctx.uses.data_flow.parents[literal], ast.JoinedStr)
+    if in_f_string or ctx.get_text(literal).count(old) != 1:
         raise NoFix(f"the string is not a plain literal that contains `{old}` exactly once")
     return Reword(literal, old, new)

@@ -6,70 +6,80 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
-from torchmigrate.semantics.guards import Reach, reach
+from torchmigrate.semantics.guards import VersionReach, find_reach
 from torchmigrate.tables import changes
 
-from .making import leaf, made, shim
-from .meant import is_asked_for, is_called, is_exchanged, is_member, is_own, is_replaced, warns_when_called
-from .prepared import ANY, imports_at_first, is_done_without, is_guarded
+from .making import create_change_fix, hint_branch, last_part
+from .meant import (
+    is_class_member,
+    is_defined_here,
+    is_import_called,
+    is_replaced,
+    is_truth_tested,
+    is_wrapped,
+    warns_when_called,
+)
+from .prepared import ANY_EXCEPTION, find_failing_imports, has_alternative, is_harmless
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.tables.changes import Change
+    from torchmigrate.tables.changes import ApiChange
 
 _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
 
 
-def create_rule(code: str, kind: changes.Kind) -> Rule:
+def create_change_rule(code: str, kind: changes.ApiChangeKind) -> Rule:
     """Create the rule that reports every use of a symbol that has a change of one kind."""
-    of_kind = changes.by_symbol(kind)
+    of_kind = changes.index_by_symbol(kind)
     # The result of a call has no name of its own that the prefilter could look for.
     pairs: dict[str, tuple[str, ...]] = {symbol: () for symbol in of_kind if "()" not in symbol}
     rule = Rule(code, tuple(of_kind), pairs=pairs, safety=Safety.SAFE)
 
     @rule.check
     def check(use: Use, ctx: Context) -> Iterator[Finding]:
-        yield from findings(use, ctx, of_kind[use.symbol])
+        yield from check_change(use, ctx, of_kind[use.symbol])
 
     return rule
 
 
-def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
+def check_change(use: Use, ctx: Context, change: ApiChange) -> Iterator[Finding]:
     """Yield the findings of a change for the use of a name, and for the import that fails with it."""
-    reached = reach(use, ctx.uses)
-    severity = verdict(use, ctx, change, reached)
+    reached = find_reach(use, ctx.uses)
+    severity = judge_use(use, ctx, change, reached)
     if severity is None:
         return
-    instead = change.instead.replace("{leaf}", leaf(use))
-    owner = "Tensor." if change.kind is changes.Kind.METHOD else ""
+    instead = change.instead.replace("{leaf}", last_part(use))
+    owner = "Tensor." if change.kind is changes.ApiChangeKind.METHOD else ""
     yield ctx.finding(
         use,
-        f"`{owner}{{symbol}}` {change.state(ctx.options.target)}; {instead}",
+        f"`{owner}{{symbol}}` {change.describe_state(ctx.options.target)}; {instead}",
         severity=severity,
-        fix=(lambda: made(use, ctx, change, reached)) if change.recipes else None,
-        hint=shim(use, ctx, change, reached),
+        fix=(lambda: create_change_fix(use, ctx, change, reached)) if change.recipes else None,
+        hint=hint_branch(use, ctx, change, reached),
         source=change.source,
     )
     if severity is Severity.ERROR and not change.raises:
-        for one in imports_at_first(use, ctx):
-            message = f"`{{symbol}}` {change.state(ctx.options.target)}, so this import fails; {instead}"
+        for one in find_failing_imports(use, ctx):
+            message = (
+                f"`{{symbol}}` {change.describe_state(ctx.options.target)}, so this import fails; {instead}"
+            )
             yield ctx.finding(one, message, severity=severity, source=change.source)
 
 
-def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
+def judge_use(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Severity | None:
     """Return how severe the use is at the target; None if it works."""
-    severity = change.severity(ctx.options.target)
-    if use.kind is Kind.GUARD or is_own(use, change, ctx):
+    severity = change.find_severity(ctx.options.target)
+    if use.kind is Kind.GUARD or is_defined_here(use, change, ctx):
         return None
     if severity is Severity.ERROR and not change.raises:
-        return None if is_replaced(use) or is_done_without(use, ctx, reached) else severity
-    if is_guarded(use, ctx, reached):
+        return None if is_replaced(use) or is_harmless(use, ctx, reached) else severity
+    if has_alternative(use, ctx, reached):
         return None
     if severity is Severity.ERROR:
         if is_replaced(use):
             return None
-        missed = bool(reached.caught & (ANY | {"RuntimeError"}))
-        mild = use.kind in _NOT_CALLED or use.is_itself_meant
+        missed = bool(reached.caught & (ANY_EXCEPTION | {"RuntimeError"}))
+        mild = use.kind in _NOT_CALLED or use.is_compared_by_identity
         return None if missed else Severity.INFO if mild else severity
     if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:
         return None
@@ -77,11 +87,13 @@ def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity 
         if reached.unheard:
             return None
         if use.kind is Kind.IMPORT:
-            return severity if is_called(use, ctx) else Severity.INFO
+            return severity if is_import_called(use, ctx) else Severity.INFO
         if change.instances and use.kind in _NOT_CALLED:
             return Severity.INFO
-        if (use.is_itself_meant or is_asked_for(use) or is_exchanged(use)) and warns_when_called(use):
+        if (use.is_compared_by_identity or is_truth_tested(use) or is_wrapped(use)) and warns_when_called(
+            use
+        ):
             return Severity.INFO
-        if use.is_itself_meant and is_member(use):
+        if use.is_compared_by_identity and is_class_member(use):
             return Severity.INFO
     return severity

@@ -7,26 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import parents, walk
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.nodes import map_parents, walk_nodes
+from torchmigrate.semantics.resolve import last_name
 
-from .._simulator.program import Program
-from .._simulator.values import COLLECTIVES, SINGLE
-from .function import Function, root
-from .sites import Form, Site
+from .._simulator.program import SimulatedProgram
+from .._simulator.values import COLLECTIVE_OPERATIONS, SINGLE_OPERATIONS
+from .function import TrapFunction, find_root_name
+from .sites import IssueSite, RequestForm
 
-_ORDERED = frozenset({"wait", "batch_isend_irecv", *COLLECTIVES, *SINGLE})
+_ORDERED_CALLS = frozenset({"wait", "batch_isend_irecv", *COLLECTIVE_OPERATIONS, *SINGLE_OPERATIONS})
 """Calls that must keep their position among the operations."""
 
 
 @dataclass(frozen=True)
-class Constancy:
+class ConstancyCheck:
     """Checks of the code between the sites of one function. Every method raises NoFix."""
 
-    sites: Sequence[Site]
-    function: Function
-    program: Program
+    sites: Sequence[IssueSite]
+    function: TrapFunction
+    program: SimulatedProgram
 
     def check_between(self) -> None:
         """Check that nothing between the first operation and the last touches the tensors they transfer."""
@@ -36,36 +36,36 @@ class Constancy:
             # Compound statements are judged by the statements in them.
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
-            if not _ORDERED.isdisjoint(self.program.called(statement)):
+            if not _ORDERED_CALLS.isdisjoint(self.program.called(statement)):
                 raise NoFix("the operations are not waited for together")
             for site in self.sites:
                 earlier = site.statement.lineno < statement.lineno
-                if earlier and not self.function.exclude(site.statement, statement):
+                if earlier and not self.function.are_exclusive(site.statement, statement):
                     _check_untouched(statement, site)
 
     def check_blocking(self) -> None:
         """Check that no operation uses the tensor that a blocking call before it has transferred."""
         for index, site in enumerate(self.sites):
-            for later in self.sites[index + 1 :] if site.form is Form.NONE else ():
+            for later in self.sites[index + 1 :] if site.form is RequestForm.NONE else ():
                 _check_untouched(later.statement, site)
 
     def check_loops(self, block: Sequence[ast.stmt]) -> None:
         """Check that nothing in a loop touches the tensors of operations from an earlier round."""
-        below = {node for statement in block for node in walk(statement)}
+        below = {node for statement in block for node in walk_nodes(statement)}
         for site in self.sites:
-            for outer in self.function.outwards(site.statement):
+            for outer in self.function.iter_enclosing(site.statement):
                 if outer in block and not isinstance(outer, (ast.For, ast.While, ast.If)):
                     raise NoFix("the operations are in a block that may be left early")
                 if isinstance(outer, (ast.For, ast.While)) and outer in below:
                     self._check_round(outer, site)
 
-    def _check_round(self, loop: ast.For | ast.While, site: Site) -> None:
+    def _check_round(self, loop: ast.For | ast.While, site: IssueSite) -> None:
         made = self.program.assigned(loop)
-        tensors = [tensor for call in site.calls if (tensor := argument(call, 0, "tensor")) is not None]
-        if all(root(tensor) in made for tensor in tensors):
+        tensors = [tensor for call in site.calls if (tensor := find_argument(call, 0, "tensor")) is not None]
+        if all(find_root_name(tensor) in made for tensor in tensors):
             return
         issuing = {other.statement for other in self.sites}
-        for statement in walk(loop):
+        for statement in walk_nodes(loop):
             if (
                 isinstance(statement, ast.stmt)
                 and statement not in issuing
@@ -75,12 +75,12 @@ class Constancy:
 
     def check_list(self, tree: ast.Module) -> None:
         """Check that the list of requests is only emptied, filled by the operations, and waited for as a whole."""
-        target = self.sites[0].target
+        target = self.sites[0].holder_text
         whole = self.function.node if "." not in target else tree
-        issuing = {part for site in self.sites for part in walk(site.statement)}
-        is_appended = any(site.form is Form.NAME_AND_APPEND for site in self.sites)
-        parent_of = parents(whole)
-        for node in walk(whole):
+        issuing = {part for site in self.sites for part in walk_nodes(site.statement)}
+        is_appended = any(site.form is RequestForm.NAME_AND_APPEND for site in self.sites)
+        parent_of = map_parents(whole)
+        for node in walk_nodes(whole):
             is_list = isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == target
             if (
                 is_list
@@ -92,31 +92,37 @@ class Constancy:
                 )
 
 
-def _check_untouched(statement: ast.stmt, site: Site) -> None:
-    tensors = (argument(call, 0, "tensor") for call in site.calls)
-    if not _only_makes(statement) and any(t is not None and _touches(statement, t) for t in tensors):
+def _check_untouched(statement: ast.stmt, site: IssueSite) -> None:
+    tensors = (find_argument(call, 0, "tensor") for call in site.calls)
+    if not _only_allocates(statement) and any(t is not None and _reads_tensor(statement, t) for t in tensors):
         raise NoFix("a statement between the operations uses what they transfer")
 
 
-def _only_makes(statement: ast.stmt) -> bool:
+def _only_allocates(statement: ast.stmt) -> bool:
     """Return whether it only allocates, like ``x = torch.empty_like(y)``."""
     value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.Call) and (leaf(value.func) or "").startswith(("empty", "zeros", "ones"))
+    return isinstance(value, ast.Call) and (last_name(value.func) or "").startswith(
+        ("empty", "zeros", "ones")
+    )
 
 
-def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
+def _reads_tensor(statement: ast.stmt, tensor: ast.expr) -> bool:
     """Return whether a statement reads the variable that a tensor comes from; ``x[0]`` and ``x[1]`` differ."""
-    index = _index(tensor)
-    parent_of = parents(statement)
-    for part in walk(statement):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == root(tensor):
-            other = _index(parent_of.get(part))
+    index = _get_constant_index(tensor)
+    parent_of = map_parents(statement)
+    for part in walk_nodes(statement):
+        if (
+            isinstance(part, ast.Name)
+            and isinstance(part.ctx, ast.Load)
+            and part.id == find_root_name(tensor)
+        ):
+            other = _get_constant_index(parent_of.get(part))
             if index is None or other is None or index == other:
                 return True
     return False
 
 
-def _index(node: ast.AST | None) -> object:
+def _get_constant_index(node: ast.AST | None) -> object:
     """Return the constant in ``x[0]``, or None."""
     constant = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     return node.slice.value if constant else None  # type: ignore[union-attr]
@@ -126,7 +132,7 @@ def _waits_or_empties(node: ast.AST, parent_of: dict[ast.AST, ast.AST], *, is_ap
     """Return whether a use of the list of requests does no more than a batch allows."""
     parent = parent_of[node]
     if isinstance(parent, (ast.For, ast.comprehension)):
-        return parent.iter is node and _waits(parent, parent_of)
+        return parent.iter is node and _only_waits(parent, parent_of)
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return _is_empty(parent.value)
     if isinstance(parent, ast.While):
@@ -137,16 +143,16 @@ def _waits_or_empties(node: ast.AST, parent_of: dict[ast.AST, ast.AST], *, is_ap
 
 def _is_empty(value: ast.expr | None) -> bool:
     return (isinstance(value, ast.List) and not value.elts) or (
-        isinstance(value, ast.Call) and leaf(value.func) == "list" and not value.args
+        isinstance(value, ast.Call) and last_name(value.func) == "list" and not value.args
     )
 
 
-def _waits(loop: ast.For | ast.comprehension, parent_of: dict[ast.AST, ast.AST]) -> bool:
+def _only_waits(loop: ast.For | ast.comprehension, parent_of: dict[ast.AST, ast.AST]) -> bool:
     """Return whether a loop over requests does nothing but wait for each."""
     if not isinstance(loop.target, ast.Name):
         return False
     body: ast.AST = loop if isinstance(loop, ast.For) else parent_of[loop]
-    every = list(walk(body))
+    every = list(walk_nodes(body))
     reads = [n for n in every if isinstance(n, ast.Name) and n.id == loop.target.id]
     waited = {n.value for n in every if isinstance(n, ast.Attribute) and n.attr == "wait"}
     return waited.issuperset(read for read in reads if isinstance(read.ctx, ast.Load))

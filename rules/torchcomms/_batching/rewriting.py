@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Insert, Merge, Remove, Replace, ReplaceStatement, replace, template
 
-from .function import Function
-from .operations import Operations
-from .sites import Form, Site
+from .function import TrapFunction
+from .operations import OperationTemplates
+from .sites import IssueSite, RequestForm
 
 
 @dataclass(frozen=True)
-class Rewriting:
+class BatchRewriting:
     """The changes for the sites of one function. Every method may raise NoFix."""
 
-    sites: Sequence[Site]
-    function: Function
-    operations: Operations
+    sites: Sequence[IssueSite]
+    function: TrapFunction
+    operations: OperationTemplates
     bound: frozenset[str]
     """The names bound in the scope."""
 
@@ -29,37 +29,37 @@ class Rewriting:
     def _block(self) -> list[ast.stmt]:
         return self.function.blocks[self.sites[0].statement]
 
-    def extended(self) -> Iterator[Change]:
+    def extend_list(self) -> Iterator[FixChange]:
         """``reqs.append(isend(…))``, ``reqs.append(irecv(…))`` → ``reqs.extend(batch_isend_irecv([…]))``."""
         holder = self.sites[-1].holder
         assert holder is not None
-        yield self._merged("{requests}.extend({batch})", requests=holder)
+        yield self._merge_statements("{requests}.extend({batch})", requests=holder)
 
-    def wrapped(self) -> Iterator[Change]:
+    def wrap_lists(self) -> Iterator[FixChange]:
         """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
         for site in self.sites:
-            assert site.value is not None
+            assert site.assigned_value is not None
             assert site.holder is not None
-            if site.value.lineno == site.value.end_lineno:
-                new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
-                yield ReplaceStatement(self._alone(site.statement), new)
+            if site.assigned_value.lineno == site.assigned_value.end_lineno:
+                new = self.operations.render_batch(site.calls, "{requests} = {batch}", requests=site.holder)
+                yield ReplaceStatement(self._require_own_lines(site.statement), new)
                 continue
-            batch = self.operations.symbol("batch_isend_irecv")
-            yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
-            yield from self._in_place(site)
+            batch = self.operations.resolve_symbol("batch_isend_irecv")
+            yield replace(site.assigned_value, "{batch}({listed})", batch=batch, listed=site.assigned_value)
+            yield from self._replace_in_place(site)
 
-    def collected(self) -> Iterator[Change]:
+    def collect_in_list(self) -> Iterator[FixChange]:
         """Operations under conditions: the list first holds them, and after the batch their requests."""
-        last, target = self.last_in_block(), self.sites[0].target
+        last, target = self.find_last_in_block(), self.sites[0].holder_text
         for site in self.sites:
-            yield from self._in_place(site)
-        batch = self.operations.symbol("batch_isend_irecv")
+            yield from self._replace_in_place(site)
+        batch = self.operations.resolve_symbol("batch_isend_irecv")
         exchange = f"if {target}:\n    {target} = {{batch}}({target})"
-        yield Insert(self._alone(last), template(exchange, batch=batch), after=True)
+        yield Insert(self._require_own_lines(last), template(exchange, batch=batch), after=True)
 
-    def last_in_block(self) -> ast.stmt:
+    def find_last_in_block(self) -> ast.stmt:
         """Return the statement with the last operation, in the block where the list of requests is created."""
-        target = self.sites[0].target
+        target = self.sites[0].holder_text
         if not target.isidentifier():
             raise NoFix("the operations depend on conditions, and their requests outlive the function")
         made = [
@@ -70,18 +70,19 @@ class Rewriting:
         if len(made) != 1:
             raise NoFix(f"`{target}` is created in several places")
         block, last = self.function.blocks[made[0]], self.sites[-1].statement
-        for outer in (last, *self.function.outwards(last)):
+        for outer in (last, *self.function.iter_enclosing(last)):
             if isinstance(outer, ast.stmt) and outer in block:
                 return outer
         raise NoFix(f"`{target}` is not created in the block that fills it")
 
-    def named(self) -> Iterator[Change]:
+    def replace_named_requests(self) -> Iterator[FixChange]:
         """Requests with their own names, waited for one after the other; a blocking call waits at once."""
         last = self.sites[-1]
         waits = sorted(
-            (self._wait(site) for site in self.sites if site.form is Form.NAME), key=lambda wait: wait.lineno
+            (self._find_wait(site) for site in self.sites if site.form is RequestForm.NAME),
+            key=lambda wait: wait.lineno,
         )
-        blocking = [site for site in self.sites if site.form is Form.NONE]
+        blocking = [site for site in self.sites if site.form is RequestForm.NONE]
         if blocking and waits and blocking != [last]:
             raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
@@ -90,53 +91,55 @@ class Rewriting:
         # Work between two waits would come after both of them.
         if not blocking and places != list(range(places[0], places[0] + len(places))):
             raise NoFix("work is done between the waits, and a batch may return one request for all")
-        request, requests = self._fresh("request"), self._fresh("requests")
+        request, requests = self._choose_name("request"), self._choose_name("requests")
         if blocking or places[0] == self._block.index(last.statement) + 1:
-            yield self._merged(f"for {request} in {{batch}}:\n    {request}.wait()")
+            yield self._merge_statements(f"for {request} in {{batch}}:\n    {request}.wait()")
             yield from map(Remove, waits)
             return
         first, *others = waits
-        yield self._merged(f"{requests} = {{batch}}")
+        yield self._merge_statements(f"{requests} = {{batch}}")
         loop = f"for {request} in {requests}:\n    {request}.wait()"
-        yield ReplaceStatement(self._alone(first), template(loop))
+        yield ReplaceStatement(self._require_own_lines(first), template(loop))
         yield from map(Remove, others)
 
-    def _merged(self, code: str, **parts: ast.expr) -> Merge:
+    def _merge_statements(self, code: str, **parts: ast.expr) -> Merge:
         """Return one statement for all sites, which are in one block."""
-        statements = tuple(self._alone(site.statement) for site in self.sites)
+        statements = tuple(self._require_own_lines(site.statement) for site in self.sites)
         calls = [call for site in self.sites for call in site.calls]
-        return Merge(statements, self.operations.batch(calls, code, **parts))
+        return Merge(statements, self.operations.render_batch(calls, code, **parts))
 
-    def _in_place(self, site: Site) -> Iterator[Change]:
-        yield from (Replace(call, self.operations.operation(call)) for call in site.calls)
+    def _replace_in_place(self, site: IssueSite) -> Iterator[FixChange]:
+        yield from (Replace(call, self.operations.render_operation(call)) for call in site.calls)
 
-    def _alone(self, statement: ast.stmt) -> ast.stmt:
+    def _require_own_lines(self, statement: ast.stmt) -> ast.stmt:
         if not self.function.has_own_lines(statement):
             raise NoFix("several statements share a line")
         return statement
 
-    def _wait(self, site: Site) -> ast.stmt:
+    def _find_wait(self, site: IssueSite) -> ast.stmt:
         """Return the one statement that waits for a named request, which nothing else may use."""
         found: list[ast.stmt] = []
         block = self.function.blocks[site.statement]
         for node in ast.walk(self.function.node):
-            if not isinstance(node, ast.Name) or node.id != site.target:
+            if not isinstance(node, ast.Name) or node.id != site.holder_text:
                 continue
-            statement = self.function.statement_of(node)
+            statement = self.function.find_statement(node)
             is_beside = self.function.blocks.get(statement) is block
             if statement is site.statement or (isinstance(node.ctx, ast.Store) and not is_beside):
                 continue
-            if not is_beside and not self.function.is_in(statement, block):
+            if not is_beside and not self.function.is_inside(statement, block):
                 continue
-            waited = isinstance(statement, ast.Expr) and ast.unparse(statement) == f"{site.target}.wait()"
+            waited = (
+                isinstance(statement, ast.Expr) and ast.unparse(statement) == f"{site.holder_text}.wait()"
+            )
             if not waited or statement.lineno < site.statement.lineno:
                 raise NoFix(
-                    f"`{site.target}` is used for more than one wait, and a batch may return one request"
+                    f"`{site.holder_text}` is used for more than one wait, and a batch may return one request"
                 )
             found.append(statement)
         if len(found) != 1:
-            raise NoFix(f"`{site.target}` is not waited for exactly once in the block that issues it")
+            raise NoFix(f"`{site.holder_text}` is not waited for exactly once in the block that issues it")
         return found[0]
 
-    def _fresh(self, name: str) -> str:
+    def _choose_name(self, name: str) -> str:
         return name if name not in self.bound else f"p2p_{name}"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
 
-from .._simulator.program import Program
-from .function import Function
+from .._simulator.program import SimulatedProgram
+from .function import TrapFunction
 
 
-class Form(enum.Enum):
+class RequestForm(enum.Enum):
     """How a statement keeps the requests of its operations."""
 
     APPEND = enum.auto()
@@ -29,66 +29,73 @@ class Form(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Site:
+class IssueSite:
     """The statement that issues one operation or several."""
 
     statement: ast.stmt
     calls: tuple[ast.Call, ...]
-    form: Form
+    form: RequestForm
     holder: ast.expr | None = None
     """The list or the variable that receives the requests."""
 
     @property
-    def target(self) -> str:
+    def holder_text(self) -> str:
         """The holder as text; empty for none."""
         return ast.unparse(self.holder) if self.holder is not None else ""
 
     @property
-    def value(self) -> ast.expr | None:
+    def assigned_value(self) -> ast.expr | None:
         """The assigned expression."""
         return self.statement.value if isinstance(self.statement, ast.Assign) else None
 
 
-def kept_otherwise() -> NoFix:
+def refuse_requests() -> NoFix:
     """Return the reason for no fix where requests are kept in ways that are not supported."""
     return NoFix("the requests are kept in ways that a single batch cannot replace")
 
 
-def sites_of(nodes: Sequence[ast.Call], function: Function, program: Program) -> list[Site]:
+def parse_sites(
+    nodes: Sequence[ast.Call], function: TrapFunction, program: SimulatedProgram
+) -> list[IssueSite]:
     """Return the statements that issue the operations, in the order of the operations. Raises NoFix."""
-    found: dict[ast.stmt, Site] = {}
+    found: dict[ast.stmt, IssueSite] = {}
     for node in nodes:
-        statement = function.statement_of(node)
+        statement = function.find_statement(node)
         if statement not in found:
             found[statement] = _parse_site(statement, node, function, program)
         if node not in found[statement].calls or not set(found[statement].calls) <= set(nodes):
-            raise kept_otherwise()
+            raise refuse_requests()
     return list(found.values())
 
 
-def _parse_site(statement: ast.stmt, node: ast.Call, function: Function, program: Program) -> Site:
+def _parse_site(
+    statement: ast.stmt, node: ast.Call, function: TrapFunction, program: SimulatedProgram
+) -> IssueSite:
     """Return the site of the operation ``node``, with the others in the same list. Raises NoFix."""
     if isinstance(statement, ast.Expr):
         value = statement.value
-        if value is node and program.find_name(node) in ("recv", "send"):
-            return Site(statement, (node,), Form.NONE)
+        if value is node and program.find_called_name(node) in ("recv", "send"):
+            return IssueSite(statement, (node,), RequestForm.NONE)
         holder = _find_appended(statement)
         if holder is not None and isinstance(value, ast.Call) and value.args == [node]:
-            return Site(statement, (node,), Form.APPEND, holder)
+            return IssueSite(statement, (node,), RequestForm.APPEND, holder)
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.List):
-        return Site(statement, _list_calls(statement.value), Form.APPEND, statement.target)
+        return IssueSite(statement, _list_calls(statement.value), RequestForm.APPEND, statement.target)
     elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         (target,) = statement.targets
         if statement.value is node and isinstance(target, ast.Name):
             into = _find_next_list(statement, target.id, function)
-            return Site(
-                statement, (node,), Form.NAME if into is None else Form.NAME_AND_APPEND, into or target
+            return IssueSite(
+                statement,
+                (node,),
+                RequestForm.NAME if into is None else RequestForm.NAME_AND_APPEND,
+                into or target,
             )
         if isinstance(statement.value, ast.List):
-            return Site(statement, _list_calls(statement.value), Form.LIST, target)
+            return IssueSite(statement, _list_calls(statement.value), RequestForm.LIST, target)
         if isinstance(statement.value, ast.ListComp) and statement.value.elt is node:
-            return Site(statement, (node,), Form.LIST, target)
-    raise kept_otherwise()
+            return IssueSite(statement, (node,), RequestForm.LIST, target)
+    raise refuse_requests()
 
 
 def _list_calls(node: ast.List) -> tuple[ast.Call, ...]:
@@ -104,7 +111,7 @@ def _find_appended(statement: ast.stmt) -> ast.expr | None:
     return function.value if isinstance(function, ast.Attribute) and function.attr == "append" else None
 
 
-def _find_next_list(statement: ast.stmt, name: str, function: Function) -> ast.expr | None:
+def _find_next_list(statement: ast.stmt, name: str, function: TrapFunction) -> ast.expr | None:
     """Return the list that the next statement appends the request to, if nothing else uses the request."""
     nodes = list(ast.walk(function.node))
     loops = [node for node in nodes if isinstance(node, ast.For) and ast.unparse(node.target) == name]

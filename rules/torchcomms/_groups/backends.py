@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.resolve import string_value
 from torchmigrate.semantics.scopes import BindingKind
 
 if TYPE_CHECKING:
@@ -15,23 +15,23 @@ UNDEFINED = ""
 """The backend where none is given: the default backend of every device."""
 
 
-def backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[str] | None:
+def find_backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[str] | None:
     """Return the backends that an expression near ``use`` may name, in lower case; None if unknown."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return frozenset([UNDEFINED])
-    value = string(node)
+    value = string_value(node)
     if value is not None:
         return frozenset(["" if value == "undefined" else value.lower()])
     if isinstance(node, ast.JoinedStr):
-        text = "".join(string(part) or "?" for part in node.values)
+        text = "".join(string_value(part) or "?" for part in node.values)
         return frozenset([text.lower()]) if "nccl" in text.lower() else None
     if isinstance(node, ast.IfExp):
-        return _union([backends(part, use, ctx) for part in (node.body, node.orelse)])
+        return _unite_known([find_backends(part, use, ctx) for part in (node.body, node.orelse)])
     if isinstance(node, ast.Name):
-        return _of_name(node.id, use, ctx)
+        return _find_assigned(node.id, use, ctx)
     if isinstance(node, ast.Call) and len(node.args) == 1 and ctx.is_named(node.func, use, *_BACKEND):
-        return backends(node.args[0], use, ctx)
-    resolved = ctx.resolve(node, use)
+        return find_backends(node.args[0], use, ctx)
+    resolved = ctx.resolve_node(node, use)
     name = resolved.names[0] if resolved is not None and resolved.certain else ""
     if name.startswith("torch.distributed.") and ".Backend." in name:
         return frozenset([name.rpartition(".")[2].lower()])
@@ -41,23 +41,23 @@ def backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[str] | 
 _BACKEND = ("torch.distributed.Backend", "torch.distributed.distributed_c10d.Backend")
 
 
-def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
-    owner = use.place.scope.find(name)
+def _find_assigned(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
+    owner = use.place.scope.find_scope(name)
     found = []
     for binding in owner.bindings[name] if owner else ():
-        given = default_of(binding.node, owner.node) if owner else None
-        default = string(given) if given is not None else None
+        given = find_default(binding.node, owner.node) if owner else None
+        default = string_value(given) if given is not None else None
         # A default that the file never contrasts with nccl is taken for the value.
         if default is not None and b"nccl" not in ctx.source.text.lower():
             return frozenset([default])
         literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute, ast.Call))
         if binding.kind is not BindingKind.VALUE or not literal:
             return None
-        found.append(backends(binding.value, use, ctx))
-    return _union(found) if found else None
+        found.append(find_backends(binding.value, use, ctx))
+    return _unite_known(found) if found else None
 
 
-def default_of(parameter: ast.AST, function: ast.AST) -> ast.expr | None:
+def find_default(parameter: ast.AST, function: ast.AST) -> ast.expr | None:
     """Return the default of a function's parameter."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
@@ -68,16 +68,16 @@ def default_of(parameter: ast.AST, function: ast.AST) -> ast.expr | None:
     return next((value for name, value in pairs if name is parameter), None)
 
 
-def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:
+def _unite_known(parts: list[frozenset[str] | None]) -> frozenset[str] | None:
     known = [part for part in parts if part is not None]
     return frozenset().union(*known) if len(known) == len(parts) else None
 
 
-def by_device(backend: str) -> list[str]:
+def split_by_device(backend: str) -> list[str]:
     """Return the backends in ``"cpu:gloo,cuda:nccl"``, or the only one in ``"nccl"``."""
     return [part.rpartition(":")[2] for part in backend.split(",")]
 
 
-def is_nccl(backend: str) -> bool:
+def uses_nccl(backend: str) -> bool:
     """Return whether a backend is, or on a GPU becomes, the one that torch 2.15 runs on torchcomms."""
-    return backend == UNDEFINED or any(part in ("nccl", "nccl2") for part in by_device(backend))
+    return backend == UNDEFINED or any(part in ("nccl", "nccl2") for part in split_by_device(backend))

@@ -19,18 +19,18 @@ _ABBREVIATED = "dp tp pp cp sp ep mp vp etp edp dcp pcp fsdp hsdp usp attn moe"
 _SPELLED = "data tensor pipeline context sequence expert model parallel slice stage replica replicate shard ulysses zero"
 
 
-def _any(*lists: str) -> str:
+def _join_words(*lists: str) -> str:
     return "|".join(word for words in lists for word in words.split())
 
 
 _RANK = re.compile(
-    rf"_*(?:(?:{_any(_OWN, _PLACES, _ABBREVIATED, _SPELLED)})_)*rank(?:_id|_in_(?:group|node|world))?",
+    rf"_*(?:(?:{_join_words(_OWN, _PLACES, _ABBREVIATED, _SPELLED)})_)*rank(?:_id|_in_(?:group|node|world))?",
     re.IGNORECASE,
 )
 _GETTER = re.compile(rf"get_{_RANK.pattern}", re.IGNORECASE)
 _SIZE = re.compile(
-    rf"_*(?:(?:(?:{_any(_ABBREVIATED)}|ring|group)_)?(?:world_)?size"
-    rf"|(?:(?:{_any(_SPELLED)})_)+parallel_(?:world_)?size"
+    rf"_*(?:(?:(?:{_join_words(_ABBREVIATED)}|ring|group)_)?(?:world_)?size"
+    rf"|(?:(?:{_join_words(_SPELLED)})_)+parallel_(?:world_)?size"
     r"|(?:n|num)_?(?:ranks|procs|gpus)|n_?procs|world)",
     re.IGNORECASE,
 )

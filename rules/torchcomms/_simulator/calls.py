@@ -7,21 +7,21 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from .communicators import Group, Operation, Wait
-from .distributed import Arguments, DistributedCalls
+from .communicators import Operation, SimulatedGroup, WaitPoint
+from .distributed import EvaluatedArguments, TorchCallEvaluator
 from .values import (
     BUILTINS,
-    PLAIN,
+    PLAIN_TYPES,
+    BoundFunction,
     CpuTensor,
-    Instance,
-    Method,
-    Neighbor,
+    FileObject,
+    FunctionReturned,
+    GuessedNeighbor,
     Opaque,
-    Returned,
     TorchName,
-    Unclear,
+    UnclearCode,
     derive_value,
     find_method,
     guess_value,
@@ -34,7 +34,7 @@ _METHODS: dict[type, frozenset[str]] = {
 _MAX_DEPTH = 8
 
 
-class Calls(DistributedCalls):
+class CallEvaluator(TorchCallEvaluator):
     """Evaluates calls: of torch.distributed, of the file's own functions, and of a few others."""
 
     def execute(self, body: Iterable[ast.stmt]) -> None:
@@ -46,22 +46,22 @@ class Calls(DistributedCalls):
         return known if known is not None else self._get_attribute(self.evaluate(node.value), node)
 
     def _get_attribute(self, owner: Any, node: ast.Attribute) -> Any:
-        if isinstance(owner, Instance):
+        if isinstance(owner, FileObject):
             if node.attr in owner.attributes:
                 return owner.attributes[node.attr]
             method = find_method(owner.definition, node.attr)
             if method is not None:
-                decorators = {leaf(decorator) for decorator in method.decorator_list}
+                decorators = {last_name(decorator) for decorator in method.decorator_list}
                 if decorators & {"property", "cached_property"}:
-                    return self.call_function(Method(method, owner), [], {})
-                return Method(method, None if "staticmethod" in decorators else owner)
+                    return self.call_function(BoundFunction(method, owner), [], {})
+                return BoundFunction(method, None if "staticmethod" in decorators else owner)
         return self._guess_name(node.attr, node)
 
     def _value_Call(self, node: ast.Call) -> Any:
         function: Any = self.program.resolve_torch(node.func, self._scope)
         if function is None and isinstance(node.func, ast.Attribute):
             owner = self.evaluate(node.func.value)
-            if isinstance(owner, (Operation, list, dict, Group)):
+            if isinstance(owner, (Operation, list, dict, SimulatedGroup)):
                 return self._call_method(owner, node.func.attr, node)
             if isinstance(owner, Opaque) and self._stays_on_cpu(owner, node.func.attr, node):
                 return CpuTensor(self.program.text(node))
@@ -71,37 +71,37 @@ class Calls(DistributedCalls):
         arguments = self._evaluate_arguments(node)
         if isinstance(function, TorchName):
             return self._call_torch(function.name, arguments, node)
-        if isinstance(function, (Method, ast.ClassDef)) and arguments.is_complete:
+        if isinstance(function, (BoundFunction, ast.ClassDef)) and arguments.is_complete:
             return self._call_own(function, arguments)
         if isinstance(function, ast.ClassDef):
-            return Instance(function)
-        if isinstance(function, (Method, Instance)) and self._issues_any(function.definition):
-            raise Unclear
+            return FileObject(function)
+        if isinstance(function, (BoundFunction, FileObject)) and self._issues_any(function.definition):
+            raise UnclearCode
         if isinstance(node.func, ast.Name) and node.func.id not in self._names:
             return self._call_builtin(node.func.id, arguments, node)
-        return self._make_opaque(node) if node.args else self._guess_name(leaf(node.func) or "", node)
+        return self._make_opaque(node) if node.args else self._guess_name(last_name(node.func) or "", node)
 
     def _issues_any(self, definition: ast.AST) -> bool:
         called = self.program.called(definition)
         return self.program.issues_single(definition) or "batch_isend_irecv" in called
 
-    def _evaluate_arguments(self, node: ast.Call) -> Arguments:
+    def _evaluate_arguments(self, node: ast.Call) -> EvaluatedArguments:
         positional = [self.evaluate(argument) for argument in node.args]
         keywords = {keyword.arg or "**": self.evaluate(keyword.value) for keyword in node.keywords}
         is_complete = "**" not in keywords and not any(isinstance(a, ast.Starred) for a in node.args)
-        return Arguments(positional, keywords, is_complete)
+        return EvaluatedArguments(positional, keywords, is_complete)
 
-    def _call_own(self, function: Method | ast.ClassDef, arguments: Arguments) -> Any:
+    def _call_own(self, function: BoundFunction | ast.ClassDef, arguments: EvaluatedArguments) -> Any:
         """Call a function of the file, or make an object of one of its classes."""
-        if isinstance(function, Method):
+        if isinstance(function, BoundFunction):
             return self.call_function(function, arguments.positional, arguments.keywords)
-        instance = Instance(function)
+        instance = FileObject(function)
         init = find_method(function, "__init__")
         if init is not None:
-            self.call_function(Method(init, instance), arguments.positional, arguments.keywords)
+            self.call_function(BoundFunction(init, instance), arguments.positional, arguments.keywords)
         return instance
 
-    def _call_builtin(self, name: str, arguments: Arguments, node: ast.Call) -> Any:
+    def _call_builtin(self, name: str, arguments: EvaluatedArguments, node: ast.Call) -> Any:
         given = arguments.positional
         lengths = [len(a) for a in given if isinstance(a, (list, tuple))]
         if name == "zip" and lengths:
@@ -109,7 +109,7 @@ class Calls(DistributedCalls):
             return list(zip(*columns, strict=False))
         if name == "super":
             return Opaque("super")
-        if name in BUILTINS and all(isinstance(a, PLAIN) for a in given):
+        if name in BUILTINS and all(isinstance(a, PLAIN_TYPES) for a in given):
             try:
                 return derive_value(BUILTINS[name](*given, **arguments.keywords), *given)
             except (TypeError, ValueError):
@@ -121,27 +121,27 @@ class Calls(DistributedCalls):
         arguments = [self.evaluate(argument) for argument in node.args]
         if isinstance(owner, Operation) and name in ("wait", "is_completed"):
             if name == "is_completed":
-                raise Unclear
-            self.trace.append(Wait(owner))
+                raise UnclearCode
+            self.trace.append(WaitPoint(owner))
             return True
-        if isinstance(owner, Group) and name in ("rank", "size"):
+        if isinstance(owner, SimulatedGroup) and name in ("rank", "size"):
             return self.rank if name == "rank" else self.world.size
         if name not in _METHODS.get(type(owner), ()):
             return self._make_opaque(node)
         try:
             result = getattr(owner, name)(*arguments)
         except (TypeError, ValueError, LookupError):
-            raise Unclear from None
+            raise UnclearCode from None
         return list(result) if name in ("values", "keys", "items") else result
 
     def call_function(
-        self, method: Method, arguments: list[Any], keywords: dict[str, Any], is_root: bool = False
+        self, method: BoundFunction, arguments: list[Any], keywords: dict[str, Any], is_root: bool = False
     ) -> Any:
         """Execute a function of the file and return its result; that of a root has only its parameters' names."""
         definition = method.definition
         if self._depth > _MAX_DEPTH or self.program.suspends(definition):
             if self._issues_any(definition):
-                raise Unclear
+                raise UnclearCode
             return Opaque(definition.name)
         names = self._bind_parameters(method, arguments, keywords, is_root)
         outer, outer_scope = self._names, self._scope
@@ -149,7 +149,7 @@ class Calls(DistributedCalls):
         self._scope = self.program.scope_of.get(definition, outer_scope)
         try:
             self.execute(definition.body)
-        except Returned as result:
+        except FunctionReturned as result:
             return result.value
         finally:
             self._names, self._scope = outer, outer_scope
@@ -157,7 +157,7 @@ class Calls(DistributedCalls):
         return None
 
     def _bind_parameters(
-        self, method: Method, arguments: list[Any], keywords: dict[str, Any], is_root: bool
+        self, method: BoundFunction, arguments: list[Any], keywords: dict[str, Any], is_root: bool
     ) -> dict[str, Any]:
         """Return the variables with which a function begins."""
         spec = method.definition.args
@@ -180,7 +180,7 @@ class Calls(DistributedCalls):
     def _supply_parameter(self, name: str, default: ast.expr | None, is_root: bool) -> Any:
         """Return the value of a parameter that is given no argument."""
         guessed = guess_value(name, self.rank, self.world) if is_root else Opaque(name)
-        if isinstance(guessed, Neighbor) and not self._has_partner:
+        if isinstance(guessed, GuessedNeighbor) and not self._has_partner:
             return Opaque(name)
         # A caller that is not seen probably passes another value than None, True or False.
         is_flag = isinstance(default, ast.Constant) and default.value in (None, True, False)

@@ -29,7 +29,7 @@ class Channels(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Group:
+class SimulatedGroup:
     """A process group; ``channels`` is None where the simulated torch version decides."""
 
     key: Hashable
@@ -55,7 +55,7 @@ class Operation:
     """What one rank issues in one call: a transfer, a batch of transfers, or a collective."""
 
     rank: int
-    group: Group
+    group: SimulatedGroup
     node: ast.Call
     transfers: Sequence[Transfer] = ()
     is_batch: bool = False
@@ -77,13 +77,13 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitPoint:
     """A point where the rank waits until an operation is done."""
 
     operation: Operation
 
 
-Trace = list["Operation | Wait"]
+Trace = list["Operation | WaitPoint"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Deadlock:
 
 
 @dataclass
-class Outcome:
+class SimulationOutcome:
     """What became of the traces of all ranks.
 
     After a deadlock the run continues as if everything queued had been one batch, so there may be several deadlocks.
@@ -123,7 +123,7 @@ def is_closed(traces: Sequence[Trace]) -> bool:
     return not any(unmatched.values()) and all(own == collectives[0] for own in collectives)
 
 
-class Simulation:
+class CommunicatorSimulation:
     """A run of what the ranks issue, each rank as far as it gets. The traces must be closed."""
 
     def __init__(self, traces: Sequence[Trace], channels: Channels) -> None:
@@ -134,9 +134,9 @@ class Simulation:
         self.in_flight: list[list[Operation]] = [[] for _ in traces]
         self.done: set[Operation] = set()
         self.transferred: set[Transfer] = set()
-        self.outcome = Outcome()
+        self.outcome = SimulationOutcome()
 
-    def run(self) -> Outcome:
+    def run_all(self) -> SimulationOutcome:
         """Run the traces to their ends."""
         while True:
             advanced = [self._advance_rank(rank) for rank in range(len(self.traces))]
@@ -161,7 +161,7 @@ class Simulation:
         """Let one rank issue operations until it has to wait; return whether it got any further."""
         start, trace = self.next_steps[rank], self.traces[rank]
         for step in trace[start:]:
-            if isinstance(step, Wait):
+            if isinstance(step, WaitPoint):
                 if step.operation in self.in_flight[rank]:
                     self.in_flight[rank].remove(step.operation)
                 if step.operation not in self.done:

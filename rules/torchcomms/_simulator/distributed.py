@@ -6,17 +6,17 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from .communicators import Channels, Group, Operation, Transfer, Wait
-from .expressions import Expressions
+from .communicators import Channels, Operation, SimulatedGroup, Transfer, WaitPoint
+from .expressions import ExpressionEvaluator
 from .values import (
-    COLLECTIVES,
-    SINGLE,
-    Assumed,
+    COLLECTIVE_OPERATIONS,
+    SINGLE_OPERATIONS,
+    AssumedRank,
     CpuTensor,
     Opaque,
     TorchName,
-    Unclear,
-    channels_of,
+    UnclearCode,
+    find_channels,
     is_cpu_group_name,
 )
 
@@ -29,7 +29,7 @@ _MOVING = ("to", "cuda", "xpu", "npu", "type")
 
 
 @dataclass(frozen=True)
-class Arguments:
+class EvaluatedArguments:
     """The evaluated arguments of a call."""
 
     positional: list[Any]
@@ -37,7 +37,7 @@ class Arguments:
     is_complete: bool
     """Whether none is hidden in ``*`` or ``**``."""
 
-    def get(self, position: int | None, *keywords: str) -> Any:
+    def get_argument(self, position: int | None, *keywords: str) -> Any:
         """Return the argument given by position or by one of the keywords; None where it is absent."""
         if position is not None and position < len(self.positional):
             return self.positional[position]
@@ -45,23 +45,23 @@ class Arguments:
         return next((value for value in found if value is not None), None)
 
 
-class DistributedCalls(Expressions):
+class TorchCallEvaluator(ExpressionEvaluator):
     """Evaluates calls of torch's functions; those of torch.distributed leave their operations in the trace."""
 
-    def _call_torch(self, name: str, arguments: Arguments, node: ast.Call) -> Any:
+    def _call_torch(self, name: str, arguments: EvaluatedArguments, node: ast.Call) -> Any:
         called = name.rpartition(".")[2]
         if name in ("os.environ.get", "os.getenv") and arguments.positional:
             return self._read_environment(arguments.positional[0])
         if not name.startswith("torch.distributed"):
             on_cpu = self._makes_on_cpu(called, arguments, node)
             return (CpuTensor if on_cpu else Opaque)(self.program.text(node))
-        if called in SINGLE:
+        if called in SINGLE_OPERATIONS:
             return self._issue_single(called, arguments, node)
-        if called in COLLECTIVES:
+        if called in COLLECTIVE_OPERATIONS:
             operation = Operation(
-                self.rank, self._to_group(arguments.get(None, "group")), node, collective=called
+                self.rank, self._to_group(arguments.get_argument(None, "group")), node, collective=called
             )
-            return self._post_operation(operation, is_async=arguments.get(None, "async_op") is True)
+            return self._post_operation(operation, is_async=arguments.get_argument(None, "async_op") is True)
         handler = getattr(self, "_call_" + called.lower(), None)
         if handler is not None:
             return handler(arguments, node)
@@ -73,48 +73,50 @@ class DistributedCalls(Expressions):
         known |= dict.fromkeys(("is_initialized", "is_available", "is_nccl_available"), True)
         return known.get(called, self._make_opaque(node))
 
-    def _call_init_process_group(self, arguments: Arguments, node: ast.Call) -> None:
-        self._world_group = Group("world", channels_of(arguments.get(0, "backend")))
-        self._is_confirmed |= isinstance(arguments.get(None, "rank"), Assumed)
+    def _call_init_process_group(self, arguments: EvaluatedArguments, node: ast.Call) -> None:
+        self._world_group = SimulatedGroup("world", find_channels(arguments.get_argument(0, "backend")))
+        self._is_confirmed |= isinstance(arguments.get_argument(None, "rank"), AssumedRank)
 
-    def _call_new_group(self, arguments: Arguments, node: ast.Call) -> Group:
-        backend = arguments.get(2, "backend")
+    def _call_new_group(self, arguments: EvaluatedArguments, node: ast.Call) -> SimulatedGroup:
+        backend = arguments.get_argument(2, "backend")
         self._group_count += 1  # all ranks create their groups in the same order
         key = f"new {node.lineno} {self._group_count}"
-        return Group(key, channels_of(backend) if backend is not None else self._world_group.channels)
+        return SimulatedGroup(
+            key, find_channels(backend) if backend is not None else self._world_group.channels
+        )
 
-    def _call_p2pop(self, arguments: Arguments, node: ast.Call) -> Operation:
-        op = arguments.get(0, "op")
+    def _call_p2pop(self, arguments: EvaluatedArguments, node: ast.Call) -> Operation:
+        op = arguments.get_argument(0, "op")
         called = op.name.rpartition(".")[2] if isinstance(op, TorchName) else ""
         if called not in ("isend", "irecv"):
-            raise Unclear
-        group = self._to_group(arguments.get(3, "group"), arguments.get(1, "tensor"))
+            raise UnclearCode
+        group = self._to_group(arguments.get_argument(3, "group"), arguments.get_argument(1, "tensor"))
         transfer = Transfer(
-            called == "isend", self.rank, self._to_rank(arguments.get(2, "peer", "group_peer"))
+            called == "isend", self.rank, self._to_rank(arguments.get_argument(2, "peer", "group_peer"))
         )
         return Operation(self.rank, group, node, (transfer,))
 
-    def _call_batch_isend_irecv(self, arguments: Arguments, node: ast.Call) -> Any:
-        given = arguments.get(0, "p2p_op_list")
+    def _call_batch_isend_irecv(self, arguments: EvaluatedArguments, node: ast.Call) -> Any:
+        given = arguments.get_argument(0, "p2p_op_list")
         operations = (
             [one for one in given if isinstance(one, Operation)] if isinstance(given, (list, tuple)) else []
         )
         if not operations or len(operations) < len(given):
-            raise Unclear
+            raise UnclearCode
         transfers = [transfer for operation in operations for transfer in operation.transfers]
         return [
             self._post_operation(Operation(self.rank, operations[0].group, node, transfers, is_batch=True))
         ]
 
-    def _issue_single(self, called: str, arguments: Arguments, node: ast.Call) -> Any:
-        tensor = arguments.get(0, "tensor")
+    def _issue_single(self, called: str, arguments: EvaluatedArguments, node: ast.Call) -> Any:
+        tensor = arguments.get_argument(0, "tensor")
         keywords = ("dst", "group_dst") if "send" in called else ("src", "group_src")
-        peer = arguments.get(1, *keywords)
+        peer = arguments.get_argument(1, *keywords)
         if tensor is None or not arguments.is_complete:
-            raise Unclear
-        group = self._to_group(arguments.get(2, "group"), tensor)
+            raise UnclearCode
+        group = self._to_group(arguments.get_argument(2, "group"), tensor)
         transfer = Transfer("send" in called, self.rank, self._to_rank(peer))
-        is_assumed = not self._is_confirmed and (self._is_assuming or isinstance(peer, Assumed))
+        is_assumed = not self._is_confirmed and (self._is_assuming or isinstance(peer, AssumedRank))
         operation = Operation(self.rank, group, node, (transfer,), is_assumed=is_assumed)
         operation.has_known_peer, operation.is_blocking = isinstance(peer, int), called in ("send", "recv")
         return self._post_operation(operation, is_async=not operation.is_blocking)
@@ -123,7 +125,7 @@ class DistributedCalls(Expressions):
         self.trace.append(operation)
         if is_async:
             return operation
-        self.trace.append(Wait(operation))
+        self.trace.append(WaitPoint(operation))
         return None
 
     def _to_rank(self, peer: Any) -> int:
@@ -133,19 +135,19 @@ class DistributedCalls(Expressions):
         if isinstance(peer, Opaque) and self._has_partner and self._partner in (None, peer.key):
             self._partner = peer.key
             return self.rank ^ 1
-        raise Unclear
+        raise UnclearCode
 
-    def _to_group(self, value: Any, tensor: Any = None) -> Group:
+    def _to_group(self, value: Any, tensor: Any = None) -> SimulatedGroup:
         """Return the group that a value stands for; the half of it that gloo has, for a tensor on the CPU."""
         group = self._world_group
-        if isinstance(value, Group):
+        if isinstance(value, SimulatedGroup):
             group = value
         elif isinstance(value, Opaque):
-            group = Group(value.key, Channels.DIRECTION if is_cpu_group_name(value.key) else None)
+            group = SimulatedGroup(value.key, Channels.DIRECTION if is_cpu_group_name(value.key) else None)
         elif value is not None and not isinstance(value, TorchName):
-            raise Unclear
+            raise UnclearCode
         if group.channels is None and isinstance(tensor, CpuTensor):
-            return Group((group.key, "cpu"), Channels.DIRECTION)
+            return SimulatedGroup((group.key, "cpu"), Channels.DIRECTION)
         return group
 
     def _stays_on_cpu(self, owner: Opaque, method: str, node: ast.Call) -> bool:
@@ -157,7 +159,7 @@ class DistributedCalls(Expressions):
             return True
         return isinstance(owner, CpuTensor) and method not in _MOVING
 
-    def _makes_on_cpu(self, called: str, arguments: Arguments, node: ast.Call) -> bool:
+    def _makes_on_cpu(self, called: str, arguments: EvaluatedArguments, node: ast.Call) -> bool:
         """Return whether a function of torch gives a tensor on the CPU, or the CPU device."""
         given = arguments.positional
         if called in _FROM_HOST or (

@@ -7,23 +7,23 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from .communicators import Group, Trace
-from .program import Program
+from .communicators import SimulatedGroup, Trace
+from .program import SimulatedProgram
 from .values import (
-    BINARY,
-    COMPARE,
-    EACH,
-    PLAIN,
-    Assumed,
+    BINARY_OPERATORS,
+    COMPARISONS,
+    EACH_PREFIX,
+    PLAIN_TYPES,
+    AssumedRank,
+    BoundFunction,
     CpuTensor,
-    Instance,
-    Method,
-    Neighbor,
+    FileObject,
+    GuessedNeighbor,
     NotARing,
     Opaque,
+    RankWorld,
     TorchName,
-    Unclear,
-    World,
+    UnclearCode,
     derive_value,
     guess_value,
     holds_request,
@@ -32,17 +32,17 @@ from .values import (
 _MAX_OPERAND = 4096
 
 
-class Expressions:
+class ExpressionEvaluator:
     """Evaluates expressions, except for calls, for one rank that executes a program."""
 
-    def __init__(self, program: Program, world: World, rank: int) -> None:
+    def __init__(self, program: SimulatedProgram, world: RankWorld, rank: int) -> None:
         self.program, self.world, self.rank = program, world, rank
         self.trace: Trace = []
         self.steps = 0
         self._scope = program.scopes.module
         self._names: dict[str, Any] = {}
         self._globals: dict[str, Any] = {}
-        self._world_group = Group("world")
+        self._world_group = SimulatedGroup("world")
         self._group_count = 0
         self._has_partner = True
         """Whether a peer of which nothing is known may stand for the one partner of each rank."""
@@ -117,7 +117,7 @@ class Expressions:
             if isinstance(definition, ast.ClassDef):
                 return definition
             if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return Method(definition)
+                return BoundFunction(definition)
             if value is not None and not self.program.is_relevant(value):
                 return self.evaluate(value)
         return self._guess_name(node.id, node)
@@ -132,7 +132,7 @@ class Expressions:
             except (LookupError, TypeError):
                 pass
         if holds_request(owner) and isinstance(node.slice, ast.Slice):
-            raise Unclear
+            raise UnclearCode
         text = f"{self.program.text(node.value)}[{key!r}]" if isinstance(key, (int, str)) else None
         return (CpuTensor if isinstance(owner, CpuTensor) else Opaque)(text or self.program.text(node))
 
@@ -151,7 +151,7 @@ class Expressions:
         test = self.evaluate(node.test)
         truth = self._decide_truth(test)
         if truth is None and any(map(self.program.is_relevant, (node.body, node.orelse))):
-            raise Unclear
+            raise UnclearCode
         is_body = self._choose_outcome(node.test) if truth is None else truth
         return derive_value(self.evaluate(node.body if is_body else node.orelse), test)
 
@@ -184,19 +184,23 @@ class Expressions:
         """Evaluate ``(rank + 1) % n``: the next rank in a ring, whatever the number of ranks is called."""
         if isinstance(left, Opaque) and isinstance(node.right, ast.Name):  # `(rank - 1 + n) % n`
             names = self._names
-            self._names = {**names, node.right.id: Assumed(self.world.size)}
+            self._names = {**names, node.right.id: AssumedRank(self.world.size)}
             left = self.evaluate(node.left)
             self._names = names
-        return Assumed(left % self.world.size) if isinstance(left, int) else self._make_opaque(node)
+        return AssumedRank(left % self.world.size) if isinstance(left, int) else self._make_opaque(node)
 
     def _apply_operator(self, kind: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         # `2 ** 10**9` or `[0] * 10**9` would take all memory.
         is_huge = any(isinstance(value, int) and abs(value) > _MAX_OPERAND for value in (left, right))
         if is_huge and isinstance(kind, (ast.Pow, ast.LShift, ast.Mult)):
             return self._make_opaque(node)
-        if isinstance(left, PLAIN) and isinstance(right, PLAIN) and type(kind) in BINARY:
+        if (
+            isinstance(left, PLAIN_TYPES)
+            and isinstance(right, PLAIN_TYPES)
+            and type(kind) in BINARY_OPERATORS
+        ):
             try:
-                return derive_value(BINARY[type(kind)](left, right), left, right)
+                return derive_value(BINARY_OPERATORS[type(kind)](left, right), left, right)
             except (TypeError, ValueError, ZeroDivisionError, OverflowError):
                 pass
         return self._make_opaque(node)
@@ -214,9 +218,9 @@ class Expressions:
     def _look_for_ends(self, left: Any, right: Any) -> None:
         """Raise NotARing if a neighbor is compared with a value that means there is none."""
         for one, other in ((left, right), (right, left)):
-            is_number = isinstance(other, int) and not isinstance(other, (bool, Neighbor))
+            is_number = isinstance(other, int) and not isinstance(other, (bool, GuessedNeighbor))
             is_end = other is None or (is_number and other in (-1, 0, self.world.size))
-            if isinstance(one, Neighbor) and self.world.is_ring and is_end:
+            if isinstance(one, GuessedNeighbor) and self.world.is_ring and is_end:
                 raise NotARing(-1 if other == 0 else other)
 
     def _compare_values(self, kind: ast.cmpop, left: Any, right: Any) -> bool | None:
@@ -224,11 +228,13 @@ class Expressions:
             if isinstance(kind, (ast.Eq, ast.Is)) and left == right:
                 return True
             # `for peer in neighbors: if peer != rank` is about the one round that does not matter.
-            each = any(isinstance(side, Opaque) and side.key.startswith(EACH) for side in (left, right))
+            each = any(
+                isinstance(side, Opaque) and side.key.startswith(EACH_PREFIX) for side in (left, right)
+            )
             skips = each and self.rank in (left, right) and isinstance(kind, (ast.Eq, ast.NotEq))
             return isinstance(kind, ast.NotEq) if skips else None
         try:
-            return bool(COMPARE[type(kind)](left, right))
+            return bool(COMPARISONS[type(kind)](left, right))
         except TypeError:
             return None
 
@@ -236,9 +242,9 @@ class Expressions:
         """Return whether a value is true; None where that is unknown."""
         if isinstance(value, Opaque):
             return None
-        if isinstance(value, Neighbor) and self.world.is_ring:
+        if isinstance(value, GuessedNeighbor) and self.world.is_ring:
             raise NotARing(None)
-        return bool(value) if isinstance(value, PLAIN) else True
+        return bool(value) if isinstance(value, PLAIN_TYPES) else True
 
     def _value_ListComp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
         return [value for (value,) in self._run_comprehension(node.generators, (node.elt,))]
@@ -253,7 +259,7 @@ class Expressions:
         """Return the items of an iterable; one item that stands for all where they are not followed."""
         items = self.evaluate(node)
         is_known = isinstance(items, (list, tuple, dict))
-        return list(items) if is_known else [Opaque(EACH + self.program.text(node))]
+        return list(items) if is_known else [Opaque(EACH_PREFIX + self.program.text(node))]
 
     def _run_comprehension(
         self, generators: list[ast.comprehension], elements: Iterable[ast.expr]
@@ -265,7 +271,7 @@ class Expressions:
         for item in self._list_items(generators[0].iter):
             self._assign_target(generators[0].target, item)
             tests = [self.evaluate(test) for test in generators[0].ifs]
-            self._is_assuming |= any(isinstance(test, Assumed) for test in tests)
+            self._is_assuming |= any(isinstance(test, AssumedRank) for test in tests)
             if all(self._decide_truth(test) is not False for test in tests):
                 found += self._run_comprehension(generators[1:], elements)
         self._names = {**self._names, **kept}
@@ -276,7 +282,7 @@ class Expressions:
             self._names[target.id] = value
         elif isinstance(target, ast.Attribute):
             owner = self.evaluate(target.value)
-            if isinstance(owner, Instance):
+            if isinstance(owner, FileObject):
                 owner.attributes[target.attr] = value
         elif isinstance(target, ast.Subscript):
             self._assign_item(self.evaluate(target.value), self.evaluate(target.slice), value)
@@ -291,7 +297,7 @@ class Expressions:
         if in_dict or in_list:
             holder[key] = value
         elif holds_request(value):
-            raise Unclear
+            raise UnclearCode
 
     def _choose_outcome(self, test: ast.expr, first: bool = True) -> bool:
         """Return the outcome assumed for an unknown condition, the same for every rank."""

@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.nodes import walk_nodes
 
-from .program import Program
-from .values import Function, is_cpu_group_name
+from .program import SimulatedProgram
+from .values import FunctionDefinition, is_cpu_group_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ON_CPU = re.compile(r"\.cpu\(\)|\bfrombuffer\(|\bfrom_numpy\(|device=(?:torch\.device\()?['\"]cpu\b")
 
 
-class _Kept(NamedTuple):
+class _KeptRequest(NamedTuple):
     """An operation whose request a method leaves in its object."""
 
     call: ast.Call
@@ -32,18 +32,21 @@ class _Kept(NamedTuple):
 class FlightSearch:
     """The search for operations in flight together in one file."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SimulatedProgram) -> None:
         self.program = program
         self.parents = program.flow.parents
 
     def find_sets(self) -> Iterator[frozenset[ast.Call]]:
         """Yield sets of operations that are in flight together."""
-        by_class: dict[ast.ClassDef, list[_Kept]] = {}
+        by_class: dict[ast.ClassDef, list[_KeptRequest]] = {}
         for call in self.parents:
-            if not isinstance(call, ast.Call) or self.program.find_name(call) not in ("isend", "irecv"):
+            if not isinstance(call, ast.Call) or self.program.find_called_name(call) not in (
+                "isend",
+                "irecv",
+            ):
                 continue
-            peer = argument(call, 1, "dst", "group_dst", "src", "group_src")
-            group = argument(call, 2, "group")
+            peer = find_argument(call, 1, "dst", "group_dst", "src", "group_src")
+            group = find_argument(call, 2, "group")
             by_gloo = group is not None and is_cpu_group_name(self.program.text(group))
             if peer is None or by_gloo or self._is_on_cpu(call):
                 continue
@@ -52,7 +55,7 @@ class FlightSearch:
                 continue
             method = self._find_outer(call, *_FUNCTIONS)
             owner = self.parents.get(method) if method is not None else None
-            if isinstance(owner, ast.ClassDef) and isinstance(method, Function):
+            if isinstance(owner, ast.ClassDef) and isinstance(method, FunctionDefinition):
                 by_class.setdefault(owner, []).extend(self._find_kept(call, peer, method, owner))
         for kept in by_class.values():
             if len({one.peer for one in kept}) > 1 or any(one.is_repeated for one in kept):
@@ -67,13 +70,13 @@ class FlightSearch:
 
     def _is_on_cpu(self, call: ast.Call) -> bool:
         """Return whether the tensor is made on the CPU, in the call or in the same function."""
-        tensor = argument(call, 0, "tensor")
+        tensor = find_argument(call, 0, "tensor")
         function = self._find_outer(call, *_FUNCTIONS, ast.Module)
         if tensor is None:
             return False
         sources, name = [tensor], ast.unparse(tensor)
         if function is not None and isinstance(tensor, ast.Name):
-            stores = (part for part in walk(function) if isinstance(part, ast.Assign))
+            stores = (part for part in walk_nodes(function) if isinstance(part, ast.Assign))
             sources += [store.value for store in stores if name in map(ast.unparse, store.targets)]
         return any(_ON_CPU.search(self.program.text(source)) for source in sources)
 
@@ -100,18 +103,18 @@ class FlightSearch:
         return parent.target if isinstance(parent, ast.AugAssign) and parent.value is node else None
 
     def _find_kept(
-        self, call: ast.Call, peer: ast.expr, method: Function, owner: ast.ClassDef
-    ) -> Iterator[_Kept]:
+        self, call: ast.Call, peer: ast.expr, method: FunctionDefinition, owner: ast.ClassDef
+    ) -> Iterator[_KeptRequest]:
         """Yield the operation if its method, or a caller of the method, leaves the request in the object."""
         requests = [call]
         if isinstance(self.parents[call], ast.Return):
-            calls = (node for node in walk(owner) if isinstance(node, ast.Call))
+            calls = (node for node in walk_nodes(owner) if isinstance(node, ast.Call))
             requests = [node for node in calls if ast.unparse(node.func) == f"self.{method.name}"]
         listed = [is_list for request in requests for is_list in self._find_holders(request)]
         if listed:
             given = {parameter.arg for parameter in (*method.args.args, *method.args.kwonlyargs)}
             is_repeated = any(listed) and not given.isdisjoint(_find_names(peer))
-            yield _Kept(call, self.program.text(peer), is_repeated)
+            yield _KeptRequest(call, self.program.text(peer), is_repeated)
 
     def _find_holders(self, call: ast.Call) -> Iterator[bool]:
         """Yield, for each attribute in which the enclosing method leaves a request, whether it holds several."""
@@ -121,7 +124,9 @@ class FlightSearch:
         places: list[ast.AST] = [call]
         parent = self.parents[call]
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            names = (n for n in walk(method) if isinstance(n, ast.Name) and n.id == parent.targets[0].id)
+            names = (
+                n for n in walk_nodes(method) if isinstance(n, ast.Name) and n.id == parent.targets[0].id
+            )
             places = [name for name in names if isinstance(name.ctx, ast.Load)]
         for place in places:
             holder, above = self._find_list(place), self.parents[place]
@@ -132,7 +137,7 @@ class FlightSearch:
 
 
 def _find_names(node: ast.AST) -> set[str]:
-    return {part.id for part in walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in walk_nodes(node) if isinstance(part, ast.Name)}
 
 
 def _is_own(node: ast.expr) -> bool:
@@ -143,5 +148,5 @@ def _is_own(node: ast.expr) -> bool:
 
 
 def _waits_after(call: ast.Call, method: ast.AST) -> bool:
-    waits = (n for n in walk(method) if isinstance(n, ast.Attribute) and n.attr == "wait")
+    waits = (n for n in walk_nodes(method) if isinstance(n, ast.Attribute) and n.attr == "wait")
     return any(wait.lineno > call.lineno for wait in waits)

@@ -13,26 +13,26 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from .calls import Calls
+from .calls import CallEvaluator
 from .values import (
-    DIFFERS,
-    Assumed,
-    Broken,
-    Continued,
-    Function,
-    Instance,
-    Method,
+    RANK_WORDS,
+    AssumedRank,
+    BoundFunction,
+    FileObject,
+    FunctionDefinition,
+    FunctionReturned,
+    LoopBroken,
+    LoopContinued,
     Opaque,
-    Raised,
-    Returned,
-    Unclear,
+    ProgramRaised,
+    UnclearCode,
     find_method,
 )
 
 _MAX_STEPS = 4000
 
 
-class Interpreter(Calls):
+class Interpreter(CallEvaluator):
     """Executes code of one file for one rank, and fills `trace`. Raises Unclear, Raised, NotARing."""
 
     def run_module(self) -> None:
@@ -40,30 +40,32 @@ class Interpreter(Calls):
         self._globals = self._names
         try:
             self.execute(self.program.tree.body)
-        except Returned:
-            raise Unclear from None
+        except FunctionReturned:
+            raise UnclearCode from None
 
-    def run_function(self, definition: Function, owner: ast.ClassDef | None) -> None:
+    def run_function(self, definition: FunctionDefinition, owner: ast.ClassDef | None) -> None:
         """Execute a function with arguments of which only the names are known."""
         instance = self._create_instance(owner, definition) if owner is not None else None
-        self.call_function(Method(definition, instance), [], {}, is_root=True)
+        self.call_function(BoundFunction(definition, instance), [], {}, is_root=True)
 
-    def run_methods(self, owner: ast.ClassDef, methods: Iterable[Function]) -> None:
+    def run_methods(self, owner: ast.ClassDef, methods: Iterable[FunctionDefinition]) -> None:
         """Execute methods one after the other on one object, as a caller elsewhere may do."""
         instance = self._create_instance(owner)
         self._has_partner = False  # each call may name another peer
         for method in methods:
-            self.call_function(Method(method, instance), [], {}, is_root=True)
+            self.call_function(BoundFunction(method, instance), [], {}, is_root=True)
 
-    def _create_instance(self, owner: ast.ClassDef, definition: Function | None = None) -> Instance:
+    def _create_instance(
+        self, owner: ast.ClassDef, definition: FunctionDefinition | None = None
+    ) -> FileObject:
         """Return an object made from arguments of which only the names are known."""
-        instance = Instance(owner)
+        instance = FileObject(owner)
         init = find_method(owner, "__init__")
         if init is not None and init is not definition:
             before = len(self.trace)
             try:
-                self.call_function(Method(init, instance), [], {}, is_root=True)
-            except (Unclear, Raised):
+                self.call_function(BoundFunction(init, instance), [], {}, is_root=True)
+            except (UnclearCode, ProgramRaised):
                 instance.attributes.clear()
             del self.trace[before:]  # the function that follows is judged alone
         return instance
@@ -73,15 +75,15 @@ class Interpreter(Calls):
         for statement in body:
             self.steps += 1
             if self.steps > _MAX_STEPS:
-                raise Unclear
+                raise UnclearCode
             handler = getattr(self, "_do_" + type(statement).__name__, None)
             if handler is not None:
                 handler(statement)
             elif self.program.is_relevant(statement):
-                raise Unclear
+                raise UnclearCode
 
     def _do_FunctionDef(self, statement: ast.FunctionDef) -> None:
-        self._names[statement.name] = Method(statement)
+        self._names[statement.name] = BoundFunction(statement)
 
     def _do_ClassDef(self, statement: ast.ClassDef) -> None:
         self._names[statement.name] = statement
@@ -90,20 +92,20 @@ class Interpreter(Calls):
         self.evaluate(statement.value)
 
     def _do_Return(self, statement: ast.Return) -> None:
-        raise Returned(self.evaluate(statement.value) if statement.value else None)
+        raise FunctionReturned(self.evaluate(statement.value) if statement.value else None)
 
     def _do_Raise(self, statement: ast.Raise) -> None:
-        raise Raised
+        raise ProgramRaised
 
     def _do_Break(self, statement: ast.Break) -> None:
-        raise Broken
+        raise LoopBroken
 
     def _do_Continue(self, statement: ast.Continue) -> None:
-        raise Continued
+        raise LoopContinued
 
     def _do_Assert(self, statement: ast.Assert) -> None:
         if self._decide_truth(self.evaluate(statement.test)) is False:
-            raise Raised
+            raise ProgramRaised
 
     def _do_Assign(self, statement: ast.Assign) -> None:
         value = self.evaluate(statement.value)
@@ -131,7 +133,7 @@ class Interpreter(Calls):
         self.execute(statement.body if truth else statement.orelse)
 
     def _note_decision(self, test: Any, statement: ast.stmt) -> None:
-        if isinstance(test, Assumed):
+        if isinstance(test, AssumedRank):
             self._is_assuming |= self._is_decisive(statement)
 
     def _is_decisive(self, statement: ast.stmt) -> bool:
@@ -147,10 +149,10 @@ class Interpreter(Calls):
         leaves = any(map(self.program.leaves, body))
         # Which branch a rank takes decides the order of its operations, so a wrong assumption would be a wrong finding.
         if all(issuing) or (issuing[0] and leaves):
-            raise Unclear
-        if any(issuing) and DIFFERS.search(self.program.text(statement.test)):
+            raise UnclearCode
+        if any(issuing) and RANK_WORDS.search(self.program.text(statement.test)):
             if not _tests_presence(statement):
-                raise Unclear
+                raise UnclearCode
             self.world.is_presumed = True
             self.execute(body)
             return
@@ -189,9 +191,9 @@ class Interpreter(Calls):
             yield
 
     def _run_rounds(self, rounds: Iterable[None], body: list[ast.stmt]) -> None:
-        with suppress(Broken):
+        with suppress(LoopBroken):
             for _ in rounds:
-                with suppress(Continued):
+                with suppress(LoopContinued):
                     self.execute(body)
 
     def _do_With(self, statement: ast.With) -> None:
@@ -199,13 +201,13 @@ class Interpreter(Calls):
             value = self.evaluate(item.context_expr)
             if item.optional_vars is not None:
                 self._assign_target(
-                    item.optional_vars, value if isinstance(value, Instance) else Opaque("with")
+                    item.optional_vars, value if isinstance(value, FileObject) else Opaque("with")
                 )
         self.execute(statement.body)
 
     def _do_Try(self, statement: ast.Try) -> None:
         if any(self.program.is_relevant(handler) for handler in statement.handlers):
-            raise Unclear
+            raise UnclearCode
         for block in (statement.body, statement.orelse, statement.finalbody):
             self.execute(block)
 

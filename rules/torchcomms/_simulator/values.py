@@ -12,10 +12,10 @@ from typing import Any
 from .._groups.rank_names import is_rank_name, is_size_name
 from .communicators import Channels, Operation
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 
-SINGLE = frozenset({"isend", "irecv", "send", "recv"})
-COLLECTIVES = frozenset(
+SINGLE_OPERATIONS = frozenset({"isend", "irecv", "send", "recv"})
+COLLECTIVE_OPERATIONS = frozenset(
     [
         *("all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_to_all"),
         *("all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "gather", "reduce"),
@@ -24,26 +24,26 @@ COLLECTIVES = frozenset(
 )
 
 
-class Unclear(Exception):
+class UnclearCode(Exception):
     """The code is not understood."""
 
 
-class Raised(Exception):
+class ProgramRaised(Exception):
     """The program ends with an exception."""
 
 
-class Returned(Exception):
+class FunctionReturned(Exception):
     """A function has reached its ``return``."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-class Broken(Exception):
+class LoopBroken(Exception):
     """A loop has reached a ``break``."""
 
 
-class Continued(Exception):
+class LoopContinued(Exception):
     """A round of a loop has reached a ``continue``."""
 
 
@@ -74,7 +74,7 @@ class TorchName:
 
 
 @dataclass(eq=False)
-class Instance:
+class FileObject:
     """An object of a class of the file."""
 
     definition: ast.ClassDef
@@ -82,23 +82,23 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Method:
+class BoundFunction:
     """A function of the file, and the object that it is bound to."""
 
-    definition: Function
-    instance: Instance | None = None
+    definition: FunctionDefinition
+    instance: FileObject | None = None
 
 
-class Assumed(int):
+class AssumedRank(int):
     """A number or truth value that depends on a variable that only its name shows to be a rank."""
 
 
-class Neighbor(Assumed):
+class GuessedNeighbor(AssumedRank):
     """The rank of a neighbor that only the variable's name shows."""
 
 
 @dataclass
-class World:
+class RankWorld:
     """What all ranks of one run share.
 
     ``choices`` are the outcomes of unknown conditions; new ones are added as they come up. ``end`` is the value that
@@ -119,7 +119,7 @@ def _compile_words(words: str) -> re.Pattern[str]:
 
 _NEXT = _compile_words("next|right|successor|dst|dest|destination|send_to|send_rank|to_rank|down")
 _PREVIOUS = _compile_words("prev|previous|left|predecessor|src|source|recv_from|recv_rank|from_rank|up")
-DIFFERS = re.compile(
+RANK_WORDS = re.compile(
     r"first|last|even|odd|parity|send|recv|receive|src|dst|source|leader|master|main|head|tail|root|stage"
     r"|rank|neighbo|has_|prev|next|left|right|top|bottom|edge|bound|owner|coord|peer|member",
     re.IGNORECASE,
@@ -127,7 +127,7 @@ DIFFERS = re.compile(
 """Names in conditions that tell ranks apart."""
 _CPU_GROUP = re.compile(r"cpu|gloo|metadata|coordinat", re.IGNORECASE)
 
-BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
+BINARY_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -140,7 +140,7 @@ BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }
-COMPARE: Mapping[type, Callable[[Any, Any], bool]] = {
+COMPARISONS: Mapping[type, Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -160,24 +160,24 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     "dict": lambda **a: a,
     "set": list,
 }
-PLAIN = (int, str, bool, float, type(None), list, tuple, dict)
-EACH = "each of "
+PLAIN_TYPES = (int, str, bool, float, type(None), list, tuple, dict)
+EACH_PREFIX = "each of "
 """The prefix of an opaque key that stands for every item of an iterable that is not followed."""
 
 
-def guess_value(name: str, rank: int, world: World, key: str = "") -> Any:
+def guess_value(name: str, rank: int, world: RankWorld, key: str = "") -> Any:
     """Return the probable value of a variable or getter of this name; `Opaque(key)` if the name shows nothing."""
     stem = name.removeprefix("get_")
     if is_rank_name(stem):
-        return Assumed(rank)
+        return AssumedRank(rank)
     if is_size_name(stem):
         return world.size
     for pattern, step in ((_NEXT, 1), (_PREVIOUS, -1)):
         if pattern.search(name):
             peer = rank + step
             if world.is_ring:
-                return Neighbor(peer % world.size)
-            return Neighbor(peer) if 0 <= peer < world.size else world.end
+                return GuessedNeighbor(peer % world.size)
+            return GuessedNeighbor(peer) if 0 <= peer < world.size else world.end
     return (
         list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else Opaque(key or name)
     )
@@ -185,11 +185,11 @@ def guess_value(name: str, rank: int, world: World, key: str = "") -> Any:
 
 def derive_value(value: Any, *sources: Any) -> Any:
     """Return a value computed from the sources, as `Assumed` if one of the sources is."""
-    is_assumed = any(isinstance(source, Assumed) for source in sources)
-    return Assumed(value) if is_assumed and isinstance(value, int) else value
+    is_assumed = any(isinstance(source, AssumedRank) for source in sources)
+    return AssumedRank(value) if is_assumed and isinstance(value, int) else value
 
 
-def channels_of(backend: Any) -> Channels | None:
+def find_channels(backend: Any) -> Channels | None:
     """Return the channels that a group of this backend has; None for nccl, where the torch version decides."""
     if not isinstance(backend, str) or "nccl" in backend:
         lazy = isinstance(backend, str) and ("nccl-lazy" in backend or "nccl-legacy" in backend)
@@ -209,7 +209,7 @@ def holds_request(value: Any) -> bool:
     return isinstance(value, Operation)
 
 
-def find_method(definition: ast.ClassDef, name: str) -> Function | None:
+def find_method(definition: ast.ClassDef, name: str) -> FunctionDefinition | None:
     """Return the method of this name that a class defines itself."""
     functions = (
         part for part in definition.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))

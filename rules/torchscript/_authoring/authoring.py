@@ -46,52 +46,54 @@ TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.
 """The symbols that a rule lists in its ``asks`` to call the functions below that are about tracing."""
 
 
-def traces(ctx: Context) -> bool:
+def traces_anything(ctx: Context) -> bool:
     """Whether the checked project traces in a way that rejects compiled functions.
 
     Such are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
     """
-    return any(True for _ in _tracing(ctx))
+    return any(True for _ in _find_traces(ctx))
 
 
-def traced_at(ctx: Context) -> str:
+def find_trace(ctx: Context) -> str:
     """Return the nearest place that traces, where there is one, as ``path:line``."""
-    found = nearest(list(_tracing(ctx)), ctx)
+    found = find_nearest(list(_find_traces(ctx)), ctx)
     return f"{found.path}:{found.line}"
 
 
-def _tracing(ctx: Context) -> Iterator[Mention]:
-    yield from ctx.project.uses(
+def _find_traces(ctx: Context) -> Iterator[Mention]:
+    yield from ctx.project.find_uses(
         *TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE)
     )
-    for mention in ctx.project.uses("torch.onnx.export", kinds=(Kind.CALL,)):
+    for mention in ctx.project.find_uses("torch.onnx.export", kinds=(Kind.CALL,)):
         if dict(mention.constants).get("dynamo", ctx.options.minimum >= (2, 9)) is not True:
             yield mention
 
 
-def nearest(mentions: Sequence[Mention], ctx: Context) -> Mention:
+def find_nearest(mentions: Sequence[Mention], ctx: Context) -> Mention:
     """Return the mention that is nearest to this file: in the most folders shared with it, then by order."""
-    return min(mentions, key=lambda mention: _distance(mention, ctx))
+    return min(mentions, key=lambda mention: _measure_distance(mention, ctx))
 
 
-def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
+def _measure_distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
     steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
     shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
     return -shared, mention.path, mention.line
 
 
-def is_traced(ctx: Context) -> bool:
+def checks_for_tracing(ctx: Context) -> bool:
     """Whether this file expects to be traced: it checks whether it is."""
-    return not ctx.uses.symbols.isdisjoint(IF_TRACING)
+    return not ctx.uses.used_symbols.isdisjoint(IF_TRACING)
 
 
 def makes_torchscript(ctx: Context) -> bool:
     """Whether anything in the checked project scripts or traces."""
     kinds = frozenset(Kind) - frozenset(_INERT)
-    return bool(ctx.project.uses(*AUTHORING, kinds=kinds) or ctx.project.uses(*BASES, kinds=(Kind.BASE,)))
+    return bool(
+        ctx.project.find_uses(*AUTHORING, kinds=kinds) or ctx.project.find_uses(*BASES, kinds=(Kind.BASE,))
+    )
 
 
 def runs_torchscript(ctx: Context) -> bool:
     """Whether the project makes TorchScript, or loads it from files."""
-    return makes_torchscript(ctx) or bool(ctx.project.uses(*LOADING))
+    return makes_torchscript(ctx) or bool(ctx.project.find_uses(*LOADING))

@@ -19,10 +19,14 @@ _SOUGHT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
-def check(ctx: Context) -> None:
+def check_casts(ctx: Context) -> None:
     """Raise NoFix where C++ code receives ScriptModules or ScriptFunctions."""
     looked_into = [
-        (ctx.project.shown(path), line) for path, line in ctx.project.spelling(*_SOUGHT, beside="")
+        (ctx.project.get_display_path(path), line)
+        for path, line in ctx.project.find_spellings(*_SOUGHT, beside="")
     ]
-    for path, line in (*looked_into, *((path, line) for path, line, _ in ctx.project.elsewhere(_CASTS))):
+    for path, line in (
+        *looked_into,
+        *((path, line) for path, line, _ in ctx.project.search_unread_files(_CASTS)),
+    ):
         raise NoFix(f"{path}:{line} takes a TorchScript module from Python")

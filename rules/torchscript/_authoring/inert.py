@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 
-from .authoring import AUTHORING, BASES, TRACING, nearest
+from .authoring import AUTHORING, BASES, TRACING, find_nearest
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.project.mentions import Mention
 
-REACHES = "TorchScript made of these lines"
+SCRIPTED_LINES = "TorchScript made of these lines"
 """Mention: the lines of its own file that a script compiles, if it compiles nothing else."""
 _COMPILED_IN_TRACES = (
     *("torch.jit.export", "torch._jit_internal.export"),
@@ -28,29 +28,29 @@ ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
 
-def needed_by(use: Use, ctx: Context, *others: Mention) -> str | None:
+def explain_need(use: Use, ctx: Context, *others: Mention) -> str | None:
     """Return why a marker for TorchScript has to stay, or None if it can be removed.
 
     ``others`` are further places that need the marker.
     """
-    waiting = waits_for(use, ctx, *others)
+    waiting = find_blocker(use, ctx, *others)
     if waiting is None and ctx.options.keep_torchscript_support:
         return "users of the project may script this code; if they do not, set `keep-torchscript-support = false`"
     return waiting
 
 
-def let_go(use: Use, ctx: Context, *others: Mention) -> None:
+def check_removable(use: Use, ctx: Context, *others: Mention) -> None:
     """Raise NoFix, with the reason, if a marker cannot be removed."""
-    if reason := needed_by(use, ctx, *others):
+    if reason := explain_need(use, ctx, *others):
         raise NoFix(reason)
 
 
-def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
+def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
     """Return the nearest place where the project makes TorchScript that may contain the code of ``use``, or of ``others``.
 
     The result is a reason for NoFix, or None. ``is_traced``: whether a trace does more with the marker than to run the code.
     """
-    uses = ctx.project.uses
+    uses = ctx.project.find_uses
     makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
     # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
     if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
@@ -60,13 +60,15 @@ def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False)
     makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
     if not makers:
         return None
-    maker = nearest(makers, ctx)
+    maker = find_nearest(makers, ctx)
     return f"waits for `{maker.symbol}` at {maker.path}:{maker.line}"
 
 
 def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
     """Whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
-    noted = ctx.uses.once(REACHES, lambda: _noted(makers, ctx)).get((maker.path, maker.line))
+    noted = ctx.uses.compute_once(SCRIPTED_LINES, lambda: _collect_notes(makers, ctx)).get(
+        (maker.path, maker.line)
+    )
     if noted is None:
         return True
     if os.path.abspath(maker.path) != os.path.abspath(ctx.source.path):
@@ -75,10 +77,10 @@ def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context
     return any(int(first) <= use.node.lineno <= int(last) for first, last in spans)
 
 
-def _noted(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:
+def _collect_notes(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:
     """Return the notes about lines, by place, of the places where all scripted code is noted."""
     notes: dict[tuple[str, int], list[Mention]] = {}
-    for note in ctx.project.uses(REACHES):
+    for note in ctx.project.find_uses(SCRIPTED_LINES):
         notes.setdefault((note.path, note.line), []).append(note)
     # Several scripts may share a line: unless all of them are noted, it is unknown what they compile.
     counted = Counter((maker.path, maker.line) for maker in makers)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.calls import argument, arguments
-from torchmigrate.semantics.dataflow import RETURNED, Escape, is_returned
+from torchmigrate.semantics.calls import find_argument, list_arguments
+from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
 from .._authoring.authoring import (
@@ -46,7 +46,7 @@ MODES = frozenset({"eval", "train"})
 
 
 @dataclass(slots=True)
-class File:
+class SavedFile:
     """One file that a chain saves."""
 
     paths: list[ast.expr]
@@ -55,7 +55,7 @@ class File:
     """Whether this module runs the model that it loads from the file."""
 
 
-class Chain:
+class ResultChain:
     """A call that returns a ScriptModule, and all that its scope does with the result.
 
     Places are expressions that have the module for their value, each with the call that uses it there.
@@ -66,7 +66,7 @@ class Chain:
         self.use = use
         self.call = use.call
         self.ctx = ctx
-        self.flow = ctx.uses.flow
+        self.flow = ctx.uses.data_flow
         self.scope = use.place.scope
         self.members: list[ast.AST] = [use.node]
         """The nodes in the chain that name a symbol of torch.jit."""
@@ -77,7 +77,7 @@ class Chain:
         self.modules: list[ast.expr] = []
         """The places where it is used as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
-        self.files: list[File] = []
+        self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
         """The names under which other modules may reach the result of a load: attributes (``Class.name``), functions that
@@ -87,37 +87,37 @@ class Chain:
         self.moved_line: int | None = None
         """A line that moves the result to a device or type."""
 
-    def follow(self, value: ast.expr) -> None:
+    def follow_value(self, value: ast.expr) -> None:
         """Sort everything that is done with ``value``. Raise NoFix also where that leaves the scope."""
-        scope = self.scope_of(value)
+        scope = self.find_scope(value)
         if self.use.symbol in LOADING and isinstance(scope.node, ast.Module):
-            targets = assigned_targets(self.flow.parents[value])
+            targets = get_targets(self.flow.parents[value])
             self.kept += [target.id for target in targets if isinstance(target, ast.Name)]
         try:
-            for place in self.flow.places(value, scope):
-                self._sort(place)
-        except Escape as way:
+            for place in self.flow.find_value_places(value, scope):
+                self._sort_place(place)
+        except ValueEscapes as way:
             raise NoFix(f"its result {way}") from None
 
-    def called_with(self) -> list[ast.Call]:
+    def find_calls(self) -> list[ast.Call]:
         """Return the calls of the result itself."""
         parents = ((place, self.flow.parents[place]) for place in self.modules)
         return [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
 
-    def path_of(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
+    def find_path(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
         """Return the path argument of a save of this chain."""
-        return argument(call, 0 if is_method(place, call) else 1, "f")
+        return find_argument(call, 0 if is_method_save(place, call) else 1, "f")
 
-    def scope_of(self, node: ast.AST) -> Scope:
+    def find_scope(self, node: ast.AST) -> Scope:
         """Return the innermost scope around a node."""
-        scopes = self.ctx.uses.once(
+        scopes = self.ctx.uses.compute_once(
             "scopes", lambda: {scope.node: scope for scope in self.ctx.uses.scopes.all}
         )
         while node not in scopes:
             node = self.flow.parents[node]
         return scopes[node]
 
-    def _sort(self, place: ast.expr) -> None:
+    def _sort_place(self, place: ast.expr) -> None:
         """Record the use of the module at a place. Raise NoFix where an exported program has no replacement for it."""
         parent = self.flow.parents[place]
         around = self.flow.parents.get(parent)
@@ -140,17 +140,17 @@ class Chain:
             self._follow_attribute(parent)
         elif isinstance(parent, ast.Return) and self.use.symbol in LOADING:
             self._follow_callers(parent)
-        elif is_returned(place, self.flow.parents):
+        elif returns_value(place, self.flow.parents):
             raise NoFix(f"its result {RETURNED}")
         elif not _is_none_test(parent):
             raise NoFix(f"its result is used in line {place.lineno} in a way that cannot be followed")
 
     def _follow_attribute(self, statement: ast.Assign | ast.AnnAssign) -> None:
         """Follow a loaded module that a method keeps in ``self.name`` through all methods of its class."""
-        target, *others = assigned_targets(statement)
+        target, *others = get_targets(statement)
         assert isinstance(target, ast.expr)
         out = NoFix(
-            f"its result is kept in `{self.ctx.text(target)}` in line {target.lineno}, which other functions can use"
+            f"its result is kept in `{self.ctx.get_text(target)}` in line {target.lineno}, which other functions can use"
         )
         owner = self.scope.parent.node if self.scope.parent is not None else None
         is_own = _is_attribute_of_self(target) and isinstance(owner, ast.ClassDef) and not others
@@ -167,7 +167,7 @@ class Chain:
                     or not isinstance(node.ctx, ast.Load)
                 ):
                     raise out
-                self._sort(node)
+                self._sort_place(node)
         self.kept.append(f"{owner.name}.{target.attr}")
 
     def _sort_method(self, place: ast.expr, attribute: ast.Attribute, call: ast.Call) -> None:
@@ -177,11 +177,11 @@ class Chain:
             self.saves.append((place, call))
         elif name in MODES:
             self.modes.append((place, call))
-            self.follow(call)
+            self.follow_value(call)
         elif name in MOVES:
             self.moved_line = call.lineno
             self.modules.append(place)
-            self.follow(call)
+            self.follow_value(call)
         elif name in PARTS or name in ("forward", "named_children"):
             if name in _KEYS:
                 self.keys_line = call.lineno
@@ -190,26 +190,26 @@ class Chain:
             raise NoFix(f"line {call.lineno} calls `.{name}()` of its result, which has no replacement")
 
     def _sort_argument(self, place: ast.expr, call: ast.Call) -> None:
-        resolved = self.ctx.resolve(call.func, self.use)
+        resolved = self.ctx.resolve_node(call.func, self.use)
         name = resolved.names[0] if resolved is not None and resolved.certain else None
-        is_first = argument(call, 0, "m", "mod") is place
-        text = self.ctx.text(call.func)
+        is_first = find_argument(call, 0, "m", "mod") is place
+        text = self.ctx.get_text(call.func)
         if name in SAVES and is_first:
             self.members.append(call.func)
             self.saves.append((place, call))
         elif name in (*FREEZES, *OPTIMIZES) and is_first:
-            if len(arguments(call)) > 1:
+            if len(list_arguments(call)) > 1:
                 raise NoFix(f"line {call.lineno} passes `{text}` options that have no replacement")
             self.members.append(call.func)
             self.wrappers.append((place, call))
-            self.follow(call)
+            self.follow_value(call)
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
             instead = _TAKES_INSTEAD.get(name or "", "")
             raise NoFix(f"its result is passed to `{text}` in line {call.lineno}{instead}")
 
     def _follow_callers(self, statement: ast.Return) -> None:
         """Follow a loaded module through the calls of the function that returns it."""
-        function = self.scope_of(statement).node
+        function = self.find_scope(statement).node
         out = NoFix(f"its result {RETURNED}")
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             raise out
@@ -222,17 +222,17 @@ class Chain:
             call = self.flow.parents[name]
             if not isinstance(call, ast.Call) or call.func is not name:
                 raise out
-            self.follow(call)
+            self.follow_value(call)
         if not names:
             raise out
 
 
-def assigned_targets(statement: ast.AST) -> list[ast.expr | None]:
+def get_targets(statement: ast.AST) -> list[ast.expr | None]:
     """Return the targets of an assignment; None for that of a node that assigns nothing."""
     return [*statement.targets] if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
 
 
-def is_method(place: ast.expr, call: ast.Call) -> bool:
+def is_method_save(place: ast.expr, call: ast.Call) -> bool:
     """Whether a save is the method of the module, and not the function."""
     return isinstance(call.func, ast.Attribute) and call.func.value is place
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Fix, NoFix, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import (
     DropArguments,
     Insert,
@@ -22,48 +22,52 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.semantics.calls import arguments, value
+from torchmigrate.semantics.calls import argument_value, list_arguments
 
 from .._authoring import bindings, purpose
 from .._authoring.authoring import FREEZES, OPTIMIZES
 from .._script import choice
 from . import telling
-from .chain import MODES, MOVES, PARTS, Chain, assigned_targets
-from .keeping import parents
-from .values import kind_declared, kind_of
+from .chain import MODES, MOVES, PARTS, ResultChain, get_targets
+from .keeping import find_reads
+from .values import find_declared_kind, find_kind
 
 _COMPILE_METHOD = (2, 1)
-"""The first torch with `Module.compile`."""
+"""The first torch with `PythonModule.compile`."""
 _OF_MODULES = PARTS | MODES | MOVES
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 
 
-def compiled(chain: Chain, model: ast.expr) -> Fix:
+def create_compile_fix(chain: ResultChain, model: ast.expr) -> Fix:
     """Return the fix ``script(model)`` → ``torch.compile(model)``. Raise NoFix where the result would be used differently."""
     _check_uses(chain)
     call = chain.call
-    gone = tuple(node for node in arguments(call) if value(node) is not model)
+    gone = tuple(node for node in list_arguments(call) if argument_value(node) is not model)
     changes = [
-        *without_wrappers(chain),
-        chain.ctx.renamed(chain.use, "torch.compile"),
+        *unwrap_results(chain),
+        chain.ctx.rename_use(chain.use, "torch.compile"),
         *(Rename(keyword, "model") for keyword in call.keywords if keyword.value is model),
         DropArguments(call, gone),
     ]
     return Fix(tuple(changes), Safety.UNSAFE, "Use `torch.compile`")
 
 
-def eager(chain: Chain, model: ast.expr, title: str) -> Fix:
+def create_eager_fix(chain: ResultChain, model: ast.expr, title: str) -> Fix:
     """Return the fix ``script(model)`` → ``model``. Raise NoFix where the result would be used differently."""
     _check_uses(chain)
-    purpose.check_left(chain.call, model, chain.use.place, chain.ctx)
+    purpose.check_plain_result(chain.call, model, chain.use.place, chain.ctx)
     statement = chain.flow.parents[chain.call]
     targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
     is_same = targets == [ast.unparse(model)]
-    change = chain.ctx.removed(chain.use.place) if is_same else replace(chain.call, "{model}", model=model)
-    return Fix((*without_wrappers(chain), change), Safety.UNSAFE, title, anytime=True)
+    change = (
+        chain.ctx.remove_statement(chain.use.place)
+        if is_same
+        else replace(chain.call, "{model}", model=model)
+    )
+    return Fix((*unwrap_results(chain), change), Safety.UNSAFE, title, anytime=True)
 
 
-def _check_uses(chain: Chain) -> None:
+def _check_uses(chain: ResultChain) -> None:
     # Only a function comes here saved: a module that is saved is exported.
     if chain.saves:
         raise NoFix(
@@ -76,7 +80,7 @@ def _check_uses(chain: Chain) -> None:
         )
 
 
-def without_wrappers(chain: Chain) -> Iterator[Change]:
+def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that take `freeze(…)` and `optimize_for_inference(…)` off their arguments."""
     for place, call in chain.wrappers:
         statement = chain.flow.parents[call]
@@ -88,7 +92,7 @@ def without_wrappers(chain: Chain) -> Iterator[Change]:
             yield replace(call, "{module}", module=place)
 
 
-def without_modes(chain: Chain) -> Iterator[Change]:
+def drop_mode_calls(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that remove `.eval()` and `.train()`, which an exported module rejects."""
     for place, call in chain.modes:
         statement = chain.flow.parents[call]
@@ -98,32 +102,32 @@ def without_modes(chain: Chain) -> Iterator[Change]:
             yield replace(call, "{module}", module=place)
 
 
-def compiled_in_place(chain: Chain, model: ast.expr, leaves: str) -> Fix:
+def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix:
     """Return the fix of a scripted module whose result leaves its scope, for the reason ``leaves``.
 
     Raise NoFix with that reason where the result is not kept by one variable or attribute alone, and with another one
     where something may observe the difference.
     """
-    ctx, target = chain.ctx, _target(chain)
+    ctx, target = chain.ctx, _find_target(chain)
     if target is None or chain.scope.is_class or not _is_module(model, chain):
         raise NoFix(leaves)
     is_same = ast.unparse(target) == ast.unparse(model)
     if not is_same and not isinstance(model, ast.Call):
         raise NoFix(leaves)
-    choice.check(chain.use, ctx)
-    bindings.check(ctx)
-    frozen = _frozen(chain, target)
-    telling.check(chain, model, target, [chain.call, *frozen.values()])
+    choice.check_author_choice(chain.use, ctx)
+    bindings.check_casts(ctx)
+    frozen = _find_freezing_calls(chain, target)
+    telling.check_observers(chain, model, target, [chain.call, *frozen.values()])
     chain.members += [call.func for call in frozen.values()]
-    uncompiled = choice.uncompiled("module", ctx)
+    uncompiled = choice.explain_uncompiled("module", ctx)
     if uncompiled:
-        purpose.check_left(chain.call, model, chain.use.place, ctx)
+        purpose.check_plain_result(chain.call, model, chain.use.place, ctx)
     elif ctx.options.minimum < _COMPILE_METHOD:
         raise NoFix("`Module.compile` needs torch 2.1")
-    changes: list[Change] = [Remove(statement) for statement in frozen]
+    changes: list[FixChange] = [Remove(statement) for statement in frozen]
     statement, compiles = chain.use.place.statement, template("{module}.compile()", module=target)
     assert isinstance(statement, (ast.Assign, ast.AnnAssign))
-    if statement.value is _whole(chain) and is_same:
+    if statement.value is _find_whole_call(chain) and is_same:
         changes.append(Remove(statement) if uncompiled else ReplaceStatement(statement, compiles))
     else:
         changes.append(replace(chain.call, "{model}", model=model))
@@ -132,7 +136,7 @@ def compiled_in_place(chain: Chain, model: ast.expr, leaves: str) -> Fix:
     return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))
 
 
-def _whole(chain: Chain) -> ast.expr:
+def _find_whole_call(chain: ResultChain) -> ast.expr:
     """Return the call of `script`, or the `typing.cast` of its result."""
     parent = chain.flow.parents[chain.call]
     if isinstance(parent, ast.Call) and chain.ctx.is_named(parent.func, chain.use, "typing.cast"):
@@ -140,14 +144,14 @@ def _whole(chain: Chain) -> ast.expr:
     return chain.call
 
 
-def _target(chain: Chain) -> ast.expr | None:
+def _find_target(chain: ResultChain) -> ast.expr | None:
     """Return the one variable or attribute that gets the module, unchanged, moved or in another mode."""
     statement = chain.use.place.statement
-    targets = assigned_targets(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else []
+    targets = get_targets(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else []
     if len(targets) != 1 or targets[0] is None:
         return None
     assert isinstance(statement, (ast.Assign, ast.AnnAssign))
-    value: ast.AST = _whole(chain)
+    value: ast.AST = _find_whole_call(chain)
     while value is not statement.value:
         attribute = chain.flow.parents[value]
         value = chain.flow.parents[attribute]
@@ -160,29 +164,31 @@ def _target(chain: Chain) -> ast.expr | None:
     return targets[0] if isinstance(owner, ast.Name) else None
 
 
-def _is_module(model: ast.expr, chain: Chain) -> bool:
+def _is_module(model: ast.expr, chain: ResultChain) -> bool:
     """Whether a module is scripted, by how it is made, annotated or named, or by what the file asks of it."""
-    kind = kind_of(model, chain.use, chain.ctx)
+    kind = find_kind(model, chain.use, chain.ctx)
     if kind is not None:
         return kind == "module"
-    if isinstance(model, ast.Name) and (owner := chain.scope.find(model.id)) is not None:
-        declared = {kind_declared(binding.node, chain.flow.parents) for binding in owner.bindings[model.id]}
+    if isinstance(model, ast.Name) and (owner := chain.scope.find_scope(model.id)) is not None:
+        declared = {
+            find_declared_kind(binding.node, chain.flow.parents) for binding in owner.bindings[model.id]
+        }
         if "module" in declared:
             return "function" not in declared
     if isinstance(model, ast.Name) and _MODULE_NAME.search(model.id):
         return True
-    around = parents(model, chain).values()
+    around = find_reads(model, chain).values()
     return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in around)
 
 
-def _frozen(chain: Chain, target: ast.expr) -> dict[ast.stmt, ast.Call]:
+def _find_freezing_calls(chain: ResultChain, target: ast.expr) -> dict[ast.stmt, ast.Call]:
     """Return the statements right after the script that freeze it into the same variable, each with its call."""
     place, found = chain.use.place, dict[ast.stmt, ast.Call]()
     for statement in place.block[place.block.index(place.statement) + 1 :]:
         call = statement.value if isinstance(statement, ast.Assign) else None
         if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
             break
-        names = [ast.unparse(node) for node in (*statement.targets, *arguments(call))]
+        names = [ast.unparse(node) for node in (*statement.targets, *list_arguments(call))]
         is_frozen = chain.ctx.is_named(call.func, chain.use, *FREEZES, *OPTIMIZES)
         if not is_frozen or names != [ast.unparse(target)] * 2:
             break

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, NoFix, Safety
-from torchmigrate.model.findings import Change
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import (
     AddArgument,
     DropArguments,
@@ -17,19 +17,19 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.semantics.calls import argument, arguments, value
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import argument_value, find_argument, list_arguments
+from torchmigrate.semantics.resolve import last_name
 
 from .._authoring.authoring import SCRIPTS, TRACE_MODULES
 from . import asking
-from .chain import Chain
-from .compiling import without_modes, without_wrappers
-from .saving import saved
-from .sizes import dynamic_shapes
-from .values import binding_of, inputs_of, kind_of
+from .chain import ResultChain
+from .compiling import drop_mode_calls, unwrap_results
+from .saving import convert_saves
+from .sizes import render_dynamic_shapes
+from .values import find_binding, find_input_form, find_kind
 
 if TYPE_CHECKING:
-    from torchmigrate.semantics.scopes import Place
+    from torchmigrate.semantics.scopes import StatementPlace
 
 _TRACE_ONLY = frozenset(
     [
@@ -55,44 +55,52 @@ _NEW_KEYWORDS = {
 }
 
 
-def exported(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Fix:
+def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Fix:
     """Return the fix that exports ``model`` with example ``inputs``: those of a trace, or a call of the scripted module.
 
     Raise NoFix where the exported module could not be used as the traced or scripted one is.
     """
-    if kind_of(model, chain.use, chain.ctx) == "scripted":
+    if find_kind(model, chain.use, chain.ctx) == "scripted":
         raise NoFix("it is given a scripted or traced module, and `torch.export` needs a plain one")
-    made = binding_of(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
-    if isinstance(made, ast.Call) and leaf(made.func) == "compile":
+    made = find_binding(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
+    if isinstance(made, ast.Call) and last_name(made.func) == "compile":
         raise NoFix(f"line {made.lineno} compiles it already, and `torch.export` needs a plain module")
     asking.check_quantized(model, made, chain.use, chain.ctx)
-    asking.check_values(model, chain.use, chain.ctx)
+    asking.check_value_dependence(model, chain.use, chain.ctx)
     if chain.saves and chain.moved_line:
         raise NoFix(f"line {chain.moved_line} moves the result; move the model before it is exported")
-    given = _scripted(chain, model, inputs) if chain.use.symbol in SCRIPTS else _traced(chain, inputs)
+    given = (
+        _convert_script_arguments(chain, model, inputs)
+        if chain.use.symbol in SCRIPTS
+        else _convert_trace_arguments(chain, inputs)
+    )
     changes = (
-        chain.ctx.renamed(chain.use, "torch.export.export"),
+        chain.ctx.rename_use(chain.use, "torch.export.export"),
         *given,
-        *_options(chain, model, inputs),
-        *without_wrappers(chain),
-        *without_modes(chain),
-        *_called_through_module(chain),
-        *saved(chain),
+        *_convert_options(chain, model, inputs),
+        *unwrap_results(chain),
+        *drop_mode_calls(chain),
+        *_call_through_module(chain),
+        *convert_saves(chain),
     )
     return Fix(changes, Safety.UNSAFE, "Use `torch.export`, and adapt what uses the result")
 
 
-def _scripted(chain: Chain, model: ast.expr, example: ast.expr | None) -> Iterator[Change]:
+def _convert_script_arguments(
+    chain: ResultChain, model: ast.expr, example: ast.expr | None
+) -> Iterator[FixChange]:
     """Yield the changes that pass the arguments of a call of the scripted module to the export."""
     assert isinstance(example, ast.Call)
     call = chain.call
-    yield DropArguments(call, tuple(node for node in arguments(call) if value(node) is not model))
-    yield from _renamed(keyword for keyword in call.keywords if keyword.value is model)
-    inputs = template(_listed(example.args), inputs=example.args)
+    yield DropArguments(
+        call, tuple(node for node in list_arguments(call) if argument_value(node) is not model)
+    )
+    yield from _rename_keywords(keyword for keyword in call.keywords if keyword.value is model)
+    inputs = template(_tuple_code(example.args), inputs=example.args)
     yield AddArgument(call, inputs, "args" if call.keywords else None)
 
 
-def _traced(chain: Chain, inputs: ast.expr | None) -> Iterator[Change]:
+def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Iterator[FixChange]:
     """Yield the changes that make arguments of an export from those of a trace."""
     call = chain.call
     unknown = [k for k in call.keywords if k.arg not in _NEW_KEYWORDS and k.arg not in _TRACE_ONLY]
@@ -100,43 +108,43 @@ def _traced(chain: Chain, inputs: ast.expr | None) -> Iterator[Change]:
         raise NoFix("its arguments are not spelled out")
     gone = tuple(keyword for keyword in call.keywords if keyword.arg in _TRACE_ONLY)
     yield DropArguments(call, gone)
-    yield from _renamed(keyword for keyword in call.keywords if keyword not in gone)
+    yield from _rename_keywords(keyword for keyword in call.keywords if keyword not in gone)
     if inputs is not None:
-        yield from _example(chain, inputs)
+        yield from _convert_example(chain, inputs)
     elif any(keyword.arg == "example_kwarg_inputs" for keyword in call.keywords):
         yield AddArgument(call, template("()"), "args")
     else:
         raise NoFix("it has no example inputs")
 
 
-def _renamed(keywords: Iterable[ast.keyword]) -> Iterator[Change]:
+def _rename_keywords(keywords: Iterable[ast.keyword]) -> Iterator[FixChange]:
     for keyword in keywords:
         name = _NEW_KEYWORDS[keyword.arg or ""]
         if name != keyword.arg:
             yield Rename(keyword, name)
 
 
-def _options(chain: Chain, model: ast.expr, inputs: ast.expr | None) -> Iterator[Change]:
+def _convert_options(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Iterator[FixChange]:
     """Yield the changes of the module, where its forward is traced, and of the arguments beside the inputs."""
     if isinstance(model, ast.Attribute) and model.attr == "forward":
         yield replace(model, "{module}", module=model.value)
     if chain.ctx.options.minimum < (2, 8):
         yield AddArgument(chain.call, template("False"), "strict")  # the default from 2.8 on
-    if shapes := dynamic_shapes(chain, inputs):
+    if shapes := render_dynamic_shapes(chain, inputs):
         yield AddArgument(chain.call, shapes, "dynamic_shapes")
 
 
-def _example(chain: Chain, inputs: ast.expr) -> Iterator[Change]:
+def _convert_example(chain: ResultChain, inputs: ast.expr) -> Iterator[FixChange]:
     """Yield the change that makes a tuple of the example inputs."""
-    traced = argument(chain.call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
+    traced = find_argument(chain.call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
     assert traced is not None
     if isinstance(inputs, ast.List):
-        yield replace(traced, _listed(inputs.elts), inputs=inputs.elts)
+        yield replace(traced, _tuple_code(inputs.elts), inputs=inputs.elts)
     elif traced is not inputs or not isinstance(inputs, ast.Tuple):
-        yield replace(traced, _TUPLES[_form(chain, inputs)], inputs=inputs)
+        yield replace(traced, _TUPLES[_find_input_form(chain, inputs)], inputs=inputs)
 
 
-def _listed(inputs: list[ast.expr]) -> str:
+def _tuple_code(inputs: list[ast.expr]) -> str:
     return "({inputs},)" if len(inputs) == 1 else "({inputs})"
 
 
@@ -148,17 +156,17 @@ _TUPLES = {
 }
 
 
-def _form(chain: Chain, inputs: ast.expr) -> str:
+def _find_input_form(chain: ResultChain, inputs: ast.expr) -> str:
     """Return "tuple", "list" or "one" for the example inputs, or "either" where only a run can show that."""
-    shown = inputs_of(inputs, chain.use, chain.ctx) or _shown_by_calls(chain, inputs)
+    shown = find_input_form(inputs, chain.use, chain.ctx) or _find_form_in_calls(chain, inputs)
     if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
         raise NoFix(f"it is unclear whether the example in line {inputs.lineno} is one tensor or several")
     return shown or "either"
 
 
-def _shown_by_calls(chain: Chain, inputs: ast.expr) -> str | None:
+def _find_form_in_calls(chain: ResultChain, inputs: ast.expr) -> str | None:
     """Return "one" or "list" where the result is called with the example itself."""
-    for call in chain.called_with():
+    for call in chain.find_calls():
         given = call.args[0] if len(call.args) == 1 else None
         if given is not None and ast.dump(given) == ast.dump(inputs):
             return "one"
@@ -167,18 +175,18 @@ def _shown_by_calls(chain: Chain, inputs: ast.expr) -> str | None:
     return None
 
 
-def _called_through_module(chain: Chain) -> Iterator[Change]:
+def _call_through_module(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that use the result through `.module()`, which is called once."""
     if not chain.saves:
         yield replace(chain.call, "{program}.module()", program=chain.call)
     elif len(chain.modules) > 1 or any(chain.flow.is_repeated(place, chain.call) for place in chain.modules):
-        yield from _named(chain)
+        yield from _name_program(chain)
     else:
         for place in chain.modules:
             yield replace(place, "{program}.module()", program=place)
 
 
-def _named(chain: Chain) -> Iterator[Change]:
+def _name_program(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that bind the program to a new variable, so that the old one can be its module."""
     statement = chain.use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
@@ -195,7 +203,7 @@ def _named(chain: Chain) -> Iterator[Change]:
         yield replace(place, "{program}", program=program)
 
 
-def _shares_its_line(place: Place) -> bool:
+def _shares_its_line(place: StatementPlace) -> bool:
     statement, parent = place.statement, place.parent
     others = [other for other in place.block if other is not statement]
     beside = any(o.lineno == statement.end_lineno or o.end_lineno == statement.lineno for o in others)

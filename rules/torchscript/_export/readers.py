@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
-from torchmigrate.foreign.use import LANGUAGES, READS
-from torchmigrate.project.modules import module_path
+from torchmigrate.foreign.use import FILE_READ, LANGUAGES
+from torchmigrate.project.modules import get_module_path
 
-from .sizes import differs
+from .sizes import may_differ
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -51,7 +51,7 @@ _TOOLS = {
 
 
 @dataclass(frozen=True)
-class Link:
+class FileLink:
     """One save or load of a TorchScript file."""
 
     path: str
@@ -64,7 +64,7 @@ class Link:
     renames: bool
     """Whether the file can get another name in this module."""
     kept: str = ""
-    """The names under which other modules may reach the loaded module, separated by blanks; see `Chain.kept`."""
+    """The names under which other modules may reach the loaded module, separated by blanks; see `ResultChain.kept`."""
     sizes: str = ""
     """The sizes of the example of a save, or of the calls of a load; empty where nothing calls it."""
 
@@ -86,11 +86,11 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FileGroup:
     """The saves and loads of one file, in several modules."""
 
     name: str
-    links: Sequence[Link]
+    links: Sequence[FileLink]
     is_renamed: bool
 
     @property
@@ -99,16 +99,16 @@ class Group:
         return tuple(sorted({link.path for link in self.links}))
 
 
-def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -> Group:
+def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -> FileGroup:
     """Return the saves and loads of the file ``name``, which this module saves or loads, if all of them can change.
 
     Raise NoFix, or NotYet where something else has to change first.
     """
-    every = _links(ctx)
+    every = _get_links(ctx)
     here = os.path.dirname(ctx.source.path)
-    links = _of_name(name, here, every)
+    links = _select_by_name(name, here, every)
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
-        links = _sole(here, every) or links
+        links = _select_sole_pair(here, every) or links
     if not is_saved and not any(link.saves for link in links):
         raise NotYet("the project saves this file with `torch.export.save`")
     savers = {link.path for link in links if link.saves}
@@ -120,25 +120,25 @@ def group_of(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -
             raise NotYet(f"{link.place}, which may load this file, no longer loads TorchScript")
     if not is_read:
         reason = "nothing in the project loads this file, and whatever does must change together with it"
-        if named_readers(name, ctx):
+        if find_named_readers(name, ctx):
             reason = "what loads this file must change together with it"
-        foreign = foreign_readers(name, ctx)
+        foreign = describe_foreign_readers(name, ctx)
         raise NoFix(f"{reason}: {foreign}" if foreign else reason)
     _check_links(links, ctx)
     for link in every:
         if link in links or (name is None and link.path == ctx.source.path):
             _check_reach(link, ctx)
-    if foreign := foreign_readers(name, ctx):
+    if foreign := describe_foreign_readers(name, ctx):
         raise NoFix(f"other programs may load this file: {foreign}")
-    named = next(_spelling(name, links, ctx), None) if name is not None else None
+    named = next(_find_mentions(name, links, ctx), None) if name is not None else None
     if named is not None and len({link.path for link in links}) < 2:
         raise NoFix(f"{named} also names this file, and it is unclear what reads it there")
     is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
-    return Group(name or here, links, renamed)
+    return FileGroup(name or here, links, renamed)
 
 
-def _check_links(links: Sequence[Link], ctx: Context) -> None:
+def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
     """Raise NoFix where one of the saves and loads of a file cannot change, or calls it with other sizes than the example."""
     mine = sorted(link.line for link in links if link.saves and link.path == ctx.source.path)
     if len(mine) > 1:
@@ -148,28 +148,30 @@ def _check_links(links: Sequence[Link], ctx: Context) -> None:
             raise NoFix(f"{link.place} also {'saves' if link.saves else 'loads'} this file: {link.reason}")
     for example in (link.sizes for link in links if link.saves):
         for link in links:
-            if not link.saves and differs(example, link.sizes):
+            if not link.saves and may_differ(example, link.sizes):
                 raise NoFix(
                     f"{link.place} may call it with other sizes than the example's; pass `dynamic_shapes`"
                 )
 
 
-def _links(ctx: Context) -> list[Link]:
+def _get_links(ctx: Context) -> list[FileLink]:
     """Return all saves and loads in the project."""
-    noted = ctx.project.uses(SAVED), ctx.project.uses(LOADED)
+    noted = ctx.project.find_uses(SAVED), ctx.project.find_uses(LOADED)
     # Facts about the project may grow: the ids tell whether these lists are the current ones, and the value keeps the
     # lists alive, so that no other list gets their ids.
-    _, links = ctx.uses.once((_links, *map(id, noted)), lambda: (noted, list(_linked(*noted))))
+    _, links = ctx.uses.compute_once(
+        (_get_links, *map(id, noted)), lambda: (noted, list(_parse_links(*noted)))
+    )
     return links
 
 
-def _linked(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[Link]:
+def _parse_links(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[FileLink]:
     for saves, mentions in ((True, saved), (False, loaded)):
         for mention in mentions:
-            yield Link(mention.path, mention.line, saves, **dict(mention.constants))  # type: ignore[arg-type]
+            yield FileLink(mention.path, mention.line, saves, **dict(mention.constants))  # type: ignore[arg-type]
 
 
-def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:
+def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> list[FileLink]:
     """Return the links of a name in the folder ``here``, if it saves and loads the file, else in all that do not do both."""
     if name is None:
         return []
@@ -182,7 +184,7 @@ def _of_name(name: str | None, here: str, every: Sequence[Link]) -> list[Link]:
     return [link for link in links if (link.folder == here if here in closed else link.folder not in closed)]
 
 
-def _sole(here: str, every: Sequence[Link]) -> list[Link]:
+def _select_sole_pair(here: str, every: Sequence[FileLink]) -> list[FileLink]:
     """Return the only save and the only load of a folder, where one has no name and no other link fits."""
     links = [link for link in every if link.folder == here]
     if sorted(link.saves for link in links) != [False, True] or all(link.name for link in links):
@@ -191,35 +193,35 @@ def _sole(here: str, every: Sequence[Link]) -> list[Link]:
     return [] if any(link.name in named and link not in links for link in every) else links
 
 
-def _check_reach(link: Link, ctx: Context) -> None:
+def _check_reach(link: FileLink, ctx: Context) -> None:
     """Raise NoFix where other modules may reach the loaded module."""
     for kept in link.kept.split():
         owner, _, attribute = kept.rpartition(".")
-        module = os.path.basename(module_path(os.path.realpath(link.path)))
+        module = os.path.basename(get_module_path(os.path.realpath(link.path)))
         inside: Sought = (kept, module), (rf"\b{kept}\b", rf"\b{module}\b")
         sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else inside
-        for path, line in _spelled(ctx, sought, {link.path}):
+        for path, line in _search_project(ctx, sought, {link.path}):
             if path.endswith((".py", ".pyi", ".ipynb")):
                 raise NoFix(
                     f"{path}:{line} may use the module that {link.place} loads, and it is unclear how"
                 )
 
 
-def _spelling(name: str, links: Sequence[Link], ctx: Context) -> Iterator[str]:
+def _find_mentions(name: str, links: Sequence[FileLink], ctx: Context) -> Iterator[str]:
     """Yield the other places that name the file: in modules, documents and scripts."""
     expression = rf"(?<![\w.-]){re.escape(name)}(?![\w-])"
-    for path, line in _spelled(ctx, ((name,), (expression,)), {link.path for link in links}):
+    for path, line in _search_project(ctx, ((name,), (expression,)), {link.path for link in links}):
         yield f"{path}:{line}"
-    for path, line, _ in ctx.elsewhere({_NAMING: expression}):
+    for path, line, _ in ctx.search_elsewhere({_NAMING: expression}):
         yield f"{path}:{line}"
 
 
-def _spelled(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[tuple[str, int]]:
+def _search_project(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield the path to show and the 1-based line of each file of the project, but for ``beside``, that matches."""
     places = {os.path.realpath(path) for path in beside}
-    for place, line in ctx.project.spelling(sought, beside=""):
+    for place, line in ctx.project.find_spellings(sought, beside=""):
         if place not in places:
-            yield ctx.project.shown(place), line
+            yield ctx.project.get_display_path(place), line
 
 
 _MOST = 3
@@ -229,10 +231,10 @@ _NAMING = (
 )
 
 
-def named_readers(name: str | None, ctx: Context) -> dict[str, str]:
+def find_named_readers(name: str | None, ctx: Context) -> dict[str, str]:
     """Return the first place, for each other language, that names the file in a checked source."""
     found: dict[str, str] = {}
-    for mention in ctx.project.uses(READS) if name else ():
+    for mention in ctx.project.find_uses(FILE_READ) if name else ():
         noted = dict(mention.constants)
         if noted.get("file") == name:
             language = LANGUAGES.get(str(noted["language"]), "a build")
@@ -240,23 +242,23 @@ def named_readers(name: str | None, ctx: Context) -> dict[str, str]:
     return found
 
 
-def foreign_readers(name: str | None, ctx: Context) -> str:
+def describe_foreign_readers(name: str | None, ctx: Context) -> str:
     """Return what else in the tree may load the file, with its places, as a list for a sentence; empty if nothing does."""
     end = f"|(?<![\\w.-]){re.escape(name)}(?![\\w.-])" if name and "." in name else ""
     expressions = {
         suffixes: pattern + (end if ".py" not in suffixes else "")
         for suffixes, (pattern, _) in _SOURCES.items()
     }
-    found = named_readers(name, ctx)
+    found = find_named_readers(name, ctx)
     places = {place.rpartition(":")[0] for place in found.values()}
-    for path, line, _ in ctx.elsewhere(expressions):
+    for path, line, _ in ctx.search_elsewhere(expressions):
         if path in places:
             continue
         suffix = f" {os.path.splitext(path)[1].lower()} "
         kind = next((k for suffixes, (_, k) in _SOURCES.items() if suffix in suffixes), "another language")
         found.setdefault(kind, f"{path}:{line}")
     for tool, expression in _TOOLS.items():
-        for path, line in _spelled(ctx, ((tool,), (expression,)), places):
+        for path, line in _search_project(ctx, ((tool,), (expression,)), places):
             found.setdefault(f"`{tool}`", f"{path}:{line}")
     shown = [f"{kind} at {place}" for kind, place in [*found.items()][:_MOST]]
     return ", ".join(shown) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Template, template
-from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.resolve import last_name
 
-from .values import SAME_SIZE_METHODS, binding_of, shape_of
+from .values import SAME_SIZE_METHODS, find_binding, find_shape
 
 if TYPE_CHECKING:
-    from .chain import Chain
+    from .chain import ResultChain
 
 _KEEPS = SAME_SIZE_METHODS | {"fill_"}
 
 
-def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
+def render_dynamic_shapes(chain: ResultChain, inputs: ast.expr | None) -> Template | None:
     """Return the value of ``dynamic_shapes`` for the sizes that vary between calls of the result; None where none does.
 
     Raise NoFix where the export could not take the sizes of a call.
     """
-    calls = [call for call in chain.called_with() if call is not inputs]
+    calls = [call for call in chain.find_calls() if call is not inputs]
     others = [call.args for call in calls if inputs is None or not _is_whole(call, inputs, chain)]
-    checks = argument(chain.call, None, "check_inputs")
+    checks = find_argument(chain.call, None, "check_inputs")
     if isinstance(checks, (ast.List, ast.Tuple)):
-        others += [_positional(element, chain) for element in checks.elts]
+        others += [_find_positional(element, chain) for element in checks.elts]
     entries = []
-    for index, example in enumerate(_positional(inputs, chain)):
+    for index, example in enumerate(_find_positional(inputs, chain)):
         given = [arguments[index] for arguments in others if index < len(arguments)]
-        entries.append(_varying_dimensions(example, given, chain))
+        entries.append(_find_varying_dimensions(example, given, chain))
     if not any(entries):
         return None
     if chain.ctx.options.minimum < (2, 6):
@@ -41,49 +41,51 @@ def dynamic_shapes(chain: Chain, inputs: ast.expr | None) -> Template | None:
         "{{" + ", ".join(f"{d}: {{dim}}.DYNAMIC" for d in dims) + "}}" if dims else "None" for dims in entries
     )
     code = f"({shapes},)" if len(entries) == 1 else f"({shapes})"
-    return template(code, dim=chain.ctx.symbol("torch.export.Dim", chain.use))
+    return template(code, dim=chain.ctx.write_symbol("torch.export.Dim", chain.use))
 
 
-def _varying_dimensions(example: ast.expr, given: Sequence[ast.expr], chain: Chain) -> list[int]:
+def _find_varying_dimensions(example: ast.expr, given: Sequence[ast.expr], chain: ResultChain) -> list[int]:
     """Return the dimensions, from 0, in which the inputs ``given`` by calls have other sizes than the example.
 
     Raise NoFix where a size is unclear.
     """
-    sizes = shape_of(example, chain.use, chain.ctx)
+    sizes = find_shape(example, chain.use, chain.ctx)
     varying = set()
     for tensor in given:
         if _is_like(tensor, example, chain):
             continue
         unclear = NoFix(
-            f"line {tensor.lineno} calls it with `{chain.ctx.text(tensor)}`, which may have other sizes than the example; "
+            f"line {tensor.lineno} calls it with `{chain.ctx.get_text(tensor)}`, which may have other sizes than the example; "
             "pass `dynamic_shapes`"
         )
-        others = shape_of(tensor, chain.use, chain.ctx)
+        others = find_shape(tensor, chain.use, chain.ctx)
         if sizes is None or others is None or len(others) != len(sizes):
             raise unclear
         for dimension, (one, other) in enumerate(zip(sizes, others, strict=True)):
-            if _differ(one, other, chain):
+            if _do_differ(one, other, chain):
                 varying.add(dimension)
             elif not _are_equal(one, other, chain):
                 raise unclear
     # An export takes a size of 1 for a constant, and rejects `Dim.DYNAMIC` for it.
-    if sizes is not None and any(_number(sizes[dimension], chain) == 1 for dimension in varying):
+    if sizes is not None and any(_find_number(sizes[dimension], chain) == 1 for dimension in varying):
         raise NoFix("its result is called with several sizes, and the example has size 1; use at least 2")
     return sorted(varying)
 
 
-def written(inputs: ast.expr | None, chain: Chain) -> str:
+def render_example_sizes(inputs: ast.expr | None, chain: ResultChain) -> str:
     """Return the sizes of the example inputs as the code spells them, ``1x3x8,?``; ``?`` where it does not."""
-    return ",".join(_written(tensor, chain) for tensor in _positional(inputs, chain))
+    return ",".join(_render_sizes(tensor, chain) for tensor in _find_positional(inputs, chain))
 
 
-def given(chain: Chain) -> str:
+def render_call_sizes(chain: ResultChain) -> str:
     """Return the sizes of all calls of the result, separated by blanks; ``*`` for a size that varies between calls."""
-    calls = (",".join(_given(tensor, chain) for tensor in call.args) for call in chain.called_with())
+    calls = (
+        ",".join(_render_varying_sizes(tensor, chain) for tensor in call.args) for call in chain.find_calls()
+    )
     return " ".join(calls)
 
 
-def differs(example: str, sizes: str) -> bool:
+def may_differ(example: str, sizes: str) -> bool:
     """Whether the sizes of some call may differ from those of the example, as far as both are spelled."""
     if not example:
         return False
@@ -91,27 +93,31 @@ def differs(example: str, sizes: str) -> bool:
     return any("?" not in one + other and one != other for pair in pairs for one, other in pair)
 
 
-def _written(tensor: ast.expr, chain: Chain) -> str:
-    sizes = shape_of(tensor, chain.use, chain.ctx)
-    numbers = [_number(size, chain) for size in sizes] if sizes is not None else _nested(tensor, chain)
+def _render_sizes(tensor: ast.expr, chain: ResultChain) -> str:
+    sizes = find_shape(tensor, chain.use, chain.ctx)
+    numbers = (
+        [_find_number(size, chain) for size in sizes]
+        if sizes is not None
+        else _find_nested_sizes(tensor, chain)
+    )
     return "x".join(map(str, numbers)) if numbers and None not in numbers else "?"
 
 
-def _given(tensor: ast.expr, chain: Chain) -> str:
+def _render_varying_sizes(tensor: ast.expr, chain: ResultChain) -> str:
     """Return the sizes of an input, with ``*`` for parameters and loop variables."""
-    sizes = shape_of(tensor, chain.use, chain.ctx) or []
-    shown = ["*" if _varies(size, chain) else _number(size, chain) for size in sizes]
-    return "x".join(map(str, shown)) if "*" in shown and None not in shown else _written(tensor, chain)
+    sizes = find_shape(tensor, chain.use, chain.ctx) or []
+    shown = ["*" if _is_varying(size, chain) else _find_number(size, chain) for size in sizes]
+    return "x".join(map(str, shown)) if "*" in shown and None not in shown else _render_sizes(tensor, chain)
 
 
-def _varies(size: ast.expr, chain: Chain) -> bool:
-    return isinstance(binding_of(size, chain.scope, chain.ctx), ast.arg) or _is_counted(size, chain)
+def _is_varying(size: ast.expr, chain: ResultChain) -> bool:
+    return isinstance(find_binding(size, chain.scope, chain.ctx), ast.arg) or _is_loop_variable(size, chain)
 
 
-def _nested(tensor: ast.expr, chain: Chain) -> list[int | None]:
+def _find_nested_sizes(tensor: ast.expr, chain: ResultChain) -> list[int | None]:
     """Return the sizes of ``torch.tensor([[1, 2]])``."""
-    tensor = _value_of(tensor, chain)
-    if not isinstance(tensor, ast.Call) or not tensor.args or leaf(tensor.func) != "tensor":
+    tensor = _find_value(tensor, chain)
+    if not isinstance(tensor, ast.Call) or not tensor.args or last_name(tensor.func) != "tensor":
         return []
     sizes: list[int | None] = []
     value: ast.expr | None = tensor.args[0]
@@ -122,24 +128,24 @@ def _nested(tensor: ast.expr, chain: Chain) -> list[int | None]:
     return sizes
 
 
-def _positional(inputs: ast.expr | None, chain: Chain) -> list[ast.expr]:
+def _find_positional(inputs: ast.expr | None, chain: ResultChain) -> list[ast.expr]:
     """Return the positional inputs of an example."""
     if isinstance(inputs, ast.Call) and any(inputs.func is place for place in chain.modules):
         return inputs.args  # a call of the scripted module, which serves as the example
-    found = binding_of(inputs, chain.scope, chain.ctx)
+    found = find_binding(inputs, chain.scope, chain.ctx)
     inputs = found if isinstance(found, (ast.Tuple, ast.List)) else inputs
     if isinstance(inputs, (ast.Tuple, ast.List)):
         return inputs.elts
     return [inputs] if inputs is not None else []
 
 
-def _is_whole(call: ast.Call, inputs: ast.expr, chain: Chain) -> bool:
+def _is_whole(call: ast.Call, inputs: ast.expr, chain: ResultChain) -> bool:
     """Whether a call has the example inputs themselves: ``traced(*inputs)``."""
     given = call.args[0] if len(call.args) == 1 else None
     return isinstance(given, ast.Starred) and _is_like(given.value, inputs, chain)
 
 
-def _is_like(given: ast.expr, example: ast.expr, chain: Chain) -> bool:
+def _is_like(given: ast.expr, example: ast.expr, chain: ResultChain) -> bool:
     """Whether an input is the example, or made of it by what keeps its sizes."""
     if isinstance(given, ast.Constant):
         return True
@@ -151,7 +157,7 @@ def _is_like(given: ast.expr, example: ast.expr, chain: Chain) -> bool:
         case ast.IfExp(body=body, orelse=orelse):
             return _is_like(body, example, chain) and _is_like(orelse, example, chain)
         case ast.Name():
-            value = _value_of(given, chain)
+            value = _find_value(given, chain)
             return not isinstance(value, ast.Name) and _is_like(value, example, chain)
         case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in _KEEPS:
             return _is_like(owner, example, chain)
@@ -162,52 +168,52 @@ def _is_like(given: ast.expr, example: ast.expr, chain: Chain) -> bool:
     return False
 
 
-def _have_same_values(one: ast.expr, other: ast.expr, chain: Chain) -> bool:
+def _have_same_values(one: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
     """Whether the variables in two equal expressions have the same values."""
     pairs = zip(ast.walk(one), ast.walk(other), strict=True)
-    return all(_bound(a, chain) == _bound(b, chain) for a, b in pairs if isinstance(a, ast.Name))
+    return all(_binding_key(a, chain) == _binding_key(b, chain) for a, b in pairs if isinstance(a, ast.Name))
 
 
-def _bound(name: ast.AST, chain: Chain) -> object:
+def _binding_key(name: ast.AST, chain: ResultChain) -> object:
     """Return what is equal for two reads of a variable that see the same value."""
     assert isinstance(name, ast.Name)
-    owner = chain.scope.find(name.id)
+    owner = chain.scope.find_scope(name.id)
     if owner is None:
         return name.id
-    return chain.flow.reaching(name.id, owner).reads.get(name, name.id)
+    return chain.flow.find_reaching(name.id, owner).reads.get(name, name.id)
 
 
-def _are_equal(one: ast.expr, other: ast.expr, chain: Chain) -> bool:
+def _are_equal(one: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
     """Whether two sizes are certainly the same: one number, or variables with one value."""
-    if (number := _number(one, chain)) is not None:
-        return number == _number(other, chain)
+    if (number := _find_number(one, chain)) is not None:
+        return number == _find_number(other, chain)
     if ast.dump(one) != ast.dump(other) or any(isinstance(part, ast.Call) for part in ast.walk(one)):
         return False
     return _have_same_values(one, other, chain)
 
 
-def _number(size: ast.expr, chain: Chain) -> int | None:
-    size = _value_of(size, chain)
+def _find_number(size: ast.expr, chain: ResultChain) -> int | None:
+    size = _find_value(size, chain)
     return size.value if isinstance(size, ast.Constant) and isinstance(size.value, int) else None
 
 
-def _value_of(node: ast.expr, chain: Chain) -> ast.expr:
+def _find_value(node: ast.expr, chain: ResultChain) -> ast.expr:
     """Return the expression that is assigned to a variable, where that is certain; any other expression as it is."""
-    found = binding_of(node, chain.scope, chain.ctx)
+    found = find_binding(node, chain.scope, chain.ctx)
     return found if isinstance(found, ast.expr) else node
 
 
-def _differ(example: ast.expr, other: ast.expr, chain: Chain) -> bool:
+def _do_differ(example: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
     """Whether two sizes certainly differ: two numbers, or a number and a loop variable."""
-    one, two = _number(example, chain), _number(other, chain)
+    one, two = _find_number(example, chain), _find_number(other, chain)
     if one is not None and two is not None:
         return one != two
-    return one is not None and _is_counted(other, chain)
+    return one is not None and _is_loop_variable(other, chain)
 
 
-def _is_counted(size: ast.expr, chain: Chain) -> bool:
+def _is_loop_variable(size: ast.expr, chain: ResultChain) -> bool:
     if not isinstance(size, ast.Name):
         return False
-    owner = chain.scope.find(size.id)
+    owner = chain.scope.find_scope(size.id)
     targets = [binding.node for binding in owner.bindings[size.id]] if owner else []
     return len(targets) == 1 and isinstance(chain.flow.parents.get(targets[0]), (ast.For, ast.AsyncFor))

@@ -8,18 +8,18 @@ import re
 from collections.abc import Collection, Sequence
 
 from torchmigrate.api import Context, Kind, NoFix
-from torchmigrate.semantics.calls import arguments, value
-from torchmigrate.semantics.dataflow import RETURNED, is_returned
+from torchmigrate.semantics.calls import argument_value, list_arguments
+from torchmigrate.semantics.dataflow import RETURNED, returns_value
 from torchmigrate.semantics.model_files import SAVES
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from .._authoring.authoring import AUTHORING, BASES, TRACES_ASKS, traced_at, traces
+from .._authoring.authoring import AUTHORING, BASES, TRACES_ASKS, find_trace, traces_anything
 from .._script.bodies import IS_SCRIPTING
-from .._script.fate import importers, parameter_of
-from .asking import imported_from
-from .chain import Chain, assigned_targets
-from .keeping import keepers
-from .values import assigned_attributes, binding_of, made_by
+from .._script.fate import find_importers, find_parameter
+from .asking import find_origin_files
+from .chain import ResultChain, get_targets
+from .keeping import find_keepers
+from .values import find_binding, find_class, get_assigned_attributes
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
 ASKS = (*AUTHORING, *SAVES, *TRACES_ASKS, *_CLASSES, *IS_SCRIPTING)
@@ -58,13 +58,13 @@ _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "i
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.expr]) -> None:
+def check_observers(chain: ResultChain, model: ast.expr, target: ast.expr, known: Sequence[ast.expr]) -> None:
     """Raise NoFix where something needs TorchScript, or rejects a compiled module.
 
     ``model`` is scripted and kept in ``target``; ``known`` are the calls whose use of it is accounted for.
     """
     ctx = chain.ctx
-    around = list(chain.use.place.ancestors())
+    around = list(chain.use.place.enclosing_statements())
     inside = next((n for n, statement in enumerate(around) if isinstance(statement, _Function)), len(around))
     for statement in around[:inside]:
         if isinstance(statement, ast.Try) and statement.handlers:
@@ -73,16 +73,16 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
     for test in tests:
         _check_choice(test, ctx)
     is_plain_as_well = bool(tests) and ast.unparse(target) == ast.unparse(model)
-    for keeper, places in keepers(target, chain):
+    for keeper, places in find_keepers(target, chain):
         for node, parent in places.items():
             call = chain.flow.parents[parent] if isinstance(parent, ast.keyword) else parent
             if isinstance(parent, ast.Attribute) and parent.attr in _SCRIPT_ONLY:
                 raise NoFix(
-                    f"line {node.lineno} reads `{ctx.text(parent)}`, which only a TorchScript module has"
+                    f"line {node.lineno} reads `{ctx.get_text(parent)}`, which only a TorchScript module has"
                 )
             if isinstance(call, ast.Call) and call.func is not node and call not in known:
                 _check_argument(node, call, chain, is_plain_as_well=is_plain_as_well)
-            if is_returned(node, chain.flow.parents):
+            if returns_value(node, chain.flow.parents):
                 _check_callers(node, chain, is_plain_as_well=is_plain_as_well)
         if isinstance(keeper, ast.Attribute):
             _check_project(ctx)
@@ -94,11 +94,11 @@ def check(chain: Chain, model: ast.expr, target: ast.expr, known: Sequence[ast.e
     _check_spelling(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
 
 
-def check_global(chain: Chain) -> None:
+def check_global(chain: ResultChain) -> None:
     """Raise NoFix where an importer of this file needs TorchScript of a global variable that keeps the result."""
-    for target in assigned_targets(chain.flow.parents[chain.call]):
+    for target in get_targets(chain.flow.parents[chain.call]):
         if isinstance(target, ast.Name) and _is_global(target, chain):
-            _check_reads(rf"\b{target.id}", target.id, chain.ctx, importers(chain.ctx))
+            _check_reads(rf"\b{target.id}", target.id, chain.ctx, find_importers(chain.ctx))
 
 
 def _check_choice(test: ast.expr, ctx: Context) -> None:
@@ -111,20 +111,20 @@ def _check_choice(test: ast.expr, ctx: Context) -> None:
             _check_spelling((name,), beside, f"uses `{name}` to choose whether to compile", ctx, among)
 
 
-def _check_files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> None:
+def _check_files(chain: ResultChain, model: ast.expr, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where this file, that of the module's class, or any of the project needs TorchScript."""
     ctx, here = chain.ctx, os.path.abspath(chain.ctx.source.path)
     origins = set[str]()
-    made = assigned_attributes(ctx).get(model.attr, []) if isinstance(model, ast.Attribute) else [model]
+    made = get_assigned_attributes(ctx).get(model.attr, []) if isinstance(model, ast.Attribute) else [model]
     for each in made:
-        definition = made_by(each, chain.use, ctx)
-        origins |= {here} if definition is not None else imported_from(each, chain.use, ctx)
-    for mention in ctx.project.uses(*_CLASSES, kinds=_ASKED):
+        definition = find_class(each, chain.use, ctx)
+        origins |= {here} if definition is not None else find_origin_files(each, chain.use, ctx)
+    for mention in ctx.project.find_uses(*_CLASSES, kinds=_ASKED):
         raise NoFix(f"{mention.path}:{mention.line} checks whether something is a TorchScript module")
-    for mention in ctx.project.uses(*TRACES_ASKS, kinds=_ASKED):
+    for mention in ctx.project.find_uses(*TRACES_ASKS, kinds=_ASKED):
         if os.path.abspath(mention.path) in {here, *origins}:
             raise NoFix(f"{mention.path}:{mention.line} traces, and compiled code cannot be traced")
-    for mention in () if is_plain_as_well else ctx.project.uses(*IS_SCRIPTING, kinds=_ASKED):
+    for mention in () if is_plain_as_well else ctx.project.find_uses(*IS_SCRIPTING, kinds=_ASKED):
         if os.path.abspath(mention.path) in origins:
             raise NoFix(f"{mention.path}:{mention.line} uses `{mention.symbol}`, which would then be False")
     _check_spelling(
@@ -141,16 +141,16 @@ def _check_files(chain: Chain, model: ast.expr, *, is_plain_as_well: bool) -> No
     )
 
 
-def _check_argument(place: ast.expr, call: ast.Call, chain: Chain, *, is_plain_as_well: bool) -> None:
+def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where a function gets the module and may need a scripted one.
 
     A function that also gets the plain module accepts both.
     """
-    ctx, name = chain.ctx, leaf(call.func) or ""
-    resolved = ctx.resolve(call.func, chain.use)
+    ctx, name = chain.ctx, last_name(call.func) or ""
+    resolved = ctx.resolve_node(call.func, chain.use)
     qualified = resolved.names[0] if resolved is not None else ""
-    passes = f"line {place.lineno} passes it to `{ctx.text(call.func)}`"
-    helper = binding_of(call.func, chain.scope, ctx)
+    passes = f"line {place.lineno} passes it to `{ctx.get_text(call.func)}`"
+    helper = find_binding(call.func, chain.scope, ctx)
     is_in_sight = isinstance(helper, (*_Function, ast.ClassDef))
     is_foreign = not is_in_sight and not qualified.startswith("torch.")
     converts = is_foreign and _CONVERTS.search(f"{name} {qualified}")
@@ -159,12 +159,19 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: Chain, *, is_plain_a
     if qualified.startswith("torch.") or (isinstance(call.func, ast.Name) and name in _BUILTINS):
         return
     for node in ast.walk(helper) if helper is not None and is_in_sight else ():
-        if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY and leaf(node.value) not in _OTHERS:
-            raise NoFix(f"{passes}, which reads `{ctx.text(node)}` in line {node.lineno}")
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in _SCRIPT_ONLY
+            and last_name(node.value) not in _OTHERS
+        ):
+            raise NoFix(f"{passes}, which reads `{ctx.get_text(node)}` in line {node.lineno}")
     if not is_plain_as_well and not _only_calls(helper, place, call, chain):
         raise NoFix(f"{passes}, which may need a TorchScript module")
-    paths = {path for path, _, _ in ctx.project.links(os.path.abspath(ctx.source.path)).places(qualified)}
-    for mention in ctx.project.uses(*AUTHORING, *SAVES, *TRACES_ASKS, kinds=_ASKED) if paths else ():
+    paths = {
+        path
+        for path, _, _ in ctx.project.create_links(os.path.abspath(ctx.source.path)).iter_splits(qualified)
+    }
+    for mention in ctx.project.find_uses(*AUTHORING, *SAVES, *TRACES_ASKS, kinds=_ASKED) if paths else ():
         if os.path.abspath(mention.path) in paths:
             raise NoFix(f"{passes}, and {mention.path}:{mention.line} uses `{mention.symbol}`")
     saves = f"saves a module, and line {call.lineno} passes this one to `{name}`"
@@ -172,25 +179,27 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: Chain, *, is_plain_a
     _check_spelling(*_REPLICAS, ctx, paths)
 
 
-def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: Chain) -> bool:
+def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:
     """Whether a function of this file passes its argument ``place`` to nothing but torch's own functions."""
-    name = parameter_of(helper, place, call) if isinstance(helper, _Function) else None
+    name = find_parameter(helper, place, call) if isinstance(helper, _Function) else None
     if helper is None or name is None:
         return False
     for inner in ast.walk(helper):
-        given = [value(node) for node in arguments(inner)] if isinstance(inner, ast.Call) else []
+        given = (
+            [argument_value(node) for node in list_arguments(inner)] if isinstance(inner, ast.Call) else []
+        )
         if isinstance(inner, ast.Call) and any(isinstance(n, ast.Name) and n.id == name for n in given):
-            resolved = chain.ctx.resolve(inner.func, chain.use)
+            resolved = chain.ctx.resolve_node(inner.func, chain.use)
             if resolved is None or not resolved.names[0].startswith("torch."):
                 return False
     return True
 
 
-def _check_callers(place: ast.expr, chain: Chain, *, is_plain_as_well: bool) -> None:
+def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where callers of the enclosing function may need TorchScript of the module that it returns."""
     ctx = chain.ctx
     _check_project(ctx)
-    function, keeps = chain.scope_of(place).node, ctx.options.keep_torchscript_support
+    function, keeps = chain.find_scope(place).node, ctx.options.keep_torchscript_support
     if keeps or not is_plain_as_well or not isinstance(function, _Function) or function.decorator_list:
         raise NoFix(f"its result {RETURNED}")
     name = function.name
@@ -200,15 +209,15 @@ def _check_callers(place: ast.expr, chain: Chain, *, is_plain_as_well: bool) -> 
     _check_spelling((name,), passes, f"passes the result of `{name}` to `torch.jit` or `torch.onnx`", ctx)
 
 
-def _is_global(target: ast.Name, chain: Chain) -> bool:
+def _is_global(target: ast.Name, chain: ResultChain) -> bool:
     owner = chain.scope.outer.get(target.id) or chain.scope
     return owner.parent is None
 
 
 def _check_project(ctx: Context) -> None:
     """Raise NoFix where the project may trace or replicate a module that other files can reach."""
-    if traces(ctx):
-        raise NoFix(f"{traced_at(ctx)} traces, and compiled code cannot be traced")
+    if traces_anything(ctx):
+        raise NoFix(f"{find_trace(ctx)} traces, and compiled code cannot be traced")
     _check_spelling(*_REPLICAS, ctx)
 
 
@@ -232,5 +241,5 @@ def _check_spelling(
     places = None if among is None else [path for path in among if path in ctx.project]
     if places == []:
         return
-    for path, line in ctx.project.spelling((words, (expression,)), beside="", among=places):
-        raise NoFix(f"{ctx.project.shown(path)}:{line} {does}")
+    for path, line in ctx.project.find_spellings((words, (expression,)), beside="", among=places):
+        raise NoFix(f"{ctx.project.get_display_path(path)}:{line} {does}")

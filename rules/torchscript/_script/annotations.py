@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchmigrate.semantics.nodes import Function
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.resolve import string_value
 
 Types = frozenset[str]
 """The possible types of an expression, in the words below; empty where the code does not show them.
@@ -20,45 +20,45 @@ NUMBERS = frozenset({"int", "float", "bool"})
 _SIGNATURE = re.compile(r"#\s*type:\s*\((.*)\)\s*->\s*([^\n#]+)")
 
 
-def signature(function: Function, text: str) -> tuple[dict[str, Types], Types]:
+def read_signature(function: Function, text: str) -> tuple[dict[str, Types], Types]:
     """Return the types of the parameters and of the result, by annotations or by TorchScript's comments in ``text``."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     lines = text.split("\n")
     comment = _SIGNATURE.search("\n".join(lines[: function.body[0].lineno - function.lineno + 1]))
-    commented = _parsed(f"({comment[1]},)") if comment is not None else None
+    commented = _parse_expression(f"({comment[1]},)") if comment is not None else None
     commented_types = commented.elts if isinstance(commented, ast.Tuple) else []
     parameters = {}
     for number, parameter in enumerate(every):
         annotation = parameter.annotation
         if annotation is None and comment is not None:
             parameters[parameter.arg] = (
-                of_annotation(commented_types[number]) if len(commented_types) == len(every) else NOTHING
+                read_annotation(commented_types[number]) if len(commented_types) == len(every) else NOTHING
             )
             continue
         line = lines[parameter.lineno - function.lineno] if parameter.lineno >= function.lineno else ""
         beside = re.search(r"#\s*type:\s*([^#]+)", line)
         if annotation is None and beside is not None:
-            annotation = _parsed(beside[1].strip())
-            parameters[parameter.arg] = of_annotation(annotation, is_parameter=annotation is not None)
+            annotation = _parse_expression(beside[1].strip())
+            parameters[parameter.arg] = read_annotation(annotation, is_parameter=annotation is not None)
         else:
-            parameters[parameter.arg] = of_annotation(annotation)
-    returned = function.returns or (_parsed(comment[2].strip()) if comment is not None else None)
-    return parameters, of_annotation(returned, is_parameter=False)
+            parameters[parameter.arg] = read_annotation(annotation)
+    returned = function.returns or (_parse_expression(comment[2].strip()) if comment is not None else None)
+    return parameters, read_annotation(returned, is_parameter=False)
 
 
-def _parsed(text: str) -> ast.expr | None:
+def _parse_expression(text: str) -> ast.expr | None:
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return None
 
 
-def of_annotation(annotation: ast.expr | None, *, is_parameter: bool = True) -> Types:
+def read_annotation(annotation: ast.expr | None, *, is_parameter: bool = True) -> Types:
     """Return the types in an annotation; to TorchScript, a parameter without one is a tensor."""
     if annotation is None:
         return frozenset({"Tensor"}) if is_parameter else NOTHING
-    text = string(annotation) or ast.unparse(annotation)
+    text = string_value(annotation) or ast.unparse(annotation)
     text = re.sub(r"\b(typing|torch|t)\.", "", text)
     while match := re.fullmatch(r"(?:Optional|Final)\[(.*)\]", text):
         text = match[1]

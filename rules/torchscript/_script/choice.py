@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.nodes import Function, walk
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.nodes import Function, walk_nodes
+from torchmigrate.semantics.resolve import last_name
 
-from .._authoring.authoring import is_traced, traces
+from .._authoring.authoring import checks_for_tracing, traces_anything
 from . import replaced
-from .types import Typed, typed
+from .types import InferredTypes, infer_types
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -44,18 +44,18 @@ _HEAVY = frozenset(
 )
 
 
-def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
+def explain_eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
     """Return why a function is to be left as it is, as the title of the fix; None where it is to be compiled.
 
     ``function`` is its definition, if the file shows it. Raises NoFix where the author has to decide.
     """
-    if title := uncompiled("function", ctx):
+    if title := explain_uncompiled("function", ctx):
         return title
     # `torch.jit.trace` and symbolic tracing raise an error when they reach a compiled function.
-    if traces(ctx) or is_traced(ctx):
+    if traces_anything(ctx) or checks_for_tracing(ctx):
         return "Use the function as it is: a trace rejects compiled functions"
     _check_switch(use, ctx)
-    argued = _argued(function, use, ctx)
+    argued = _find_argument_line(function, use, ctx)
     if argued is not None:
         if not isinstance(function, Function) or not _is_small(function):
             raise NoFix(
@@ -64,45 +64,45 @@ def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
         return (
             f"Use the function as it is: it is small, and line {argued} gives reasons for how it is compiled"
         )
-    varies = _varies(function, ctx) if isinstance(function, Function) else None
+    varies = _explain_variation(function, ctx) if isinstance(function, Function) else None
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would recompile it each time"
     return None
 
 
-def uncompiled(kind: str, ctx: Context) -> str | None:
+def explain_uncompiled(kind: str, ctx: Context) -> str | None:
     """Return why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
     if ctx.options.script_replacement == "eager":
         return f"Use the {kind} as it is"
-    if place := replaced.by_nothing(ctx):
+    if place := replaced.find_no_op(ctx):
         return f"Use the {kind} as it is: {place} makes `torch.jit.script` return its argument"
-    return refused(kind, ctx)
+    return explain_rejection(kind, ctx)
 
 
-def refused(kind: str, ctx: Context) -> str | None:
+def explain_rejection(kind: str, ctx: Context) -> str | None:
     """Return why compiled code cannot work in the project, as the title of a fix for a function or module; None if it can."""
-    for path, line in ctx.project.spelling(*_DIFFERENTIATES, beside=""):
-        return f"Use the {kind} as it is: {ctx.project.shown(path)}:{line} takes derivatives that compiled code does not support"
+    for path, line in ctx.project.find_spellings(*_DIFFERENTIATES, beside=""):
+        return f"Use the {kind} as it is: {ctx.project.get_display_path(path)}:{line} takes derivatives that compiled code does not support"
     return None
 
 
-def check(use: Use, ctx: Context) -> None:
+def check_author_choice(use: Use, ctx: Context) -> None:
     """Raise NoFix where the author of scripted code that the file does not show has to decide how to compile it."""
     _check_switch(use, ctx)
-    if argued := _argued(None, use, ctx):
+    if argued := _find_argument_line(None, use, ctx):
         raise NoFix(
             f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
         )
 
 
 def _check_switch(use: Use, ctx: Context) -> None:
-    if switch := _switch(use, ctx):
+    if switch := _find_switch(use, ctx):
         raise NoFix(f"line {switch} chooses whether `torch.compile` is used")
 
 
-def _switch(use: Use, ctx: Context) -> int | None:
+def _find_switch(use: Use, ctx: Context) -> int | None:
     """Return the line where code around the use chooses `torch.compile` instead."""
-    statements = [use.place.statement, *use.place.ancestors()]
+    statements = [use.place.statement, *use.place.enclosing_statements()]
     region: ast.stmt | None = None
     for statement in statements:
         if isinstance(statement, ast.ClassDef) or statement is use.decorated:
@@ -110,11 +110,15 @@ def _switch(use: Use, ctx: Context) -> int | None:
         if isinstance(statement, (ast.If, ast.Match, ast.Try)):
             region = statement
         if isinstance(statement, Function):
-            region = statement if any(isinstance(s, (ast.If, ast.Match)) for s in walk(statement)) else region
+            region = (
+                statement
+                if any(isinstance(s, (ast.If, ast.Match)) for s in walk_nodes(statement))
+                else region
+            )
             break
     chosen = next((p for p in use.parents if isinstance(p, ast.IfExp)), None)
     for root in filter(None, (region, chosen)):
-        for node in walk(root):
+        for node in walk_nodes(root):
             if isinstance(node, (ast.Attribute, ast.Name)) and ctx.is_named(node, use, "torch.compile"):
                 return node.lineno
             if isinstance(node, (ast.If, ast.IfExp)) and _COMPILES.search(ast.unparse(node.test)):
@@ -122,19 +126,19 @@ def _switch(use: Use, ctx: Context) -> int | None:
     return None
 
 
-def _argued(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
+def _find_argument_line(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
     """Return the line of a comment or docstring, at the use or in the function, that argues about compiling."""
     places = [use.decorated or use.place.statement, function]
     for node in dict.fromkeys(node for node in places if isinstance(node, ast.stmt)):
-        for line, text in _said(node, ctx):
+        for line, text in _find_remarks(node, ctx):
             if _ARGUES.search(text):
                 return line
     return None
 
 
-def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
+def _find_remarks(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
     """Find the comments in and right above a statement, and the docstring of a definition, each with its line."""
-    lines = ctx.uses.once("lines", lambda: _LINE_END.split(ctx.source.text.decode(errors="replace")))
+    lines = ctx.uses.compute_once("lines", lambda: _LINE_END.split(ctx.source.text.decode(errors="replace")))
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     above = first - 1
@@ -151,22 +155,22 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
 
 def _is_small(function: Function) -> bool:
     """Whether a function is only a few operations on elements, which plain Python runs nearly as fast."""
-    if sum(isinstance(node, ast.stmt) for node in walk(function)) > _SMALL:
+    if sum(isinstance(node, ast.stmt) for node in walk_nodes(function)) > _SMALL:
         return False
-    for node in walk(function):
+    for node in walk_nodes(function):
         if isinstance(node, (ast.For, ast.While, ast.comprehension)):
             return False
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return False
-        if isinstance(node, ast.Call) and leaf(node.func) in _HEAVY:
+        if isinstance(node, ast.Call) and last_name(node.func) in _HEAVY:
             return False
     return True
 
 
-def _varies(function: Function, ctx: Context) -> str | None:
+def _explain_variation(function: Function, ctx: Context) -> str | None:
     """Return the evidence that sizes change inside a function from call to call."""
-    types = typed(function, ctx)
-    below = list(walk(function))
+    types = infer_types(function, ctx)
+    below = list(walk_nodes(function))
     masks = {
         target.id
         for node in below
@@ -191,7 +195,7 @@ def _varies(function: Function, ctx: Context) -> str | None:
     return None
 
 
-def _is_mask(index: ast.expr, masks: set[str], types: Typed) -> bool:
+def _is_mask(index: ast.expr, masks: set[str], types: InferredTypes) -> bool:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(
         (isinstance(part, ast.Compare) and "Tensor" in types(part.left))
@@ -206,6 +210,6 @@ def _is_mask(index: ast.expr, masks: set[str], types: Typed) -> bool:
 
 def _is_counted(iterable: ast.expr) -> bool:
     """Whether the number of iterations is written in the code."""
-    if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
+    if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, (ast.Constant, ast.UnaryOp)) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

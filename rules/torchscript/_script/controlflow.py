@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchmigrate.semantics.nodes import Function
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
 _STATIC_TYPES = frozenset({"bool", "str"})
 _STATIC_CALLS = frozenset(
@@ -34,23 +34,23 @@ def depends_on_values(function: Function) -> bool:
             return True
         if isinstance(node, (ast.For, ast.comprehension)) and not _is_counted(node.iter):
             return True
-        if isinstance(node, ast.Call) and _freezes(node):
+        if isinstance(node, ast.Call) and _is_frozen(node):
             return True
     return False
 
 
-def differentiates(function: Function) -> bool:
+def calls_autograd(function: Function) -> bool:
     """Whether a function calls `torch.autograd.grad` or `.backward`, which a trace does not record."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     named = (called for called in calls if isinstance(called, ast.Attribute))
     return any(
-        one.attr == "backward" or (one.attr == "grad" and leaf(one.value) == "autograd") for one in named
+        one.attr == "backward" or (one.attr == "grad" and last_name(one.value) == "autograd") for one in named
     )
 
 
-def _freezes(call: ast.Call) -> bool:
+def _is_frozen(call: ast.Call) -> bool:
     """Whether a trace keeps the result of the call as a constant, although it is not one."""
-    if leaf(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
+    if last_name(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
         return False
     functions = {
         node.func for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Call)
@@ -69,7 +69,7 @@ def _is_static(test: ast.expr, flags: set[str]) -> bool:
     if isinstance(test, ast.UnaryOp):
         return _is_static(test.operand, flags)
     if isinstance(test, ast.Call):
-        return leaf(test.func) in _STATIC_CALLS
+        return last_name(test.func) in _STATIC_CALLS
     if isinstance(test, ast.Attribute):
         return test.attr in _STATIC_ATTRIBUTES
     if isinstance(test, ast.Compare):
@@ -81,6 +81,6 @@ def _is_static(test: ast.expr, flags: set[str]) -> bool:
 
 def _is_counted(iterable: ast.expr) -> bool:
     """Whether the number of iterations is written in the code."""
-    if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
+    if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, ast.Constant) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

@@ -11,12 +11,12 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
-from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.dataflow import returns_value
 from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.nodes import Function
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.resolve import last_name
 
-from .._export.values import binding_of
+from .._export.values import find_binding
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -45,79 +45,81 @@ _DEPTH = 3
 """How many assignments and helper functions a function is followed through."""
 
 
-def check(use: Use, ctx: Context) -> None:
+def check_function_escapes(use: Use, ctx: Context) -> None:
     """Raise NoFix where something may see that a function is a ScriptFunction, or where it cannot be followed."""
     definition, scope = use.decorated, use.place.scope
     if definition is not None:
-        _above(use, definition, ctx)
-        owner = scope.find(definition.name)
+        _check_decorators(use, definition, ctx)
+        owner = scope.find_scope(definition.name)
         if owner is not None and not owner.is_class:
-            _variable(definition.name, definition, owner, ctx)
-            _elsewhere(definition.name, owner, ctx)
+            _check_variable(definition.name, definition, owner, ctx)
+            _check_other_files(definition.name, owner, ctx)
     elif use.call is not None:
-        _value(use.call, scope, ctx, _DEPTH)
+        _check_value(use.call, scope, ctx, _DEPTH)
 
 
-def _above(use: Use, definition: Function | ast.ClassDef, ctx: Context) -> None:
+def _check_decorators(use: Use, definition: Function | ast.ClassDef, ctx: Context) -> None:
     """Check the decorators above, which receive the ScriptFunction."""
     mine = use.call or use.node
     for decorator in definition.decorator_list:
         if decorator is mine:
             return
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if leaf(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
-            raise NoFix(f"the decorator `@{ctx.text(called)}` may do anything with it")
+        if last_name(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
+            raise NoFix(f"the decorator `@{ctx.get_text(called)}` may do anything with it")
 
 
-def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
-    reaching = ctx.uses.flow.reaching(name, scope)
+def _check_variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
+    reaching = ctx.uses.data_flow.find_reaching(name, scope)
     places = [read for read, state in reaching.reads.items() if binding in state]
     for place in (*places, *reaching.captured):
-        _place(place, ctx.uses.scope_of(place), ctx, depth)
+        _check_read(place, ctx.uses.scope_of(place), ctx, depth)
 
 
-def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
+def _check_value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
     """Check what is done with the value of an expression."""
-    parent = ctx.uses.flow.parents[value]
+    parent = ctx.uses.data_flow.parents[value]
     if isinstance(parent, ast.Assign) and parent.value is value:
         for target in parent.targets:
             if isinstance(target, ast.Name) and depth:
                 owner = scope.outer.get(target.id) or scope
-                _variable(target.id, target, owner, ctx, depth - 1)
-                _elsewhere(target.id, owner, ctx)
+                _check_variable(target.id, target, owner, ctx, depth - 1)
+                _check_other_files(target.id, owner, ctx)
             elif not isinstance(target, ast.Name):
-                _kept(value, ctx)
+                _check_storage(value, ctx)
     else:
-        _place(value, scope, ctx, depth)
+        _check_read(value, scope, ctx, depth)
 
 
-def _place(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
-    parents = ctx.uses.flow.parents
+def _check_read(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
+    parents = ctx.uses.data_flow.parents
     parent = parents[place]
     if isinstance(parent, ast.Attribute):
         if parent.attr in _SCRIPT_FUNCTION_ONLY:
-            raise NoFix(f"line {place.lineno} reads `{ctx.text(parent)}`, which only a scripted function has")
+            raise NoFix(
+                f"line {place.lineno} reads `{ctx.get_text(parent)}`, which only a scripted function has"
+            )
     elif isinstance(parent, ast.Call) and parent.func is not place:
-        _given(place, parent, scope, ctx, depth)
+        _check_argument(place, parent, scope, ctx, depth)
     elif isinstance(parent, ast.keyword):
         call = parents[parent]
         if isinstance(call, ast.Call):
-            _given(place, call, scope, ctx, depth)
+            _check_argument(place, call, scope, ctx, depth)
     elif isinstance(parent, ast.Compare):
         if not all(isinstance(o, ast.Constant) and o.value is None for o in parent.comparators):
             raise NoFix(f"line {place.lineno} compares it with something")
-    elif is_returned(place, parents):
-        _kept(place, ctx)
+    elif returns_value(place, parents):
+        _check_storage(place, ctx)
     elif isinstance(parent, ast.Assign) and parent.value is place:
-        _value(place, scope, ctx, depth)
+        _check_value(place, scope, ctx, depth)
     elif isinstance(parent, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AnnAssign, ast.IfExp, ast.Starred)):
-        _kept(place, ctx)
+        _check_storage(place, ctx)
 
 
-def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: int) -> None:
+def _check_argument(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: int) -> None:
     """Raise NoFix unless the called function only calls its argument."""
-    name, text = leaf(call.func) or "", ctx.text(call.func)
-    resolved = ctx.uses.names.resolve(call.func, scope)
+    name, text = last_name(call.func) or "", ctx.get_text(call.func)
+    resolved = ctx.uses.names.resolve_expression(call.func, scope)
     qualified = resolved.names[0] if resolved is not None else text
     line = f"line {place.lineno} passes it to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
@@ -126,27 +128,27 @@ def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: i
         return
     if _TELLS.search(name):
         raise NoFix(f"{line}, which may inspect it")
-    helper = _helper(call, scope, ctx)
-    parameter = parameter_of(helper, place, call) if helper is not None and depth else None
+    helper = _find_helper(call, scope, ctx)
+    parameter = find_parameter(helper, place, call) if helper is not None and depth else None
     if helper is None or parameter is None:
         raise NoFix(f"{line}, which may do anything with it")
     inner = ctx.uses.scopes.by_node[helper]
-    for read in ctx.uses.flow.reaching(parameter, inner).reads:
-        _place(read, inner, ctx, depth - 1)
+    for read in ctx.uses.data_flow.find_reaching(parameter, inner).reads:
+        _check_read(read, inner, ctx, depth - 1)
 
 
-def _helper(call: ast.Call, scope: Scope, ctx: Context) -> Function | None:
+def _find_helper(call: ast.Call, scope: Scope, ctx: Context) -> Function | None:
     """Return the function of this file that is called, also as a method by a name that only one function has."""
     if isinstance(call.func, ast.Name):
-        found = binding_of(call.func, scope, ctx)
+        found = find_binding(call.func, scope, ctx)
         return found if isinstance(found, Function) else None
-    name = leaf(call.func)
+    name = last_name(call.func)
     named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, Function) and s.node.name == name]
-    on_self = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
+    on_self = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in ("self", "cls")
     return named[0] if len(named) == 1 and on_self else None
 
 
-def parameter_of(helper: Function, place: ast.expr, call: ast.Call) -> str | None:
+def find_parameter(helper: Function, place: ast.expr, call: ast.Call) -> str | None:
     """Return the parameter that receives the value in ``place``, an argument of ``call``."""
     keyword = next((k.arg for k in call.keywords if k.value is place), None)
     if keyword is not None:
@@ -156,17 +158,17 @@ def parameter_of(helper: Function, place: ast.expr, call: ast.Call) -> str | Non
     if any(isinstance(argument, ast.Starred) for argument in call.args[: call.args.index(place)]):
         return None
     positional = [*helper.args.posonlyargs, *helper.args.args]
-    is_method = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
+    is_method = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in ("self", "cls")
     index = call.args.index(place) + is_method
     return positional[index].arg if index < len(positional) else None
 
 
-def _kept(place: ast.expr, ctx: Context) -> None:
+def _check_storage(place: ast.expr, ctx: Context) -> None:
     """Raise NoFix where a function in an attribute or container may be inspected instead of called."""
-    for node in ctx.uses.flow.parents:
+    for node in ctx.uses.data_flow.parents:
         if isinstance(node, ast.Attribute) and node.attr in (*_GRAPHS, "save_to_buffer"):
             raise NoFix(f"line {place.lineno} stores it where line {node.lineno} may read its `.{node.attr}`")
-    saving = ctx.project.uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
+    saving = ctx.project.find_uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
     if saving:
         here = min(saving, key=lambda mention: mention.path != ctx.source.path)
         raise NoFix(
@@ -174,7 +176,7 @@ def _kept(place: ast.expr, ctx: Context) -> None:
         )
 
 
-def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
+def _check_other_files(name: str, scope: Scope, ctx: Context) -> None:
     """Raise NoFix where another file that imports this module does more with ``name`` than call it."""
     if scope.parent is not None:
         return
@@ -183,11 +185,11 @@ def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
     # A file that defines the name itself speaks of its own function.
     others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
     sought = (name,), (f"{read}|{given}", others)
-    for other, line in ctx.project.spelling(sought, beside=ctx.source.path, among=importers(ctx)):
-        raise NoFix(f"{ctx.project.shown(other)}:{line} does more with `{name}` than call it")
+    for other, line in ctx.project.find_spellings(sought, beside=ctx.source.path, among=find_importers(ctx)):
+        raise NoFix(f"{ctx.project.get_display_path(other)}:{line} does more with `{name}` than call it")
 
 
-def importers(ctx: Context) -> list[str]:
+def find_importers(ctx: Context) -> list[str]:
     """Return the other files of the project that may import this module, or something from it."""
     path = os.path.abspath(ctx.source.path)
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -197,4 +199,4 @@ def importers(ctx: Context) -> list[str]:
         rf"|from\s+{_PROJECTS}[\w.]+\s+import\b.*\b{module}\b"
     )
     sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
-    return [importer for importer, _ in ctx.project.spelling(sought, beside=path)]
+    return [importer for importer, _ in ctx.project.find_spellings(sought, beside=path)]

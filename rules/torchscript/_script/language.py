@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchmigrate.semantics.nodes import Function
-from torchmigrate.semantics.nodes import parents as parents_of
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.nodes import map_parents as parents_of
+from torchmigrate.semantics.resolve import last_name
 
 from .annotations import NOTHING, NUMBERS, Types
-from .types import LISTS, NUMERIC, TUPLES, Typed
+from .types import LISTS, NUMERIC, TUPLES, InferredTypes
 
 _GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 _CHANGES = _GROWS | {"update", "setdefault", "popitem"}
@@ -25,7 +25,7 @@ _TEXT = frozenset({"float", "sizes", "tensors", "view", "dtype", "layout", "Tens
 _WRITTEN = "converts a value to text, which TorchScript formats differently"
 
 
-class Difference(NamedTuple):
+class PythonDifference(NamedTuple):
     """A place in a scripted function that plain Python would reject, or that would have another result."""
 
     node: ast.AST
@@ -35,48 +35,50 @@ class Difference(NamedTuple):
     """The expressions that Python has to convert to lists, as TorchScript does, to remove the difference."""
 
 
-def differences(function: Function, types: Typed) -> Iterator[Difference]:
+def find_differences(function: Function, types: InferredTypes) -> Iterator[PythonDifference]:
     """Find where a function, with the given ``types``, would behave differently in Python."""
     parents = parents_of(function)
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
-            yield Difference(parameter, "accepts one number for a list, which only TorchScript repeats")
+            yield PythonDifference(parameter, "accepts one number for a list, which only TorchScript repeats")
     for node in (function, *parents):
-        if reason := _reason(node, types, parents):
-            yield Difference(node, reason, tuple(_lists(node, types)))
+        if reason := _explain_difference(node, types, parents):
+            yield PythonDifference(node, reason, tuple(_find_list_operands(node, types)))
 
 
-def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str | None:
+def _explain_difference(node: ast.AST, types: InferredTypes, parents: dict[ast.AST, ast.AST]) -> str | None:
     match node:
         case ast.BinOp(op=ast.Add()):
-            return _sum(types(node.left), types(node.right))
+            return _explain_sum(types(node.left), types(node.right))
         case ast.AugAssign(op=ast.Add()):
             # A list takes a tuple, too, where it grows.
             target = types(node.target)
-            return _changed(target & {"List", "Dict"}) or _sum(target - LISTS, types(node.value))
+            return _explain_mutation(target & {"List", "Dict"}) or _explain_sum(
+                target - LISTS, types(node.value)
+            )
         case ast.AugAssign(op=ast.Mod()) if types(node.target) != {"str"}:
             return "computes a remainder in place, which has the sign of the dividend in TorchScript (`fmod`), of the divisor in Python"
-        case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_number(node, parents):
+        case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_converted(node, parents):
             return "computes a power of integers, which is a float in TorchScript and an int in Python"
         case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:
-            return None if _is_said(node, parents) else _WRITTEN
+            return None if _is_message(node, parents) else _WRITTEN
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[other]):
-            return _comparison(types(node.left), types(other))
+            return _explain_comparison(types(node.left), types(other))
         case ast.Assign() | ast.Delete():
             changed = [t.value for t in node.targets if isinstance(t, ast.Subscript)]
-            return next(filter(None, (_changed(types(owner)) for owner in changed)), None)
+            return next(filter(None, (_explain_mutation(types(owner)) for owner in changed)), None)
         case ast.Subscript() if types(node.value) == {"view"}:
             return "indexes a dictionary's keys or values, which are lists in TorchScript only"
         case ast.Return(value=value) if value is not None:
-            return _returned(value, types)
+            return _explain_return(value, types)
         case ast.Call():
-            return _call(node, types, parents)
-        case ast.FormattedValue(value=value) if types(value) & _TEXT and not _is_said(node, parents):
+            return _explain_call(node, types, parents)
+        case ast.FormattedValue(value=value) if types(value) & _TEXT and not _is_message(node, parents):
             return _WRITTEN
     return None
 
 
-def _sum(left: Types, right: Types) -> str | None:
+def _explain_sum(left: Types, right: Types) -> str | None:
     if (left & TUPLES and right & LISTS) or (left & LISTS and right & TUPLES):
         return "adds a list to a value that is a list in TorchScript and a tuple in Python"
     if "list" in left | right and "List" in left | right:
@@ -86,13 +88,13 @@ def _sum(left: Types, right: Types) -> str | None:
     return None
 
 
-def _lists(node: ast.AST, types: Typed) -> Iterator[ast.expr]:
+def _find_list_operands(node: ast.AST, types: InferredTypes) -> Iterator[ast.expr]:
     """Find the operands of a sum that are lists to TorchScript and may be tuples in Python."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from (side for side in (node.left, node.right) if types(side) & (TUPLES | {"List"}))
 
 
-def _comparison(left: Types, right: Types) -> str | None:
+def _explain_comparison(left: Types, right: Types) -> str | None:
     for one, other in ((left, right), (right, left)):
         if one & (TUPLES | {"List"}) and other & (LISTS | {"tuple"}):
             return "compares a list with a value that is a list in TorchScript and may be a tuple, which is never equal, in Python"
@@ -103,7 +105,7 @@ def _comparison(left: Types, right: Types) -> str | None:
     return None
 
 
-def _changed(owner: Types) -> str | None:
+def _explain_mutation(owner: Types) -> str | None:
     if owner & TUPLES:
         return "modifies a value that is a list in TorchScript and not in Python"
     if owner & {"List", "Dict"}:
@@ -111,7 +113,7 @@ def _changed(owner: Types) -> str | None:
     return None
 
 
-def _returned(value: ast.expr, types: Typed) -> str | None:
+def _explain_return(value: ast.expr, types: InferredTypes) -> str | None:
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     if any(types(part) & TUPLES for part in parts):
         return "returns a value that is a list in TorchScript and a tuple in Python"
@@ -120,12 +122,12 @@ def _returned(value: ast.expr, types: Typed) -> str | None:
     return None
 
 
-def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str | None:
-    name, first = leaf(node.func), node.args[0] if node.args else None
+def _explain_call(node: ast.Call, types: InferredTypes, parents: dict[ast.AST, ast.AST]) -> str | None:
+    name, first = last_name(node.func), node.args[0] if node.args else None
     if isinstance(node.func, ast.Name):
-        if name == "round" and "Tensor" not in types(first) and not _is_number(node, parents):
+        if name == "round" and "Tensor" not in types(first) and not _is_converted(node, parents):
             return "rounds a number, which gives a float in TorchScript and an int in Python"
-        if name == "str" and types(first) & _TEXT and not _is_said(node, parents):
+        if name == "str" and types(first) & _TEXT and not _is_message(node, parents):
             return _WRITTEN
         return None
     if not isinstance(node.func, ast.Attribute):
@@ -133,14 +135,14 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
     owner = node.func.value
     module = owner.id if isinstance(owner, ast.Name) else ""
     if module == "torch":
-        return _of_torch(node, name or "", first, types)
-    if module == "math" and "Tensor" in types(first) and not _is_number(node, parents):
+        return _explain_torch_call(node, name or "", first, types)
+    if module == "math" and "Tensor" in types(first) and not _is_converted(node, parents):
         return "applies a function of `math` to a tensor, which stays a tensor in TorchScript"
     if name in _LIST_ONLY and types(owner) & TUPLES:
         return "modifies a value that is a list in TorchScript and not in Python"
     if name in _CHANGES:
-        return _changed(types(owner) & {"List", "Dict"})
-    if name == "format" and isinstance(owner, ast.Constant) and not _is_said(node, parents):
+        return _explain_mutation(types(owner) & {"List", "Dict"})
+    if name == "format" and isinstance(owner, ast.Constant) and not _is_message(node, parents):
         given = frozenset().union(*map(types, node.args)) if node.args else NOTHING
         numbered = isinstance(owner.value, str) and any(f"{{{n}" in owner.value for n in range(10))
         if given & _TEXT or numbered:
@@ -148,8 +150,10 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
     return None
 
 
-def _of_torch(node: ast.Call, name: str, first: ast.expr | None, types: Typed) -> str | None:
-    numbers = types.arguments(node)
+def _explain_torch_call(
+    node: ast.Call, name: str, first: ast.expr | None, types: InferredTypes
+) -> str | None:
+    numbers = types.argument_types(node)
     if name in NUMERIC and numbers and numbers <= NUMBERS:
         return f"calls `torch.{name}` with numbers, which Python rejects"
     if name == "flip" and len(node.args) == 2 and types(node.args[1]) == {"int"}:
@@ -161,7 +165,7 @@ def _of_torch(node: ast.Call, name: str, first: ast.expr | None, types: Typed) -
     return None
 
 
-def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_converted(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether the type of a number does not matter: it is converted, divided or part of a comparison."""
     parent = parents.get(node)
     if isinstance(parent, ast.Call):
@@ -171,13 +175,13 @@ def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     )
 
 
-def _is_said(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_message(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a text is only shown to somebody: in a message, a warning or an exception."""
     parent = parents.get(node)
     while parent is not None and not isinstance(parent, Function):
         if isinstance(parent, (ast.Raise, ast.Assert)):
             return True
-        if isinstance(parent, ast.Call) and leaf(parent.func) in ("print", "warn"):
+        if isinstance(parent, ast.Call) and last_name(parent.func) in ("print", "warn"):
             return True
         parent = parents.get(parent)
     return False

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.nodes import Function, walk
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.nodes import Function, walk_nodes
+from torchmigrate.semantics.resolve import last_name, string_value
 
-from .annotations import NOTHING, NUMBERS, Types, of_annotation, signature
+from .annotations import NOTHING, NUMBERS, Types, read_annotation, read_signature
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -52,23 +52,25 @@ _TENSOR_ATTRIBUTES = {
 _GIVES_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})
 
 
-def typed(function: Function, ctx: Context) -> Typed:
+def infer_types(function: Function, ctx: Context) -> InferredTypes:
     """Return the types in a function of the file, inferred once."""
-    return ctx.uses.once((Typed, function), lambda: Typed(function, ctx.text(function)))
+    return ctx.uses.compute_once(
+        (InferredTypes, function), lambda: InferredTypes(function, ctx.get_text(function))
+    )
 
 
-class Typed:
+class InferredTypes:
     """The types in one function."""
 
     def __init__(self, function: Function, text: str) -> None:
         """Infer the types; ``text`` is the source of the function, whose comments may declare types."""
-        self.parameters, self.returned = signature(function, text)
+        self.parameters, self.returned = read_signature(function, text)
         self._variables = dict(self.parameters)
-        below = list(walk(function))
-        self._afresh = _afresh(function, self.parameters, below)
+        below = list(walk_nodes(function))
+        self._afresh = _find_rebound(function, self.parameters, below)
         for _ in range(2):  # what a loop assigns, its next round reads
             for node in below:
-                self._assign(node)
+                self._record_assignment(node)
 
     def __call__(self, node: ast.AST | None) -> Types:
         """Return the possible types of an expression."""
@@ -84,45 +86,47 @@ class Typed:
         if isinstance(node, ast.UnaryOp):
             return self(node.operand)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node)
+            return self._attribute_types(node)
         if isinstance(node, ast.Subscript):
             whole = self(node.value)
-            return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
+            return whole if isinstance(node.slice, ast.Slice) else self._item_types(whole)
         if isinstance(node, ast.BinOp):
-            return self._operation(node)
+            return self._operation_types(node)
         if isinstance(node, ast.Call):
-            return self._call(node)
+            return self._call_types(node)
         return NOTHING
 
-    def _assign(self, node: ast.AST) -> None:
+    def _record_assignment(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                self._bind(target, self(node.value))
+                self._bind_target(target, self(node.value))
         elif isinstance(node, ast.AnnAssign):
-            self._bind(node.target, of_annotation(node.annotation, is_parameter=False))
+            self._bind_target(node.target, read_annotation(node.annotation, is_parameter=False))
         elif isinstance(node, (ast.For, ast.comprehension)):
-            counts = isinstance(node.iter, ast.Call) and leaf(node.iter.func) == "range"
-            self._bind(node.target, frozenset({"int"}) if counts else self._item(self(node.iter)))
+            counts = isinstance(node.iter, ast.Call) and last_name(node.iter.func) == "range"
+            self._bind_target(
+                node.target, frozenset({"int"}) if counts else self._item_types(self(node.iter))
+            )
 
-    def _bind(self, target: ast.expr, types: Types) -> None:
+    def _bind_target(self, target: ast.expr, types: Types) -> None:
         if isinstance(target, ast.Name):
             self._variables[target.id] = self._variables.get(target.id, NOTHING) | types
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
-                self._bind(element, self._item(types))
+                self._bind_target(element, self._item_types(types))
 
-    def _item(self, types: Types) -> Types:
+    def _item_types(self, types: Types) -> Types:
         item = {"sizes": "int", "tensors": "Tensor", "Tensor": "Tensor"}
         return frozenset(item[one] for one in types if one in item)
 
-    def _attribute(self, node: ast.Attribute) -> Types:
+    def _attribute_types(self, node: ast.Attribute) -> Types:
         if node.attr in _TENSOR_ATTRIBUTES:
             return frozenset({_TENSOR_ATTRIBUTES[node.attr]})
         if node.attr in _GIVES_TENSOR and "Tensor" in self(node.value):
             return frozenset({"Tensor"})
         return NOTHING
 
-    def _operation(self, node: ast.BinOp) -> Types:
+    def _operation_types(self, node: ast.BinOp) -> Types:
         left, right = self(node.left), self(node.right)
         if isinstance(node.op, ast.Add) and (left | right) & (TUPLES | LISTS | {"tuple"}):
             return frozenset({"list"}) if "list" in left | right else left | right
@@ -134,8 +138,8 @@ class Typed:
             return frozenset({"int"})
         return left & {"list", "str"}
 
-    def _call(self, node: ast.Call) -> Types:
-        name = leaf(node.func)
+    def _call_types(self, node: ast.Call) -> Types:
+        name = last_name(node.func)
         if isinstance(node.func, ast.Name):
             if name == "len":
                 return frozenset({"int"})
@@ -151,32 +155,32 @@ class Typed:
             return frozenset({"tensors"})
         if name in _TENSORS and not (owner & {"str", "sizes"}):
             # `"a b".split(" ")` of a string whose type is unknown: only strings are split at a string.
-            splits_text = bool(node.args) and string(node.args[0]) is not None
+            splits_text = bool(node.args) and string_value(node.args[0]) is not None
             return frozenset({"str" if splits_text else "tensors"})
         if name in _VIEWS and not node.args and (not owner or owner & {"Dict", "dict"}):
             return frozenset({"view"})
         if name in _NUMBERS:
             return frozenset(_NUMBERS[name] and {_NUMBERS[name]})  # type: ignore[arg-type]
         if isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F"):
-            numbers = self.arguments(node) if name in NUMERIC else NOTHING
+            numbers = self.argument_types(node) if name in NUMERIC else NOTHING
             return NOTHING if numbers and numbers <= NUMBERS else frozenset({"Tensor"})
         return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
 
-    def arguments(self, call: ast.Call) -> Types:
+    def argument_types(self, call: ast.Call) -> Types:
         """Return the types of all positional arguments together; empty if one is unknown."""
         found = [self(argument) for argument in call.args]
         return frozenset().union(*found) if found and all(found) else NOTHING
 
 
-def _afresh(function: Function, parameters: Iterable[str], below: Iterable[ast.AST]) -> dict[str, int]:
+def _find_rebound(function: Function, parameters: Iterable[str], below: Iterable[ast.AST]) -> dict[str, int]:
     """Return the parameters that the body rebinds to a list or dictionary of its own, with the last line that does so."""
     bound: dict[str, list[ast.expr]] = {}
     for node in below:
         if isinstance(node, ast.Assign):
-            for name in (part for target in node.targets for part in walk(target)):
+            for name in (part for target in node.targets for part in walk_nodes(target)):
                 if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
                     bound.setdefault(name.id, []).append(node.value)
-    own = {name for name, values in bound.items() if name in parameters and all(map(_is_made_here, values))}
+    own = {name for name, values in bound.items() if name in parameters and all(map(_is_fresh, values))}
     return {
         target.id: statement.end_lineno or statement.lineno
         for statement in reversed(function.body)
@@ -186,7 +190,7 @@ def _afresh(function: Function, parameters: Iterable[str], below: Iterable[ast.A
     }
 
 
-def _is_made_here(value: ast.expr) -> bool:
+def _is_fresh(value: ast.expr) -> bool:
     """Whether an expression makes a list or dictionary, which nothing else holds."""
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "sorted")

@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
 
-def note() -> None:
+def write_import_folders() -> None:
     """Write the import folders that lie in the original project, one a line."""
     original, log = os.environ["TORCHMIGRATE_ORIGINAL"] + os.sep, os.environ["TORCHMIGRATE_WATCH"]
     folders = set()
@@ -32,7 +32,7 @@ def note() -> None:
             out.write("".join(folder + "\n" for folder in sorted(folders)))
 
 
-atexit.register(note)
+atexit.register(write_import_folders)
 
 # Run the environment's own module of this name, which this one hides.
 _here = os.path.dirname(os.path.abspath(__file__))

@@ -36,5 +36,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
-    change = ctx.renamed(use, "acme.seeding.manual_seed")
+    change = ctx.rename_use(use, "acme.seeding.manual_seed")
     return Fix((change,), Safety.UNSAFE, "Use `acme.seeding.manual_seed`")
