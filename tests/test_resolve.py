@@ -24,7 +24,7 @@ def run_cli(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fake_resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a `uv` that answers as its files ``status`` and ``stderr`` say, and keeps the question."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -39,10 +39,10 @@ def resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def found(folder: Path, resolver: Path, status: int, stderr: str, text: str) -> tuple[str | None, str | None]:
+def found(folder: Path, fake_resolver: Path, status: int, stderr: str, text: str) -> tuple[str | None, str | None]:
     """The title of the fix of a list of requirements, and the reason for none."""
-    (resolver / "status").write_text(str(status))
-    (resolver / "stderr").write_text(stderr)
+    (fake_resolver / "status").write_text(str(status))
+    (fake_resolver / "stderr").write_text(stderr)
     (folder / "requirements.txt").write_text(text)
     options = ("--select", "CU504", "--unsafe", "--resolve", "--output-format", "json")
     done = run_cli("check", *options, str(folder))
@@ -74,29 +74,29 @@ def found(folder: Path, resolver: Path, status: int, stderr: str, text: str) -> 
     ],
 )
 def test_its_answer_decides_what_the_tables_do_not(
-    tmp_path: Path, resolver: Path, status: int, stderr: str, text: str, title: str | None, reason: str | None
+    tmp_path: Path, fake_resolver: Path, status: int, stderr: str, text: str, title: str | None, reason: str | None
 ) -> None:
-    made, withheld = found(tmp_path, resolver, status, stderr, text)
+    made, withheld = found(tmp_path, fake_resolver, status, stderr, text)
     assert ((made is None), (withheld is None)) == ((title is None), (reason is None))
     assert (title or "") in (made or "")
     assert (reason or "") in (withheld or "")
 
 
-def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, resolver: Path) -> None:
+def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, fake_resolver: Path) -> None:
     (tmp_path / "requirements-more.txt").write_text("x[a,b]>=1,<3 ; python_version > '3.8'\n")
     found(
         tmp_path,
-        resolver,
+        fake_resolver,
         0,
         "",
         "--extra-index-url https://example.org/simple\n-r requirements-more.txt\ntorch==2.6.0\n",
     )
-    assert set((resolver / "asked").read_text().splitlines()) == {
+    assert set((fake_resolver / "asked").read_text().splitlines()) == {
         "--extra-index-url https://example.org/simple",
         "torch==2.15.0",
         "x[a,b]>=1,<3 ; python_version > '3.8'",
     }
-    assert "--no-build" in (resolver / "options").read_text()
+    assert "--no-build" in (fake_resolver / "options").read_text()
 
 
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
