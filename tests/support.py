@@ -12,14 +12,14 @@ import click
 
 from torchmigrate.cli import options
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.model.versions import Version
-from torchmigrate.project.files import InputFile
+from torchmigrate.model.torch_versions import Version
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
-from torchmigrate.run.joint import FixResult
+from torchmigrate.run.multi_file import FixResult
 from torchmigrate.run.profiles import Profile, create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.settings.settings import Settings
-from torchmigrate.text.read import read_source
+from torchmigrate.text.source_reader import read_source
 
 
 def settings_of(flags: Sequence[str] = ()) -> tuple[Settings, Version]:

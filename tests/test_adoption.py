@@ -15,11 +15,11 @@ import pytest
 
 from torchmigrate.adoption import baseline
 from torchmigrate.adoption.baseline import BaselineError
-from torchmigrate.adoption.ignoring import IgnoreComment, add_ignore_comments, find_comment_places
+from torchmigrate.adoption.ignore_comments import IgnoreComment, add_ignore_comments, find_comment_places
 from torchmigrate.cli import commands
+from torchmigrate.model.finding_identity import identify_finding
 from torchmigrate.model.findings import FileResult, Finding, Span
-from torchmigrate.model.identity import identify_finding
-from torchmigrate.model.versions import NEWEST
+from torchmigrate.model.torch_versions import NEWEST
 from torchmigrate.model.vocabulary import Severity
 
 TWO = "import torch\n\nf = torch.jit.script(g)\nh = torch.jit.load(p)\n"

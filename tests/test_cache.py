@@ -20,9 +20,9 @@ import pytest
 from torchmigrate.engine import registry
 from torchmigrate.engine.engine import Engine, FileScan
 from torchmigrate.model.findings import FileResult
-from torchmigrate.model.versions import Version
-from torchmigrate.project.files import InputFile
-from torchmigrate.run import cache, fingerprint, runner, selection, sharing, snapshot
+from torchmigrate.model.torch_versions import Version
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.run import cache, fingerprint, parallel, runner, selection, snapshot
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
@@ -216,7 +216,7 @@ class TestResults:
         assert not check(hit, gone)[-1].errors
 
     def test_of_processes_are_kept_too(self, tmp_path: Path, check: Check, scanned: list[str]) -> None:
-        files = [tmp_path / f"m{number:03}.py" for number in range(sharing.WORTHWHILE)]
+        files = [tmp_path / f"m{number:03}.py" for number in range(parallel.WORTHWHILE)]
         for number, file in enumerate(files):
             file.write_text(HIT.replace("f(", f"f{number}("))
         first = check(*files, flags=("--jobs", "2"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchmigrate.semantics.calls import argument_value, find_argument, list_arguments
+from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 
 
 def call(text: str) -> ast.Call:

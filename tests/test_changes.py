@@ -7,9 +7,9 @@ import re
 import pytest
 
 from torchmigrate.engine import registry
-from torchmigrate.model.versions import NEWEST, render_version
-from torchmigrate.tables import api
-from torchmigrate.tables.changes import ApiChange, ApiChangeKind, load_changes
+from torchmigrate.model.torch_versions import NEWEST, render_version
+from torchmigrate.tables import api_ledger
+from torchmigrate.tables.api_changes import ApiChange, ApiChangeKind, load_changes
 
 ALL = [change for kind in ApiChangeKind for change in load_changes(kind)]
 NAMES = [
@@ -53,11 +53,11 @@ def test_a_change_says_what_it_has_to(change: ApiChange) -> None:
         (symbol, change)
         for change in NAMES
         for symbol in change.symbols
-        if not symbol.endswith("*") and api.find_entry(symbol) is not None
+        if not symbol.endswith("*") and api_ledger.find_entry(symbol) is not None
     ],
 )
 def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: ApiChange) -> None:
-    entry = api.find_entry(symbol)
+    entry = api_ledger.find_entry(symbol)
     assert entry is not None
     usable = [release for release in entry.usable_releases if change.gone is None or release >= change.gone]
     if change.gone is not None:
@@ -80,5 +80,5 @@ def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: ApiChange) 
     ),
 )
 def test_what_a_recipe_names_is_there(name: str) -> None:
-    entry = api.find_any_entry(name)
+    entry = api_ledger.find_any_entry(name)
     assert entry is None or NEWEST in entry.present

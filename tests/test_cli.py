@@ -19,16 +19,16 @@ import jsonschema
 import pytest
 
 import torchmigrate
-from torchmigrate.cli import commands, group, pages
+from torchmigrate.cli import commands, group, rule_pages
 from torchmigrate.engine.registry import check_selectors
-from torchmigrate.gates.sorts import FileSorts
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter.file_sorts import FileSorts
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.write import FileChanged
+from torchmigrate.run.write_file import FileChanged
 from torchmigrate.settings.settings import Settings
 
 SCRIPT = Rule(
@@ -135,7 +135,7 @@ def fake_fix(
 
 
 class NotWritten(Exception):
-    """As `torchmigrate.run.together.NotWritten`."""
+    """As `torchmigrate.run.transaction.NotWritten`."""
 
     stays = ()
 
@@ -606,7 +606,7 @@ class TestRules:
     def test_explain_is_rendered_and_wrapped_for_a_terminal(self) -> None:
         rule = Rule("TS101", doc="A `__name__` here.\n\nSource: torch/__init__.py " + "and more " * 20)
         rule.name, rule.family = "a-name", "torchscript"
-        page = pages.render_pages([rule], color=False, width=60)
+        page = rule_pages.render_pages([rule], color=False, width=60)
         assert page.startswith("TS101 a-name\n")
         assert "A __name__ here.\n" in page
         assert "Source: torch/__init__.py and" in page

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from torchmigrate.model import versions
+from torchmigrate.model import torch_versions
 from torchmigrate.project.ignores import EXCLUDE
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
@@ -301,11 +301,13 @@ class TestSchema:
 
 
 def test_the_latest_target_is_the_newest_version() -> None:
-    assert config.parse_table({"target-version": "latest"}, "test") == {"target_version": versions.NEWEST}
+    assert config.parse_table({"target-version": "latest"}, "test") == {
+        "target_version": torch_versions.NEWEST
+    }
 
 
 def test_the_default_target_is_the_newest_version() -> None:
-    assert Settings().target_version == versions.NEWEST
+    assert Settings().target_version == torch_versions.NEWEST
 
 
 def test_the_documentation_has_a_row_for_every_setting() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchmigrate.console.diff import create_unified_diff
+from torchmigrate.console.unified_diff import create_unified_diff
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"\n", b"a\r\n", b"e"]), max_size=12).map(
     b"".join

@@ -18,26 +18,26 @@ from hypothesis import given
 
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents.document import ProjectDocument
+from torchmigrate.documents.edit_verification import verify_document
+from torchmigrate.documents.expanded_values import expand_variables
+from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import InstallRole, Reference
-from torchmigrate.documents.toml import find_strings
-from torchmigrate.documents.values import expand_variables
-from torchmigrate.documents.verify import verify_document
-from torchmigrate.gates import languages
-from torchmigrate.gates.kinds import kind_of, may_concern_rules
-from torchmigrate.model import versions
+from torchmigrate.documents.toml_files import find_strings
+from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter import foreign_languages
+from torchmigrate.prefilter.project_file_kinds import kind_of, may_concern_rules
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.selection import RuleSelection
 from torchmigrate.run.tree import Tree, is_of_interest
-from torchmigrate.tables import matrix, wheels
-from torchmigrate.text.edits import VerifyError, apply_edits
-from torchmigrate.text.source import SourceError
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.text.source_text import SourceError
+from torchmigrate.text.text_edits import VerifyError, apply_edits
+from torchmigrate.text.toml_reader import parse_toml
 
 CU128 = "--extra-index-url https://download.pytorch.org/whl/cu128\n"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "cuda_wheels"
@@ -339,13 +339,13 @@ def test_a_document_that_cannot_be_decoded_says_so() -> None:
 
 
 def test_every_fact_about_images_and_packages_has_a_source() -> None:
-    images = matrix.load_table("images")
+    images = torch_builds.load_table("images")
     rows = [
         *images["ngc"],
         *images["pytorch"],
         *images["cuda"],
-        *matrix.load_table("ended"),
-        matrix.load_table("pytorch_index"),
+        *torch_builds.load_table("ended"),
+        torch_builds.load_table("pytorch_index"),
     ]
     for row in rows:
         assert row["source"]
@@ -354,7 +354,7 @@ def test_every_fact_about_images_and_packages_has_a_source() -> None:
     assert releases == sorted(releases)
     assert [row["torch"] for row in images["ngc"]] == sorted(
         (row["torch"] for row in images["ngc"]),
-        key=lambda version: versions.parse_version(version.partition("a")[0]),
+        key=lambda version: torch_versions.parse_version(version.partition("a")[0]),
     )
 
 
@@ -384,7 +384,7 @@ def test_every_fact_about_images_and_packages_has_a_source() -> None:
 def test_a_build_is_called_missing_only_where_the_table_is_complete(
     target: tuple[int, int], variant: str, published: bool | None
 ) -> None:
-    assert wheels.is_published(target, variant) is published
+    assert build_selection.is_published(target, variant) is published
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_a_build_is_called_missing_only_where_the_table_is_complete(
 def test_the_build_follows_the_gpus(
     target: tuple[int, int], architectures: tuple[str, ...], variant: str | None
 ) -> None:
-    chosen = wheels.choose_build(target, architectures)
+    chosen = build_selection.choose_build(target, architectures)
     assert (chosen and chosen.variant) == variant
 
 
@@ -464,12 +464,12 @@ NAMES = st.sampled_from(
 def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: list[str], prefix: str) -> None:
     path = "/".join([*names[:-1], prefix + names[-1]])
     wanted = is_of_interest(path)
-    assert bool(re.search(languages.path_pattern(), path)) is wanted
+    assert bool(re.search(foreign_languages.path_pattern(), path)) is wanted
 
 
 def test_the_hooks_say_so() -> None:
     hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{languages.path_pattern()}'\n")
+    assert hooks.count("- id:") == hooks.count(f"  files: '{foreign_languages.path_pattern()}'\n")
 
 
 @pytest.mark.parametrize(

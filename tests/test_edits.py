@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from torchmigrate.model.findings import Edit, Fix
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.proof.verify import verify_edits
-from torchmigrate.text.edits import VerifyError, apply_edits, merge_fix_edits, select_compatible
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.proof.edit_verification import verify_edits
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError, SourceText
+from torchmigrate.text.text_edits import VerifyError, apply_edits, merge_fix_edits, select_compatible
 
 
 def fix(*edits: Edit) -> Fix:

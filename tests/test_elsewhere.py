@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
-from torchmigrate.engine.context import Context
 from torchmigrate.engine.engine import Engine
-from torchmigrate.engine.fixing import FixedFile, FixSelection
-from torchmigrate.engine.ruleset import RuleSet
+from torchmigrate.engine.fix_rounds import FixedFile, FixSelection
+from torchmigrate.engine.rule_context import Context
+from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.model.findings import Edit, Finding, Fix, NoFix
-from torchmigrate.model.options import RuleOptions
 from torchmigrate.model.rule import Rule
+from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Safety, Severity, Sort
-from torchmigrate.project.files import InputFile
-from torchmigrate.project.project import Project
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.project_facts import Project
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import SymbolUses
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

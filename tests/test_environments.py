@@ -15,10 +15,10 @@ from packaging.requirements import Requirement
 from tests.support import check_text, fix_text
 from tools import read_cuda, read_requirements, read_spack
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents import pythons
-from torchmigrate.documents.document import ProjectDocument
+from torchmigrate.documents import python_versions
+from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import cuda_code, requirements
+from torchmigrate.tables import package_conflicts, package_requirements
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from torchmigrate.tables import cuda_code, requirements
     ],
 )
 def test_what_a_release_requires_of_torch(project: str, version: str, torch: str, refusal: str) -> None:
-    assert requirements.explain_refusal(project, version, torch) == refusal
+    assert package_requirements.explain_refusal(project, version, torch) == refusal
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_what_a_release_requires_of_torch(project: str, version: str, torch: str
     [("1.26.4", "3.12", True), ("1.26.4", "3.13", False), ("1.21.0", "3.11", False)],
 )
 def test_wheels_of_numpy(version: str, python: str, has: bool) -> None:
-    assert requirements.has_wheel("numpy", version, python) is has
+    assert package_requirements.has_wheel("numpy", version, python) is has
 
 
 def test_what_torch_requires_itself() -> None:
-    assert "sympy>=1.13.3" in map(str, requirements.find_requirements("torch", "2.13.0"))
-    assert requirements.find_requirements("torch", "1.0") == []
+    assert "sympy>=1.13.3" in map(str, package_requirements.find_requirements("torch", "2.13.0"))
+    assert package_requirements.find_requirements("torch", "1.0") == []
 
 
 def test_every_row_says_where_it_is_from() -> None:
@@ -126,7 +126,7 @@ def test_what_requires_something_that_requires_torch_is_related() -> None:
     ],
 )
 def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> None:
-    assert pythons.find_image_python(image) == python
+    assert python_versions.find_image_python(image) == python
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> 
 def test_the_pythons_that_a_project_leaves(requires: str, left: set[int]) -> None:
     text = f'[project]\nname = "torch-x"\nrequires-python = "{requires}"\n'
     references = ProjectDocument.decode_source("pyproject.toml", text.encode()).references
-    assert pythons.find_possible_minors(references, ("3.11", "3.14"))[0] == left
+    assert python_versions.find_possible_minors(references, ("3.11", "3.14"))[0] == left
 
 
 def test_the_stages_of_an_image_are_environments_of_their_own() -> None:
@@ -217,7 +217,7 @@ def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
     ],
 )
 def test_what_is_made_for_one_cuda(project: str, version: str, cuda: str, refusal: str) -> None:
-    reason = cuda_code.explain_cuda_conflict(project, version, cuda)
+    reason = package_conflicts.explain_cuda_conflict(project, version, cuda)
     assert refusal in reason
     assert bool(refusal) is bool(reason)
 
@@ -238,7 +238,7 @@ def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -
     text = f"torch==2.4.0\ntorchvision==0.19.0\n{asked}\n"
     (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
     assert (finding.fix is None) is fails
-    assert cuda_code.explain_failure("ultralytics", "8.2.63", "2.5.1") == ""
+    assert package_conflicts.explain_failure("ultralytics", "8.2.63", "2.5.1") == ""
 
 
 @pytest.mark.parametrize(

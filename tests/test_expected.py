@@ -13,11 +13,11 @@ from tests.support import settings_of
 from torchmigrate.engine.engine import Engine
 from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Kind
-from torchmigrate.project.expected import ExpectedProject
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.expected_project import ExpectedProject
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.mentions import FileFacts, Mention
-from torchmigrate.project.project import IncompleteProject, Project
-from torchmigrate.project.said import RuleResults
+from torchmigrate.project.project_facts import IncompleteProject, Project
+from torchmigrate.project.rule_results import RuleResults
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from torchmigrate.gates.watch import WatchedSymbols
-from torchmigrate.project.exports import ExportLinker
+from torchmigrate.prefilter.watched_symbols import WatchedSymbols
+from torchmigrate.project.export_linking import ExportLinker
 from torchmigrate.project.mentions import FileFacts
-from torchmigrate.project.project import Project
-from torchmigrate.semantics.uses import SymbolUses
-from torchmigrate.text.read import read_source
+from torchmigrate.project.project_facts import Project
+from torchmigrate.semantics.symbol_uses import SymbolUses
+from torchmigrate.text.source_reader import read_source
 
 WATCH = WatchedSymbols(["torch.jit.script", "torch.jit.save"])
 

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import module, registry
-from torchmigrate.engine.context import Context
-from torchmigrate.gates.triggers import Trigger
+from torchmigrate.engine import python_module, registry
+from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Sort
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter.triggers import Trigger
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.run import runner, selection
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import SymbolUses
 
 CALM = Rule(code="ZZ901", symbols=("torch.use",), message="calm", name="calm", family="test")
 WILD = Rule(code="ZZ902", symbols=("torch.use",), message="wild", name="wild", family="test")
@@ -168,7 +168,7 @@ def test_a_fault_outside_of_every_rule_costs_the_file(monkeypatch: pytest.Monkey
             raise IndexError("lost")
         return original(source, *arguments)
 
-    monkeypatch.setattr(module, "Uses", uses)
+    monkeypatch.setattr(python_module, "Uses", uses)
     files = dict.fromkeys(FILES, b"import torch\ntorch.jit.script(f)\n")
     results = checked(files)
     assert [path for path, result in results.items() if result.findings] == ["a.py", "c.py"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.project import files
-from torchmigrate.project.files import FoundFiles, InputFile
+from torchmigrate.project import file_search
+from torchmigrate.project.file_search import FoundFiles, InputFile
 from torchmigrate.project.ignores import EXCLUDE, Excludes, anchor_pattern
 
 
@@ -42,7 +42,9 @@ def messages(found: FoundFiles) -> dict[str, str]:
 
 
 def walk(*arguments: str, exclude: Sequence[str] = EXCLUDE, force: bool = False) -> list[str]:
-    found = files.find_files(arguments, excludes=lambda folder: Excludes.from_patterns(exclude, forced=force))
+    found = file_search.find_files(
+        arguments, excludes=lambda folder: Excludes.from_patterns(exclude, forced=force)
+    )
     assert not found.errors
     return paths(found)
 
@@ -80,7 +82,7 @@ class TestLinks:
         os.makedirs("ex")
         os.symlink("../lib/pkg", "ex/pkg")
         os.symlink("../lib/pkg/a.py", "ex/a.py")
-        found = files.find_files(["."])
+        found = file_search.find_files(["."])
         assert paths(found) == ["lib/pkg/a.py", "lib/pkg/b.py"]
         assert found.unfollowed == ()
 
@@ -97,24 +99,24 @@ class TestLinks:
         os.symlink("../there", "here/folder")
         os.symlink("../there/b.py", "here/b.py")
         os.symlink("../there/c.txt", "here/c.txt")
-        found = files.find_files(["here"])
+        found = file_search.find_files(["here"])
         assert paths(found) == ["here/a.py"]
         assert found.unfollowed == ("here/b.py", "here/folder")
-        both = files.find_files(["here", "there"])
+        both = file_search.find_files(["here", "there"])
         assert paths(both) == ["here/a.py", "there/b.py"]
         assert both.unfollowed == ()
 
     def test_to_what_is_excluded_are_told(self, tree: Path) -> None:
         make("build/a.py")
         os.symlink("build", "current")
-        assert files.find_files(["."]).unfollowed == ("current",)
+        assert file_search.find_files(["."]).unfollowed == ("current",)
 
     def test_upward_and_to_each_other_end(self, tree: Path) -> None:
         make("p/a.py", "q/b.py")
         os.symlink("..", "p/up")
         os.symlink("../q", "p/q")
         os.symlink("../p", "q/p")
-        found = files.find_files(["."])
+        found = file_search.find_files(["."])
         assert paths(found) == ["p/a.py", "q/b.py"]
         assert found.errors == ()
         assert found.unfollowed == ()
@@ -126,7 +128,7 @@ def test_each_folder_has_the_excludes_of_its_own_project(tree: Path) -> None:
     def excludes(folder: str) -> Excludes:
         return Excludes.from_patterns(["other"] if folder.startswith(str(tree / "b")) else ["gen"])
 
-    assert paths(files.find_files(["."], excludes=excludes)) == ["a/keep.py", "b/gen/y.py"]
+    assert paths(file_search.find_files(["."], excludes=excludes)) == ["a/keep.py", "b/gen/y.py"]
 
 
 def test_usual_folders_without_code_of_the_project_are_left_out(tree: Path) -> None:
@@ -273,7 +275,7 @@ class TestWhatCannotBeTaken:
 
     def test_a_path_that_does_not_exist(self, tree: Path) -> None:
         make("a.py")
-        found = files.find_files(["nowhere", "a.py"])
+        found = file_search.find_files(["nowhere", "a.py"])
         assert messages(found) == {"nowhere": "cannot be read: no such file or directory"}
         assert paths(found) == ["a.py"]
 
@@ -282,11 +284,11 @@ class TestWhatCannotBeTaken:
         os.symlink("nothing", "broken.py")
         os.symlink("nothing", "irrelevant")
         os.symlink("circle.py", "circle.py")
-        found = files.find_files(["."])
+        found = file_search.find_files(["."])
         assert paths(found) == ["a.py"]
         assert messages(found).keys() == {"broken.py", "circle.py"}
         assert messages(found)["broken.py"] == "is a broken link"
-        assert messages(files.find_files(["broken.py"])) == {"broken.py": "is a broken link"}
+        assert messages(file_search.find_files(["broken.py"])) == {"broken.py": "is a broken link"}
 
     def test_what_is_no_file_but_has_the_name_of_one(self, tree: Path) -> None:
         make("folder.py/a.py")
@@ -294,7 +296,7 @@ class TestWhatCannotBeTaken:
         os.mkfifo("pipe")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind("socket.py")
-            found = files.find_files([".", "pipe"])
+            found = file_search.find_files([".", "pipe"])
         assert paths(found) == ["folder.py/a.py"]
         assert messages(found) == {
             "folder.py": "is a folder with the name of a file",
@@ -313,7 +315,7 @@ class TestWhatCannotBeTaken:
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", fails)
-        found = files.find_files(["."])
+        found = file_search.find_files(["."])
         assert messages(found) == {"p": "cannot be read: permission denied"}
         assert paths(found) == ["b.py"]
 
@@ -324,9 +326,9 @@ class TestWhatCannotBeTaken:
 
 def test_standard_input_has_the_name_that_is_given(tree: Path) -> None:
     make("a.py")
-    found = files.find_files(["-", "a.py"], read_stdin=lambda: b"x", stdin_filename="p/s.py")
+    found = file_search.find_files(["-", "a.py"], read_stdin=lambda: b"x", stdin_filename="p/s.py")
     assert found.inputs == (InputFile("p/s.py", b"x"), InputFile("a.py"))
-    excluded = files.find_files(
+    excluded = file_search.find_files(
         ["-"],
         read_stdin=lambda: b"x",
         stdin_filename="build/s.py",
@@ -337,6 +339,6 @@ def test_standard_input_has_the_name_that_is_given(tree: Path) -> None:
 
 def test_the_caller_says_which_names_are_wanted(tree: Path) -> None:
     make("a.py", "requirements.txt", "b.txt")
-    assert paths(files.find_files(["."], wanted=lambda name: name == "requirements.txt")) == [
+    assert paths(file_search.find_files(["."], wanted=lambda name: name == "requirements.txt")) == [
         "requirements.txt"
     ]

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from torchmigrate.semantics.dataflow import DataFlow, ValueEscapes, returns_value
-from torchmigrate.semantics.statements import ModuleScopes
+from torchmigrate.semantics.scope_builder import ModuleScopes
 
 
 def lines_of(text: str, name: str = "v") -> list[int]:

@@ -13,17 +13,17 @@ from tests.support import settings_of
 from torchmigrate.cli.commands import cli
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.foreign import grammars
-from torchmigrate.foreign.source import ForeignSource
-from torchmigrate.foreign.use import UNREAD
-from torchmigrate.gates.languages import MODULES
+from torchmigrate.foreign.foreign_source import ForeignSource
+from torchmigrate.foreign.foreign_use import UNREAD
 from torchmigrate.model.findings import FileResult
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter.foreign_languages import MODULES
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import fingerprint, runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import CODE
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.text.toml_reader import parse_toml
 
 GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
 

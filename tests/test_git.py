@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.adoption.git import Git, GitError
-from torchmigrate.adoption.history import GitRevision
+from torchmigrate.adoption.git_history import GitRevision
 from torchmigrate.cli.commands import cli
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\ny = torch.load('y.pt')\n"

@@ -10,7 +10,7 @@ from types import FrameType
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.project.importing import ImportPrefilter
+from torchmigrate.project.import_scan import ImportPrefilter
 
 EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/pkg/compat.h": ["jit"]}
 

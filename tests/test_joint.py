@@ -10,18 +10,18 @@ import pytest
 
 from tests.support import settings_of
 from torchmigrate.engine import registry
-from torchmigrate.engine.context import Context
-from torchmigrate.gates.triggers import Trigger
+from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, MultiFileFix, NoFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter.triggers import Trigger
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner, selection
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.joint import FixResult, group_for_writing
 from torchmigrate.run.journals import find_journals
+from torchmigrate.run.multi_file import FixResult, group_for_writing
 from torchmigrate.run.profiles import create_uniform_profile
-from torchmigrate.run.together import NotWritten, read_journal, write_together
+from torchmigrate.run.transaction import NotWritten, read_journal, write_together
 from torchmigrate.run.tree import Tree
 from torchmigrate.semantics.use import Use
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from torchmigrate.semantics import nodes
-from torchmigrate.semantics.parents import ParentMap
+from torchmigrate.semantics import node_walks
+from torchmigrate.semantics.parent_nodes import ParentMap
 
 
 def seen(found: list[ast.AST]) -> list[ast.AST]:
@@ -16,11 +16,11 @@ def seen(found: list[ast.AST]) -> list[ast.AST]:
 def test_everything_but_contexts_is_walked_in_the_order_of_ast() -> None:
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
     expected = {child: node for node in ast.walk(tree) for child in seen(list(ast.iter_child_nodes(node)))}
-    assert list(nodes.walk_nodes(tree)) == seen(list(ast.walk(tree)))
-    assert list(nodes.map_parents(tree).items()) == list(expected.items())
+    assert list(node_walks.walk_nodes(tree)) == seen(list(ast.walk(tree)))
+    assert list(node_walks.map_parents(tree).items()) == list(expected.items())
     assert list(ParentMap(tree).items()) == list(expected.items())
     assert all(
-        nodes.iterate_children(node) == seen(list(ast.iter_child_nodes(node))) for node in ast.walk(tree)
+        node_walks.iterate_children(node) == seen(list(ast.iter_child_nodes(node))) for node in ast.walk(tree)
     )
 
 
@@ -42,7 +42,7 @@ text = \"\"\"
 
 def test_the_parent_of_each_node_is_known_whichever_is_asked_for_first() -> None:
     tree = ast.parse(PIECES)
-    expected = nodes.map_parents(tree)
+    expected = node_walks.map_parents(tree)
     for node, parent in expected.items():
         assert ParentMap(tree)[node] is ParentMap(tree).get(node) is parent
     assert tree not in ParentMap(tree)

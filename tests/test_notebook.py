@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support import check_text, fix_text
 from torchmigrate.model.findings import Edit, Location
-from torchmigrate.text import read as files
+from torchmigrate.text import source_reader as files
 from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.text.source_text import SourceError, SourceText
 
 
 def cell(source: str | list[str], kind: str = "code", **members: object) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.gates.gate import TextPrefilter
-from torchmigrate.gates.triggers import list_symbols
 from torchmigrate.model.rule import Calls
+from torchmigrate.prefilter.text_prefilter import TextPrefilter
+from torchmigrate.prefilter.triggers import list_symbols
 
 SYMBOLS: dict[str, tuple[str, ...]] = {
     "torch.load": (),

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.project import files
-from torchmigrate.project.patterns import IgnorePatterns
+from torchmigrate.project import file_search
+from torchmigrate.project.ignore_patterns import IgnorePatterns
 
 TREE = ("a", "b.py", "ab/a", "ab/b.py", "a-b/]/a", "lib/ab/a/b", "lib/b.py", "z", "lib/é.py", "ab/[", "A")
 PIECES = ["a", "b", "ab", "*", "**", "/", "/", ".py", "?", "[ab]", "[!a]", "[^b-z]", "[a-", "[z-a]", "[]a]"]
@@ -126,7 +126,7 @@ def test_a_malformed_pattern_is_said_once_with_its_place(
     for name in ("a/new.py", "b/old.py"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
-    found = files.find_files(["a", "b", "."])
+    found = file_search.find_files(["a", "b", "."])
     assert [one.path for one in found.inputs] == ["a/new.py"]
     assert [(error.path, error.line) for error in found.errors] == [(".gitignore", 2)]
     assert "`[[:alpha:]` matches nothing: its bracket is not closed" in found.errors[0].message

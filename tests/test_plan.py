@@ -18,22 +18,28 @@ from click.testing import CliRunner
 from tests.support import settings_of
 from torchmigrate import plan as room
 from torchmigrate.cli.commands import cli
-from torchmigrate.console.markdown import render_code, render_message
-from torchmigrate.documents.minimum import Minimum
+from torchmigrate.console.markdown_text import render_code, render_message
+from torchmigrate.documents.minimum_torch import Minimum
 from torchmigrate.engine import registry
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
-from torchmigrate.model.versions import Version
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.plan import html, make, markdown, text
+from torchmigrate.plan import build, html, markdown, text
 from torchmigrate.plan import json as as_json
 from torchmigrate.plan.model import Effort, Plan, Stage
-from torchmigrate.project.files import InputFile
-from torchmigrate.project.owners import CodeOwners
+from torchmigrate.project.code_owners import CodeOwners
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
-from torchmigrate.run.outlook import EvaluatedFinding, Evaluation, PossibleFix, evaluate_tree, list_releases
+from torchmigrate.run.evaluation import (
+    EvaluatedFinding,
+    Evaluation,
+    PossibleFix,
+    evaluate_tree,
+    list_releases,
+)
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
-from torchmigrate.text.hunks import EditHunk, create_hunks
+from torchmigrate.text.edit_hunks import EditHunk, create_hunks
 
 SCHEMA = json.loads((Path(room.__file__).parent / "plan.schema.json").read_text())
 
@@ -53,7 +59,7 @@ def tree(minimum: Version, target: str = "2.15") -> Tree:
 
 
 def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
-    asked = make.PlanRequest(
+    asked = build.PlanRequest(
         Minimum(minimum, "pyproject.toml:3"),
         False,
         (2, 15),
@@ -65,7 +71,7 @@ def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
         True,
         len(FILES),
     )
-    return make.build_plan(found, asked)
+    return build.build_plan(found, asked)
 
 
 @pytest.fixture(scope="module")

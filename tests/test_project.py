@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from tests.support import fix_text, settings_of
 from torchmigrate.cli.commands import cli
-from torchmigrate.project import search
-from torchmigrate.project.files import InputFile
-from torchmigrate.project.project import Project
+from torchmigrate.project import text_search
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.project_facts import Project
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
@@ -137,7 +137,7 @@ def test_other_files_are_searched_for_what_they_spell() -> None:
 def test_of_a_word_several_things_are_asked_of_the_files_that_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "_ROOM", 0)
+    monkeypatch.setattr(text_search, "_ROOM", 0)
     files = {"/p/a.py": b"Model(1)", "/p/b.py": b"pass", "/p/c.py": b"class Big(Model): ..."}
     read: list[str] = []
 

@@ -14,7 +14,7 @@ import pytest
 
 from torchmigrate import reporters
 from torchmigrate.console.terminal import escape_controls
-from torchmigrate.documents.minimum import Minimum
+from torchmigrate.documents.minimum_torch import Minimum
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity

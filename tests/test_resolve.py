@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents import resolve
+from torchmigrate.documents import resolver
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the resolvers are scripts of a shell")
 
@@ -35,11 +35,13 @@ def fake_resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolve.ask_resolver.cache_clear()
+    resolver.ask_resolver.cache_clear()
     return folder
 
 
-def found(folder: Path, fake_resolver: Path, status: int, stderr: str, text: str) -> tuple[str | None, str | None]:
+def found(
+    folder: Path, fake_resolver: Path, status: int, stderr: str, text: str
+) -> tuple[str | None, str | None]:
     """The title of the fix of a list of requirements, and the reason for none."""
     (fake_resolver / "status").write_text(str(status))
     (fake_resolver / "stderr").write_text(stderr)
@@ -74,7 +76,13 @@ def found(folder: Path, fake_resolver: Path, status: int, stderr: str, text: str
     ],
 )
 def test_its_answer_decides_what_the_tables_do_not(
-    tmp_path: Path, fake_resolver: Path, status: int, stderr: str, text: str, title: str | None, reason: str | None
+    tmp_path: Path,
+    fake_resolver: Path,
+    status: int,
+    stderr: str,
+    text: str,
+    title: str | None,
+    reason: str | None,
 ) -> None:
     made, withheld = found(tmp_path, fake_resolver, status, stderr, text)
     assert ((made is None), (withheld is None)) == ((title is None), (reason is None))
@@ -101,7 +109,7 @@ def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, fake_res
 
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    resolve.ask_resolver.cache_clear()
+    resolver.ask_resolver.cache_clear()
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import check_text, fixed, settings_of
 from torchmigrate.model.findings import Finding
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchmigrate.model.findings import Edit, Location, Span
-from torchmigrate.text import read as files
-from torchmigrate.text.edits import apply_edits
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.text import source_reader as files
+from torchmigrate.text.source_text import SourceError, SourceText
+from torchmigrate.text.text_edits import apply_edits
 
 BOM = b"\xef\xbb\xbf"
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from torchmigrate.engine.suppress import parse_suppressions
+from torchmigrate.engine.suppressions import parse_suppressions
 from torchmigrate.model.findings import Finding, Span
-from torchmigrate.model.versions import NEWEST, Version
+from torchmigrate.model.torch_versions import NEWEST, Version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.proof.verify import verify_edits
-from torchmigrate.text.directives import strip_directives
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceText
+from torchmigrate.proof.edit_verification import verify_edits
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceText
+from torchmigrate.text.suppression_syntax import strip_directives
 
 
 def everything(code: str) -> bool:
@@ -174,7 +174,7 @@ def test_findings_about_comments_can_be_switched_off_for_a_file() -> None:
 
 def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "torchmigrate.engine.suppress.comments_and_statements", lambda source: pytest.fail("tokenized")
+        "torchmigrate.engine.suppressions.comments_and_statements", lambda source: pytest.fail("tokenized")
     )
     assert left("hit  # noqa\n") == [("TS101", 1)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Span
-from torchmigrate.text.read import read_source
-from torchmigrate.text.tokens import LazyTokens, tokenize_source
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_tokens import LazyTokens, tokenize_source
 
 
 @pytest.mark.parametrize(

@@ -397,19 +397,19 @@ class TestKnown:
         assert differing > 20
 
     def test_only_what_has_changed_is_looked_at(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        from torchmigrate.project import files
+        from torchmigrate.project import file_search
 
         repository()
         put(pyproject=METADATA, a=PATCHED, b=PATCHING, c=SCRIPTING)
         run("check", "a.py")
         read: list[str] = []
-        reading = files.read_file
+        reading = file_search.read_file
 
         def noted(path: str) -> bytes:
             read.append(os.path.basename(path))
             return reading(path)
 
-        monkeypatch.setattr(files, "read", noted)
+        monkeypatch.setattr(file_search, "read", noted)
         run("check", "a.py")
         assert read == []
         put(b=PATCHING + "# other\n")

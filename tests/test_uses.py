@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
-from torchmigrate.gates.watch import WatchedSymbols
 from torchmigrate.model.vocabulary import Kind
+from torchmigrate.prefilter.watched_symbols import WatchedSymbols
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
-from torchmigrate.semantics.uses import SymbolUses
-from torchmigrate.text.read import read_source
+from torchmigrate.text.source_reader import read_source
 
 WATCH = WatchedSymbols(
     [

@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.documents.minimum import Minimum, MinimumFinder
-from torchmigrate.gates import kinds
-from torchmigrate.model import versions
-from torchmigrate.model.versions import Version
+from torchmigrate.documents.minimum_torch import Minimum, MinimumFinder
+from torchmigrate.model import torch_versions
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.prefilter import project_file_kinds
 
 
 @pytest.mark.parametrize(
     "text", ["2.12", "2.12.1", " 2.12 ", "2.12.0+cu130", "2.12.0a0+git1234", "v2.12", "2.12rc1"]
 )
 def test_a_version_is_its_minor_version(text: str) -> None:
-    assert versions.parse_version(text) == (2, 12)
+    assert torch_versions.parse_version(text) == (2, 12)
 
 
 @pytest.mark.parametrize("text", ["", "2", "two", "2.", ".1", "2.1 2.2", "2.12345678", "2.1\n;", ">=2.1"])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a version such as 2\.12"):
-        versions.parse_version(text)
+        torch_versions.parse_version(text)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 def test_severity_follows_from_what_the_target_does(
     deprecated: Version | None, breaks: Version | None, expected: Severity
 ) -> None:
-    assert versions.severity_at((2, 12), deprecated, breaks) is expected
+    assert torch_versions.severity_at((2, 12), deprecated, breaks) is expected
 
 
 def project(root: Path, **files: str) -> Minimum:
@@ -92,7 +92,7 @@ def test_the_lower_bound_of_a_requirement(tmp_path: Path, requirement: str, expe
 )
 def test_a_requirement_without_a_lower_bound_says_so(tmp_path: Path, requirement: str) -> None:
     minimum = project(tmp_path, pyproject__toml=pyproject(requirement), requirements__txt="torch==2.9.1\n")
-    assert (minimum.version, minimum.bounded) == (versions.OLDEST, False)
+    assert (minimum.version, minimum.bounded) == (torch_versions.OLDEST, False)
     assert minimum.source is not None
     assert minimum.source.endswith("pyproject.toml:4")
 
@@ -101,7 +101,7 @@ def test_a_requirement_without_a_lower_bound_says_so(tmp_path: Path, requirement
     "other", ["torchvision>=0.20", "torch-geometric>=2.5", "torch_scatter>=2.1", "torchx", "Torch.x"]
 )
 def test_packages_whose_names_begin_alike_are_none(tmp_path: Path, other: str) -> None:
-    assert project(tmp_path, pyproject__toml=pyproject(other)) == Minimum(versions.OLDEST)
+    assert project(tmp_path, pyproject__toml=pyproject(other)) == Minimum(torch_versions.OLDEST)
 
 
 def test_the_lowest_of_alternatives_is_the_minimum(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_setup_py_is_read_and_not_run(tmp_path: Path) -> None:
 
 def test_setup_py_without_a_lower_bound(tmp_path: Path) -> None:
     minimum = project(tmp_path, setup__py="setup(install_requires=['torch', *more()], x='torch is fine')\n")
-    assert minimum == Minimum(versions.OLDEST, str(tmp_path / "setup.py:1"), bounded=False)
+    assert minimum == Minimum(torch_versions.OLDEST, str(tmp_path / "setup.py:1"), bounded=False)
 
 
 def test_requirements_files(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_what_developers_pin_is_no_minimum_of_what_is_run(tmp_path: Path, name: 
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    assert project(tmp_path) == Minimum(versions.OLDEST)
+    assert project(tmp_path) == Minimum(torch_versions.OLDEST)
 
 
 def test_what_developers_pin_counts_where_nothing_else_is_stated(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch>=2.2")
     inner = tmp_path / "repository"
     (inner / ".git").mkdir(parents=True)
-    assert MinimumFinder().find_minimum(str(inner)) == Minimum(versions.OLDEST)
+    assert MinimumFinder().find_minimum(str(inner)) == Minimum(torch_versions.OLDEST)
 
 
 @pytest.mark.parametrize(
@@ -330,13 +330,13 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
         ("setup.py", b"x = " + b"(" * 100_000 + b" 'torch>=2.4'"),
         ("setup.py", b"\0 torch"),
         ("requirements.txt", b"\xff\xfet\0o\0r\0c\0h\0torch"),
-        ("requirements.txt", b"#" * kinds.MAX_METADATA_BYTES + b"\ntorch>=2.4\n"),
+        ("requirements.txt", b"#" * project_file_kinds.MAX_METADATA_BYTES + b"\ntorch>=2.4\n"),
     ],
 )
 def test_metadata_that_cannot_be_used_is_passed_over(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_bytes(content)
-    assert MinimumFinder().find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
+    assert MinimumFinder().find_minimum(str(tmp_path)) == Minimum(torch_versions.OLDEST)
 
 
 def test_places_are_shown_relative_to_the_working_directory(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 
 WATCH = WatchedSymbols(
     ["torch.jit._script.*", "torch.jit._script.Attribute", "torch._C._jit_*", "torch._C._jit_pass_*"]

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from torchmigrate.engine.engine import FileScan
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.vocabulary import Kind, Safety, Severity
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.mentions import FileFacts, Mention
-from torchmigrate.project.project import Project
-from torchmigrate.run import sharing
+from torchmigrate.project.project_facts import Project
+from torchmigrate.run import parallel
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.looker import FileChecker
+from torchmigrate.run.file_checker import FileChecker
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.wire import Unreadable, pack, unpack
 
@@ -207,10 +207,10 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
     settings, minimum = settings_of(["--select", "ALL"])
     profiles = {str(tmp_path): create_uniform_profile(settings, minimum)(str(tmp_path))}
     project = Project([str(path)])
-    look = sharing.create_worker(profiles, project, None)
+    look = parallel.create_worker(profiles, project, None)
     for item in ((str(path), str(path), None), (str(path), "-", path.read_bytes())):
         sent = look(item)
-        received = sharing.unpack_check(*sent)
+        received = parallel.unpack_check(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
         looker = FileChecker(Engines(profiles), project, Cache(None))

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.project.files import InputFile
-from torchmigrate.project.project import Project
-from torchmigrate.run import runner, sharing, workers
-from torchmigrate.run.looker import FileChecker
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.project_facts import Project
+from torchmigrate.run import parallel, runner, workers
+from torchmigrate.run.file_checker import FileChecker
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 
@@ -62,7 +62,7 @@ def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str
     profiles = {str(tmp_path): create_uniform_profile(settings, minimum)(str(tmp_path))}
     project = Project(["a.py"])
     project.is_complete = False
-    look = sharing.create_worker(profiles, project, str(tmp_path / folder) if folder else None)
+    look = parallel.create_worker(profiles, project, str(tmp_path / folder) if folder else None)
     assert look((str(tmp_path / "a.py"), "a.py", b"import torch\n")) == (None, None, False, False)
 
 
@@ -72,7 +72,7 @@ def test_many_processes_say_what_one_says(
 ) -> None:
     monkeypatch.setattr(workers, "start_method", lambda: method)
     (tmp_path / "compat.py").write_text("import torch\nscript = torch.jit.script\n")
-    for number in range(sharing.WORTHWHILE):
+    for number in range(parallel.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text(
             "import torch\nfrom compat import script\n"
             + ("x = torch.jit.annotate(int, 1)\n" if number % 3 else "x: torch.jit.Final = 1\n")
@@ -87,16 +87,16 @@ def test_many_processes_say_what_one_says(
         for settings, minimum in (settings_of(["--jobs", "1"]), settings_of(["--jobs", "2"]))
     )
     assert one == two
-    assert sum(len(findings) for _, findings, _ in one) > sharing.WORTHWHILE
+    assert sum(len(findings) for _, findings, _ in one) > parallel.WORTHWHILE
 
 
 @pytest.mark.parametrize(
     ("text", "number", "starts"),
     [
-        ("import torch\nx: torch.jit.Final = 1\n", sharing.WORTHWHILE // 4, True),
-        ("import torch\nx: torch.jit.Final = 1\n", sharing.WORTHWHILE // 10, False),
-        ("import torch\n", sharing.WORTHWHILE // 4, False),
-        ("import torch\n", sharing.WORTHWHILE, True),
+        ("import torch\nx: torch.jit.Final = 1\n", parallel.WORTHWHILE // 4, True),
+        ("import torch\nx: torch.jit.Final = 1\n", parallel.WORTHWHILE // 10, False),
+        ("import torch\n", parallel.WORTHWHILE // 4, False),
+        ("import torch\n", parallel.WORTHWHILE, True),
     ],
 )
 def test_processes_start_where_it_is_worthwhile(
@@ -121,7 +121,7 @@ def test_processes_start_where_it_is_worthwhile(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the children must be forks")
 def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(sharing.WORTHWHILE):
+    for number in range(parallel.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text("import torch\nx: torch.jit.Final = 1\n")
     look = FileChecker.check_file
 
@@ -138,4 +138,4 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
     inputs = [InputFile(str(path)) for path in sorted(tmp_path.iterdir())]
     results = list(runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum))))
     assert [os.path.basename(r.path) for r in results if r.errors] == ["m123.py"]
-    assert sum(len(r.findings) for r in results) == sharing.WORTHWHILE - 1
+    assert sum(len(r.findings) for r in results) == parallel.WORTHWHILE - 1

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from torchmigrate.run.attributes import ACL
-from torchmigrate.run.write import FileChanged, write_atomic
+from torchmigrate.run.write_file import FileChanged, write_atomic
 
 
 @pytest.fixture

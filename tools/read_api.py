@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # so that it also runs as a script
 
 from tools.api import reading, source, table, undecided  # noqa: E402
-from torchmigrate.model import versions  # noqa: E402
+from torchmigrate.model import torch_versions  # noqa: E402
 from torchmigrate.run import cache  # noqa: E402
 
 DATA = ROOT / "torchmigrate" / "tables" / "data"
@@ -34,21 +34,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("wheels", nargs="*", type=Path, help="wheels, or folders that some were unpacked to")
     parser.add_argument("--offline", action="store_true", help="read these only, and none on the index")
     parser.add_argument(
-        "--newest", type=versions.parse_version, help="the last minor release to read on the index"
+        "--newest", type=torch_versions.parse_version, help="the last minor release to read on the index"
     )
     parser.add_argument("--data", type=Path, default=DATA, help="where the table is written")
     parser.add_argument("--keep", type=Path, default=KEPT, help="where what was read is kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many are read at once")
     options = parser.parse_args(arguments)
-    found = {} if options.offline else source.on_index(versions.OLDEST, options.newest)
+    found = {} if options.offline else source.on_index(torch_versions.OLDEST, options.newest)
     try:
         found |= {one.minor: one for one in map(source.local, options.wheels)}
     except source.NotTorch as error:
         parser.error(str(error))
     sources = [found[minor] for minor in sorted(found)]
-    oldest = versions.OLDEST
+    oldest = torch_versions.OLDEST
     if [one.minor for one in sources] != [(oldest[0], oldest[1] + n) for n in range(len(sources))]:
-        parser.error(f"the table needs every minor release from {versions.render_version(oldest)} on")
+        parser.error(f"the table needs every minor release from {torch_versions.render_version(oldest)} on")
     releases = reading.read_all(sources, options.keep, options.jobs)
     table.write(table.rows(releases), [str(one.version) for one in sources], options.data)
     if options.data != DATA:
@@ -56,9 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     left = undecided.undecided()
     print("".join(f"{line}\n" for line in undecided.listed(left)), end="")
     print(f"{len(left)} deprecated names are undecided", file=sys.stderr)
-    if sources[-1].minor != versions.NEWEST:
+    if sources[-1].minor != torch_versions.NEWEST:
         print(
-            "`NEWEST` in torchmigrate/model/versions.py is another release than the last one read",
+            "`NEWEST` in torchmigrate/model/torch_versions.py is another release than the last one read",
             file=sys.stderr,
         )
     return 1 if left else 0

@@ -9,7 +9,7 @@ from torchmigrate.model.rule import Calls, Rule
 from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
 if TYPE_CHECKING:
-    from torchmigrate.engine.context import Context
+    from torchmigrate.engine.rule_context import Context
     from torchmigrate.semantics.use import Use
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`Context` and `Use`, which rules only name in annotations: importing them would make every run wait."""
     if name == "Context":
-        from torchmigrate.engine.context import Context
+        from torchmigrate.engine.rule_context import Context
 
         return Context
     if name == "Use":

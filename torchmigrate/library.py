@@ -10,20 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from torchmigrate.cli.asked import find_files
-from torchmigrate.cli.known import KnownFindings
+from torchmigrate.cli.known_findings import KnownFindings
 from torchmigrate.cli.options import Failure
+from torchmigrate.cli.requested_files import find_files
 from torchmigrate.model.findings import FileError, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.joint import FixResult
+from torchmigrate.run.multi_file import FixResult
 from torchmigrate.run.profiles import Profiles
 from torchmigrate.run.selection import RuleSelection
 from torchmigrate.settings.config import ConfigError, parse_table
 from torchmigrate.settings.settings import toml_key
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceError
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError
 
 __all__ = ["Checked", "ConfigError", "FileError", "Finding", "Fixed", "Safety", "Severity", "check", "fix"]
 

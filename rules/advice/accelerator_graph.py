@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._seen.advice import create_advice
-from ._seen.devices import has_cuda_kernels, has_triton_kernels, needs_library
+from ._analyses.advice_findings import create_advice
+from ._analyses.device_signs import has_cuda_kernels, has_triton_kernels, needs_library
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -33,10 +33,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from ._seen.advice import create_advice
-from ._seen.nodes import enclosing_body, find_partial, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.enclosing_nodes import enclosing_body, find_partial, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -33,11 +33,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._seen.advice import create_advice
-from ._seen.nodes import FunctionNode, enclosing_body, enclosing_names, find_with, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.enclosing_nodes import FunctionNode, enclosing_body, enclosing_names, find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 
-from ._seen.advice import create_advice
+from ._analyses.advice_findings import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -32,12 +32,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_tensor_parameter
 
-from ._seen.advice import create_advice
-from ._seen.compiled import find_code, find_compiled, list_statements
-from ._seen.nodes import FunctionNode, find_with, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.compiled_code import find_code, find_compiled, list_statements
+from ._analyses.enclosing_nodes import FunctionNode, find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.tensors import list_sizes
 
-from ._seen.advice import create_advice
-from ._seen.nodes import enclosing_class, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.enclosing_nodes import enclosing_class, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

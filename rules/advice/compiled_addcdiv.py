@@ -28,12 +28,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from ._seen.advice import create_advice
-from ._seen.compiled import assigned_values, find_code, find_compiled, list_statements
-from ._seen.nodes import enclosing_class, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.compiled_code import assigned_values, find_code, find_compiled, list_statements
+from ._analyses.enclosing_nodes import enclosing_class, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

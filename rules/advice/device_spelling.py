@@ -44,16 +44,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.project.brought import find_imported_files
+from torchmigrate.project.import_closure import find_imported_files
 
-from ._seen import choices
-from ._seen.advice import create_advice
-from ._seen.devices import has_cuda_kernels, needs_library
-from ._seen.nodes import enclosing_body, enclosing_names, walk_body
+from ._analyses import device_choices
+from ._analyses.advice_findings import create_advice
+from ._analyses.device_signs import has_cuda_kernels, needs_library
+from ._analyses.enclosing_nodes import enclosing_body, enclosing_names, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.model.versions import Version
+    from torchmigrate.model.torch_versions import Version
 
 _NAMES: dict[str, tuple[str, Version]] = {
     "synchronize": ("synchronize", (2, 6)),
@@ -81,8 +81,8 @@ _SYMBOLS = {
 
 rule = Rule(
     code="AD912",
-    symbols=(*_SYMBOLS, *choices.DEVICE_QUERIES),
-    pairs=dict.fromkeys((*_SYMBOLS, *choices.DEVICE_QUERIES), ()),
+    symbols=(*_SYMBOLS, *device_choices.DEVICE_QUERIES),
+    pairs=dict.fromkeys((*_SYMBOLS, *device_choices.DEVICE_QUERIES), ()),
     since=(2, 6),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -155,7 +155,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if any(_moves_to_cuda(node) for node in _walk_unguarded(enclosing_body(use, ctx))):
         return
-    if use.symbol in choices.DEVICE_QUERIES:
+    if use.symbol in device_choices.DEVICE_QUERIES:
         yield from _check_choices(use, ctx)
         return
     if _is_among_devices(use, ctx):
@@ -174,8 +174,8 @@ def _check_choices(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield findings for the choices of a device that ask for one kind, or for several in turn."""
     if ctx.uses.compute_once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
         return
-    for test in choices.find_tests(use, ctx):
-        choice = choices.find_choice(test, use, ctx)
+    for test in device_choices.find_tests(use, ctx):
+        choice = device_choices.find_choice(test, use, ctx)
         if choice is not None and (len(choice.kinds) > 1 or not _is_among_devices(use, ctx)):
             found = " and ".join(kind.upper() for kind in choice.kinds)
             message = f"this choice finds only {found}; use `{choice.instead}` for any accelerator"

@@ -32,10 +32,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._seen.advice import create_advice
-from ._seen.loops import (
+from ._analyses.advice_findings import create_advice
+from ._analyses.batch_loops import (
     EnclosingLoop,
     depends_on_loop,
     find_loops,
@@ -43,7 +43,7 @@ from ._seen.loops import (
     is_unbound_batch,
     mapped_iterable,
 )
-from ._seen.nodes import enclosing_body, walk_body
+from ._analyses.enclosing_nodes import enclosing_body, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

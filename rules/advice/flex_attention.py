@@ -31,10 +31,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 
-from ._seen.advice import create_advice
-from ._seen.masks import MaskPattern, MaskPatterns
+from ._analyses.advice_findings import create_advice
+from ._analyses.attention_masks import MaskPattern, MaskPatterns
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

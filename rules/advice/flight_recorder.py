@@ -27,13 +27,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity, Sort
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 
-from ._seen.advice import create_advice
+from ._analyses.advice_findings import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.reference_context import ReferenceContext
     from torchmigrate.documents.references import Reference
 
 _NEW = {

@@ -33,10 +33,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._seen.advice import create_advice
-from ._seen.nodes import find_with, walk_body
+from ._analyses.advice_findings import create_advice
+from ._analyses.enclosing_nodes import find_with, walk_body
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity
-from torchmigrate.model.versions import render_version
-from torchmigrate.semantics.guards import find_reach
+from torchmigrate.model.torch_versions import render_version
+from torchmigrate.semantics.version_guards import find_reach
 
-from ._seen.advice import is_trial
+from ._analyses.advice_findings import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

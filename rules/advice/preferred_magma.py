@@ -34,11 +34,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import string_value
+from torchmigrate.semantics.version_guards import find_reach
 
-from ._seen.advice import create_advice
+from ._analyses.advice_findings import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from ._seen.advice import create_advice
+from ._analyses.advice_findings import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

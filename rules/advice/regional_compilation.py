@@ -33,11 +33,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._seen.advice import create_advice
-from ._seen.compiled import find_code, find_compiled
-from ._seen.nodes import enclosing_class
+from ._analyses.advice_findings import create_advice
+from ._analyses.compiled_code import find_code, find_compiled
+from ._analyses.enclosing_nodes import enclosing_class
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

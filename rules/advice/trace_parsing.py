@@ -27,9 +27,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.name_resolution import string_value
 
-from ._seen.advice import create_advice
+from ._analyses.advice_findings import create_advice
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

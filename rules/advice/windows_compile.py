@@ -28,11 +28,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from ._seen.advice import create_advice
-from ._seen.nodes import FunctionNode
+from ._analyses.advice_findings import create_advice
+from ._analyses.enclosing_nodes import FunctionNode
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import IN_DOCUMENTATION, InstallRole, Reference
 
 rule = Rule(code="CU531", references=(Sort.VARIABLE,), safety=Safety.SAFE)
@@ -32,14 +32,14 @@ rule = Rule(code="CU531", references=(Sort.VARIABLE,), safety=Safety.SAFE)
 
 @rule.check_reference
 def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents import architectures
-    from torchmigrate.tables import wheels
+    from torchmigrate.documents import architecture_lists
+    from torchmigrate.tables import build_selection
 
-    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures)
+    chosen = build_selection.choose_build(ctx.options.target, ctx.options.gpu_architectures)
     if (
         chosen is None
         or not chosen.cuda
-        or not (gone := architectures.find_unsupported_entries(variable, chosen.cuda))
+        or not (gone := architecture_lists.find_unsupported_entries(variable, chosen.cuda))
     ):
         return
     major = chosen.cuda.split(".")[0]
@@ -49,7 +49,7 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     yield ctx.finding(
         variable,
         f"torch {chosen.torch} is built with CUDA {major}, which does not support architectures below "
-        f"{wheels.find_oldest_architecture(chosen.cuda)}: {', '.join(entry.strip() for entry in gone)}",
+        f"{build_selection.find_oldest_architecture(chosen.cuda)}: {', '.join(entry.strip() for entry in gone)}",
         Severity.WARNING if stated else Severity.INFO,
         span=variable.value.find_span(0, len(variable.text)),
         fix=lambda: _create_fix(variable, chosen.cuda or "", is_stated=bool(stated)),
@@ -57,13 +57,13 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 def _create_fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
-    from torchmigrate.documents import architectures
+    from torchmigrate.documents import architecture_lists
 
     if variable.unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if not is_stated:
         raise NoFix("it is unclear which CUDA this is built with")
-    edit = architectures.create_edit(variable, cuda)
+    edit = architecture_lists.create_edit(variable, cuda)
     return Fix((edit,), Safety.SAFE, "Compile only for the architectures that CUDA still supports")
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU511", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
@@ -29,18 +29,18 @@ rule = Rule(code="CU511", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if companion.name not in ("torchvision", "torchaudio", "triton"):
         return
-    from torchmigrate.documents import upgrade
-    from torchmigrate.documents.shell import IN_BRANCH
-    from torchmigrate.documents.specifiers import parse_clauses
-    from torchmigrate.model.versions import render_version
-    from torchmigrate.tables import matrix
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.documents.shell_commands import IN_BRANCH
+    from torchmigrate.documents.version_clauses import parse_clauses
+    from torchmigrate.model.torch_versions import render_version
+    from torchmigrate.tables import torch_builds
 
     asked = parse_clauses(companion)
     if companion.unit.role is InstallRole.LOCK or any(
-        upgrade.explain_missing_local(c, ctx.options) for c in asked
+        upgrade_rules.explain_missing_local(c, ctx.options) for c in asked
     ):
         return
-    torches = companion.unit.find_references(Sort.REQUIREMENT, *upgrade.TORCH_NAMES)
+    torches = companion.unit.find_references(Sort.REQUIREMENT, *upgrade_rules.TORCH_NAMES)
     if companion.name == "triton" and not torches:
         return
     pinned = {
@@ -49,17 +49,21 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         for c in parse_clauses(torch)
         if c.operator in ("==", "===") and c.minor_version
     }
-    own = {matrix.find_companion_torch(companion.name, c.public_version) for c in asked if c.operator == "=="}
+    own = {
+        torch_builds.find_companion_torch(companion.name, c.public_version)
+        for c in asked
+        if c.operator == "=="
+    }
     built = next(iter(own - {None}), None)
     problem = ""
     severity = Severity.ERROR
     if len(pinned) == 1 and built is not None and built != (beside := render_version(next(iter(pinned)))):
         problem = f"`{companion.name}{companion.text}` needs torch {built}, but torch {beside} is pinned here"
-    elif left := upgrade.find_excluding_clauses(companion, ctx.options):
-        expected = upgrade.list_companion_releases(companion.name, ctx.options.target)[0]
+    elif left := upgrade_rules.find_excluding_clauses(companion, ctx.options):
+        expected = upgrade_rules.list_companion_releases(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"
         problem = f"torch {ctx.target} needs {companion.name} {expected}, which `{here}` excludes"
-        if upgrade.is_old_on_purpose(companion.unit, ctx.options) or companion.fixed == IN_BRANCH:
+        if upgrade_rules.is_old_on_purpose(companion.unit, ctx.options) or companion.fixed == IN_BRANCH:
             severity = Severity.INFO
     if problem:
         yield ctx.finding(companion, problem, severity, fix=lambda: ctx.create_move_fix(companion))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
@@ -28,7 +28,7 @@ LAST = (2, 5)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name != "pytorch-cuda" or ctx.options.target <= LAST:
         return
-    from torchmigrate.model.versions import render_version
+    from torchmigrate.model.torch_versions import render_version
 
     yield ctx.finding(
         requirement,

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU521", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
@@ -31,13 +31,13 @@ rule = Rule(code="CU521", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/cuda" or image.undecided:
         return
-    from torchmigrate.documents import images
-    from torchmigrate.documents.build import find_nearest_build
-    from torchmigrate.tables import wheels
+    from torchmigrate.documents import base_images
+    from torchmigrate.documents.build_choice import find_nearest_build
+    from torchmigrate.tables import build_selection
 
-    match = images.CUDA_TAG.match(image.text)
+    match = base_images.CUDA_TAG.match(image.text)
     chosen = find_nearest_build([image.unit.environment], ctx.options)
-    if match is None or chosen is None or not chosen.cuda or not images.has_compiler(image):
+    if match is None or chosen is None or not chosen.cuda or not base_images.has_compiler(image):
         return
     if match["cuda"].split(".")[0] == chosen.cuda.split(".")[0]:
         return
@@ -48,7 +48,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         "; extensions that are compiled here will not work with it",
         Severity.WARNING if likely else Severity.INFO,
         fix=lambda: _create_fix(image, ctx),
-        hint=wheels.render_driver_note(chosen),
+        hint=build_selection.render_driver_note(chosen),
     )
 
 

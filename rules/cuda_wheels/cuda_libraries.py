@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU513", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
@@ -33,18 +33,18 @@ rule = Rule(code="CU513", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if not requirement.name.startswith("nvidia-"):
         return
-    from torchmigrate.documents import upgrade
-    from torchmigrate.documents.build import find_nearest_build
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.documents.build_choice import find_nearest_build
 
     chosen = find_nearest_build([requirement.unit.environment], ctx.options)
     unit = requirement.unit
     if (
         chosen is None
         or not unit.find_references(Sort.REQUIREMENT, "torch")
-        or upgrade.is_old_on_purpose(unit, ctx.options)
+        or upgrade_rules.is_old_on_purpose(unit, ctx.options)
     ):
         return
-    if unit.role is InstallRole.LOCK or not upgrade.is_outdated_library(requirement, chosen):
+    if unit.role is InstallRole.LOCK or not upgrade_rules.is_outdated_library(requirement, chosen):
         return
     shared = any(part in requirement.name for part in ("cudnn", "nccl"))
     yield ctx.finding(

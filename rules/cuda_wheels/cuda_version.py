@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference, VersionStyle
 
 rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
@@ -41,14 +41,16 @@ def _check_conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]
         or package.unit.role is InstallRole.LOCK
     ):
         return
-    from torchmigrate.documents.upgrade import TORCH_NAMES
-    from torchmigrate.tables import matrix
+    from torchmigrate.documents.upgrade_rules import TORCH_NAMES
+    from torchmigrate.tables import torch_builds
 
     found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
     if found is None or not package.unit.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
         return
     majors = {
-        build.cuda.split(".")[0] for build in matrix.load_builds() if build.torch == ctx.target and build.cuda
+        build.cuda.split(".")[0]
+        for build in torch_builds.load_builds()
+        if build.torch == ctx.target and build.cuda
     }
     if majors and found[2] not in majors:
         yield ctx.finding(
@@ -62,9 +64,9 @@ def _check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
     if variable.name != "CUDA_VERSION" or found is None or _is_reported_elsewhere(variable, ctx):
         return
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import build_selection
 
-    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures)
+    chosen = build_selection.choose_build(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:
         chosen_elsewhere = variable.unit.role is InstallRole.TEST or variable.unit.fixed
         yield ctx.finding(

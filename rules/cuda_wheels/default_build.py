@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU507", references=(Sort.REQUIREMENT,))
@@ -34,16 +34,16 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         or "+" in requirement.text
     ):
         return
-    from torchmigrate.documents import upgrade
-    from torchmigrate.tables import matrix, wheels
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.tables import build_selection, torch_builds
 
-    default = wheels.find_build(ctx.options.target, matrix.find_default_variant(ctx.target))
-    if default is None or not (missing := wheels.find_missing_architectures(default, wanted)):
+    default = build_selection.find_build(ctx.options.target, torch_builds.find_default_variant(ctx.target))
+    if default is None or not (missing := build_selection.find_missing_architectures(default, wanted)):
         return
-    chosen = wheels.choose_build(ctx.options.target, wanted)
-    hint = upgrade.explain_no_build(ctx.options)
+    chosen = build_selection.choose_build(ctx.options.target, wanted)
+    hint = upgrade_rules.explain_no_build(ctx.options)
     if chosen is not None:
-        hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.find_index_url(chosen)}"
+        hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {torch_builds.find_index_url(chosen)}"
     yield ctx.finding(
         requirement,
         f"the default build of torch {default.torch} ({default.variant}) has no code for {', '.join(missing)}",

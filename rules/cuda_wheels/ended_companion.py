@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
@@ -27,11 +27,11 @@ rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torchtext", "torchdata"):
         return
-    from torchmigrate.documents.specifiers import parse_clauses
-    from torchmigrate.model.versions import parse_version
-    from torchmigrate.tables import matrix
+    from torchmigrate.documents.version_clauses import parse_clauses
+    from torchmigrate.model.torch_versions import parse_version
+    from torchmigrate.tables import torch_builds
 
-    row = next(row for row in matrix.load_table("ended") if row["project"] == requirement.name)
+    row = next(row for row in torch_builds.load_table("ended") if row["project"] == requirement.name)
     last = row["last"]
     keeps_old = any(
         clause.is_upper

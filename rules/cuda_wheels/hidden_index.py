@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import IN_DOCUMENTATION, InstallRole, Reference, VersionStyle
 from torchmigrate.model.findings import Edit
 
@@ -35,8 +35,8 @@ _OPTION = re.compile(rb"(?:--(?:default-)?index(?:-url)?|-i)(?=[=\s\"'])")
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents.spellings import INDEX_URL
-    from torchmigrate.tables import matrix
+    from torchmigrate.documents.reference_patterns import INDEX_URL
+    from torchmigrate.tables import torch_builds
 
     if (
         index.option != "--index-url"
@@ -48,7 +48,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if any(other.option == "--extra-index-url" for other in index.unit.find_references(Sort.INDEX)):
         return
-    known = matrix.load_table("pytorch_index")
+    known = torch_builds.load_table("pytorch_index")
     hidden = [
         r
         for r in index.unit.find_references(Sort.REQUIREMENT)
@@ -80,13 +80,13 @@ def _create_fix(index: Reference, ctx: ReferenceContext) -> Fix:
 
 def _prefers_torch_index(index: Reference) -> bool:
     """Return whether an installer prefers this index for torch: of equal versions, the one with a local version wins."""
-    from torchmigrate.documents.specifiers import parse_clauses
-    from torchmigrate.model.versions import NEWEST
-    from torchmigrate.tables import wheels
+    from torchmigrate.documents.version_clauses import parse_clauses
+    from torchmigrate.model.torch_versions import NEWEST
+    from torchmigrate.tables import build_selection
 
     variant = index.text.rstrip("/").rpartition("/")[2]
     has_newest = variant == "cpu" or (
-        variant.startswith("cu") and wheels.is_published(NEWEST, variant) is not False
+        variant.startswith("cu") and build_selection.is_published(NEWEST, variant) is not False
     )
     torches = index.unit.find_references(Sort.REQUIREMENT, "torch")
     return has_newest or all(any(clause.is_exact for clause in parse_clauses(one)) for one in torches)

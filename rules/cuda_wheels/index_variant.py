@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
@@ -39,24 +39,26 @@ rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents import upgrade
-    from torchmigrate.tables import matrix, wheels
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.tables import build_selection, torch_builds
 
-    tag = upgrade.find_cuda_tag(index) or upgrade.find_rocm_tag(index)
-    nightly = upgrade.find_nightly_variant(index)
-    if nightly is not None and (reason := upgrade.explain_missing_build(nightly, ctx.options)):
+    tag = upgrade_rules.find_cuda_tag(index) or upgrade_rules.find_rocm_tag(index)
+    nightly = upgrade_rules.find_nightly_variant(index)
+    if nightly is not None and (reason := upgrade_rules.explain_missing_build(nightly, ctx.options)):
         yield ctx.finding(index, f"`nightly/{nightly}`: {reason}", Severity.INFO)
-    if tag is None or not (reason := upgrade.explain_missing_build(tag.name, ctx.options)):
+    if tag is None or not (reason := upgrade_rules.explain_missing_build(tag.name, ctx.options)):
         return
     if (not index.option and _is_used_by_command(index, ctx)) or _serves_other_packages(index, ctx):
         return  # the command that uses it is reported instead, or does not install torch
-    asked = wheels.parse_variant_cuda(tag.name)
-    chosen = wheels.choose_build(ctx.options.target, ctx.options.gpu_architectures, asked)
-    needs_driver = asked and chosen is not None and matrix.get_major(chosen.cuda) != matrix.get_major(asked)
+    asked = build_selection.parse_variant_cuda(tag.name)
+    chosen = build_selection.choose_build(ctx.options.target, ctx.options.gpu_architectures, asked)
+    needs_driver = (
+        asked and chosen is not None and torch_builds.get_major(chosen.cuda) != torch_builds.get_major(asked)
+    )
     tests_older = index.unit.role is InstallRole.TEST and any(
-        other.undecided or upgrade.find_excluding_clauses(other, ctx.options)
+        other.undecided or upgrade_rules.find_excluding_clauses(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)
-        if other.sort is Sort.REQUIREMENT and other.name in upgrade.TORCH_NAMES
+        if other.sort is Sort.REQUIREMENT and other.name in upgrade_rules.TORCH_NAMES
     )
     yield ctx.finding(
         index,
@@ -64,7 +66,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         Severity.INFO if tests_older else Severity.ERROR,
         span=index.value.find_span(tag.start, tag.end),
         fix=lambda: _create_fix(index, ctx, tag.name, tests_older=tests_older),
-        hint=wheels.render_driver_note(chosen) if chosen is not None and needs_driver else None,
+        hint=build_selection.render_driver_note(chosen) if chosen is not None and needs_driver else None,
     )
 
 
@@ -80,19 +82,21 @@ def _create_fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_
 
 def _render_rocm_variants(ctx: ReferenceContext) -> str:
     """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import build_selection
 
-    there = " and ".join(wheels.list_variants(ctx.options.target, "rocm"))
+    there = " and ".join(build_selection.list_variants(ctx.options.target, "rocm"))
     return f"; torch {ctx.target} has {there}" if there else ""
 
 
 def _serves_other_packages(index: Reference, ctx: ReferenceContext) -> bool:
     """Return whether a command or a list uses an index for other packages than torch."""
-    from torchmigrate.documents import upgrade
-    from torchmigrate.documents.build import provides_torch
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.documents.build_choice import provides_torch
 
     unit = index.unit
-    installs_torch = unit.find_references(Sort.REQUIREMENT, *upgrade.TORCH_NAMES, *upgrade.COMPANIONS)
+    installs_torch = unit.find_references(
+        Sort.REQUIREMENT, *upgrade_rules.TORCH_NAMES, *upgrade_rules.COMPANIONS
+    )
     if not (index.option and unit.find_references(Sort.REQUIREMENT)) or installs_torch:
         return False
     return not (provides_torch(unit) and ctx.has_related_torch(index))

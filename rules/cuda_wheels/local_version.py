@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
@@ -28,13 +28,15 @@ rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "torchvision", "torchaudio"):
         return
-    from torchmigrate.documents import upgrade
-    from torchmigrate.documents.specifiers import parse_clauses
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.documents.version_clauses import parse_clauses
 
     for clause in parse_clauses(requirement):
-        if reason := upgrade.explain_missing_local(clause, ctx.options):
+        if reason := upgrade_rules.explain_missing_local(clause, ctx.options):
             severity = (
-                Severity.INFO if upgrade.is_old_on_purpose(requirement.unit, ctx.options) else Severity.ERROR
+                Severity.INFO
+                if upgrade_rules.is_old_on_purpose(requirement.unit, ctx.options)
+                else Severity.ERROR
             )
             yield ctx.finding(
                 requirement,

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU523", references=(Sort.IMAGE,))
@@ -28,11 +28,11 @@ rule = Rule(code="CU523", references=(Sort.IMAGE,))
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/pytorch" or image.undecided:
         return
-    from torchmigrate.model.versions import parse_version, render_version
-    from torchmigrate.tables import matrix
+    from torchmigrate.model.torch_versions import parse_version, render_version
+    from torchmigrate.tables import torch_builds
 
     month = image.text.partition("-")[0]
-    rows = {row["release"]: row for row in matrix.load_table("images")["ngc"]}
+    rows = {row["release"]: row for row in torch_builds.load_table("images")["ngc"]}
     oldest = min(rows)
     row = rows.get(month)
     if re.fullmatch(r"\d\d\.\d\d", month) and month < oldest:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU542", references=(Sort.VARIABLE,))
@@ -32,10 +32,10 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     mac = variable.name.lower().replace("_", "-") == "macosx-deployment-target"
     if not mac and "manylinux" not in variable.name.lower():
         return
-    from torchmigrate.tables import wheels
-    from torchmigrate.tables.matrix import parse_number
+    from torchmigrate.tables import build_selection
+    from torchmigrate.tables.torch_builds import parse_number
 
-    floor = wheels.find_platform_floor(ctx.options.target, "macosx_arm64" if mac else "linux_x86_64")
+    floor = build_selection.find_platform_floor(ctx.options.target, "macosx_arm64" if mac else "linux_x86_64")
     there = variable.text if mac else _find_glibc(variable.text)
     if (
         floor is None

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU541", references=(Sort.PYTHON,))
@@ -27,15 +27,15 @@ rule = Rule(code="CU541", references=(Sort.PYTHON,))
 
 @rule.check_reference
 def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents import pythons
-    from torchmigrate.documents.specifiers import find_lowest_minor
-    from torchmigrate.tables import wheels
+    from torchmigrate.documents import python_versions
+    from torchmigrate.documents.version_clauses import find_lowest_minor
+    from torchmigrate.tables import build_selection
 
-    range_ = wheels.find_python_range(ctx.options.target)
-    asked = pythons.parse_minors(python)
+    range_ = build_selection.find_python_range(ctx.options.target)
+    asked = python_versions.parse_minors(python)
     if range_ is None or not asked or python.option in ("command", "setup", "kernel"):
         return
-    if python.option == "FROM" and not pythons.find_image_python(python.text)[1]:
+    if python.option == "FROM" and not python_versions.find_image_python(python.text)[1]:
         return
     torches = [r for r in ctx.references if r.sort is Sort.REQUIREMENT and r.name in ("torch", "pytorch")]
     oldest = f"3.{min(asked)}"
@@ -43,7 +43,7 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     bounds = [find_lowest_minor(torch) for torch in torches]
     known = [bound for bound in bounds if bound is not None]
-    needed = wheels.find_python_range(min(known)) if known else None
+    needed = build_selection.find_python_range(min(known)) if known else None
     impossible = needed is not None and int(needed[0][2:]) > min(asked)
     start = python.text.find(oldest)
     yield ctx.finding(

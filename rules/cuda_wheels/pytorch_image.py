@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
 rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
@@ -29,10 +29,10 @@ rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "pytorch/pytorch" or image.undecided:
         return
-    from torchmigrate.documents import images
-    from torchmigrate.model.versions import parse_version
+    from torchmigrate.documents import base_images
+    from torchmigrate.model.torch_versions import parse_version
 
-    match = images.TORCH_TAG.fullmatch(image.text)
+    match = base_images.TORCH_TAG.fullmatch(image.text)
     if match is None or parse_version(match["torch"]) >= ctx.options.target:
         return
     test = image.unit.role is InstallRole.TEST

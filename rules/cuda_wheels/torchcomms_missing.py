@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU514", references=(Sort.VARIABLE,))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU502", references=(Sort.INDEX,))
@@ -24,7 +24,7 @@ rule = Rule(code="CU502", references=(Sort.INDEX,))
 
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents.spellings import INDEX_URL
+    from torchmigrate.documents.reference_patterns import INDEX_URL
 
     if index.undecided and INDEX_URL.match(index.text):
         yield ctx.finding(

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU504", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
@@ -35,12 +35,14 @@ rule = Rule(code="CU504", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "pytorch"):
         return
-    from torchmigrate.documents import upgrade
+    from torchmigrate.documents import upgrade_rules
 
-    found = upgrade.find_excluding_clauses(requirement, ctx.options)
-    if found and not any(upgrade.explain_missing_local(clause, ctx.options) for clause in found):
+    found = upgrade_rules.find_excluding_clauses(requirement, ctx.options)
+    if found and not any(upgrade_rules.explain_missing_local(clause, ctx.options) for clause in found):
         severity = (
-            Severity.INFO if upgrade.is_old_on_purpose(requirement.unit, ctx.options) else Severity.ERROR
+            Severity.INFO
+            if upgrade_rules.is_old_on_purpose(requirement.unit, ctx.options)
+            else Severity.ERROR
         )
         yield ctx.finding(
             requirement,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
-from torchmigrate.documents.context import ReferenceContext
+from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
 rule = Rule(code="CU506", references=(Sort.WHEEL,))
@@ -28,12 +28,12 @@ _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 
 @rule.check_reference
 def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import parse_version
+    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.model.torch_versions import parse_version
 
     match = _WHEEL.search(wheel.text)
     archive = _ARCHIVE.search(wheel.text)
-    tag = upgrade.find_cuda_tag(wheel)
+    tag = upgrade_rules.find_cuda_tag(wheel)
     if match and match[1] == "torch" and parse_version(match[2]) < ctx.options.target:
         yield ctx.finding(
             wheel, f"this is the wheel of torch {match[2]}; the target is {ctx.target}", Severity.ERROR
@@ -44,5 +44,5 @@ def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             f"this is the C++ library of torch {archive[1]}; the target is {ctx.target}",
             Severity.WARNING,
         )
-    elif tag is not None and (reason := upgrade.explain_missing_build(tag.name, ctx.options)):
+    elif tag is not None and (reason := upgrade_rules.explain_missing_build(tag.name, ctx.options)):
         yield ctx.finding(wheel, f"`{tag.name}`: {reason}", Severity.ERROR)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule, Severity
 
 if TYPE_CHECKING:
-    from torchmigrate.foreign.context import ForeignContext
-    from torchmigrate.foreign.use import ForeignUse
+    from torchmigrate.foreign.foreign_context import ForeignContext
+    from torchmigrate.foreign.foreign_use import ForeignUse
 
 rule = Rule(
     code="ER605",

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, check_load, note_save
+from ._linking.file_loads import ASKS, check_load, note_save
 
 rule = Rule(
     code="ER601",

@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-from torchmigrate.foreign.use import LIBTORCH_REQUIRED
+from torchmigrate.foreign.foreign_use import LIBTORCH_REQUIRED
 
-from ._linking.loading import ASKS, check_load, note_save
+from ._linking.file_loads import ASKS, check_load, note_save
 
 if TYPE_CHECKING:
-    from torchmigrate.foreign.context import ForeignContext
-    from torchmigrate.foreign.use import ForeignUse
+    from torchmigrate.foreign.foreign_context import ForeignContext
+    from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = "`{symbol}` runs TorchScript{place} with PyTorch Mobile, which is no longer supported; ExecuTorch's Swift package has `Module`"
 

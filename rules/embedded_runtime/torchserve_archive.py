@@ -23,18 +23,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.foreign import commands
-from torchmigrate.foreign.files import parse_model_file
+from torchmigrate.foreign import command_uses
+from torchmigrate.foreign.model_file_names import parse_model_file
 from torchmigrate.semantics.dataflow import ValueEscapes
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.name_resolution import string_value
 
-from ._linking.loading import ASKS, check_load, note_save
+from ._linking.file_loads import ASKS, check_load, note_save
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.foreign.context import ForeignContext
-    from torchmigrate.foreign.use import ForeignUse
-    from torchmigrate.project.project import Project
+    from torchmigrate.foreign.foreign_context import ForeignContext
+    from torchmigrate.foreign.foreign_use import ForeignUse
+    from torchmigrate.project.project_facts import Project
 
 _COMMAND = "torch-model-archiver"
 
@@ -82,7 +82,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         around = use.parents[-1]
         text = around if isinstance(around, ast.JoinedStr) else use.node
         assert isinstance(text, ast.expr)
-        packed_here = list(commands.find_packaged_files(_read_command(text, use, ctx)))
+        packed_here = list(command_uses.find_packaged_files(_read_command(text, use, ctx)))
         otherwise = any(
             one.handler and _loads_no_torchscript(one.handler, ctx.project) for one in packed_here
         )

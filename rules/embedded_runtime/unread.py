@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity
+from torchmigrate.foreign.foreign_use import UNREAD
 from torchmigrate.foreign.grammars import describe_unread
-from torchmigrate.foreign.use import UNREAD
 
 if TYPE_CHECKING:
-    from torchmigrate.foreign.context import ForeignContext
-    from torchmigrate.foreign.use import ForeignUse
+    from torchmigrate.foreign.foreign_context import ForeignContext
+    from torchmigrate.foreign.foreign_use import ForeignUse
 
 rule = Rule(
     code="ER600",

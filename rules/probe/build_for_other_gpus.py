@@ -6,7 +6,7 @@ XPU build, each from an index of its own. With the wrong build torch silently ru
 What to do: Install the build for the GPU from its index: the hint is the command.
 
 Source: https://pytorch.org/get-started/locally/; GPUs by `/sys/class/kfd` and `/sys/bus/pci/devices`, as
-`torchmigrate/probe/system.py` reads them.
+`torchmigrate/probe/system_files.py` reads them.
 """
 
 from torchmigrate.api import Rule

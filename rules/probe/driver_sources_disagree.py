@@ -7,7 +7,7 @@ source that responds is used.
 What to do: Reboot if the kernel's version differs from the libraries'. Otherwise look for a second
 installation: `ldconfig -p | grep nvidia-ml`, `which -a nvidia-smi`.
 
-Source: the four sources, each named in the message; `torchmigrate/probe/nvidia.py` queries them.
+Source: the four sources, each named in the message; `torchmigrate/probe/nvidia_sources.py` queries them.
 """
 
 from torchmigrate.api import Rule

@@ -7,7 +7,7 @@ What to do: Choose another interpreter with `--python PATH`, or repair the envir
 breaks when the Python that it was made from is moved or removed.
 
 Source: the order in which an interpreter is looked for: `--python`, `$VIRTUAL_ENV`, `$CONDA_PREFIX`, `.venv`
-from here upward, `python3` on PATH; `torchmigrate/probe/collect.py`.
+from here upward, `python3` on PATH; `torchmigrate/probe/collector.py`.
 """
 
 from torchmigrate.api import Rule

@@ -5,7 +5,7 @@ container, this means that it was started without its GPUs.
 
 What to do: Install the driver, or start the container with `--gpus all`.
 
-Source: `/sys/bus/pci/devices`, vendor 0x10de, class 0x03, as `torchmigrate/probe/nvidia.py` reads it.
+Source: `/sys/bus/pci/devices`, vendor 0x10de, class 0x03, as `torchmigrate/probe/nvidia_sources.py` reads it.
 """
 
 from torchmigrate.api import Rule

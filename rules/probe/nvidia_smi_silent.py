@@ -5,7 +5,7 @@ this is information while another source responds, and a warning otherwise.
 
 What to do: If programs hang as well, the driver is at fault: see RT018.
 
-Source: the program's exit status and output, as `torchmigrate/probe/nvidia.py` reads them.
+Source: the program's exit status and output, as `torchmigrate/probe/nvidia_sources.py` reads them.
 """
 
 from torchmigrate.api import Rule

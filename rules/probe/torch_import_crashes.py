@@ -6,7 +6,7 @@ an instruction, or a container has too little memory.
 What to do: Install the same version again. With SIGILL, the processor is too old for the wheel. With SIGKILL,
 give the container more memory.
 
-Source: the exit status of the process, as `torchmigrate/probe/ask.py` reads it.
+Source: the exit status of the process, as `torchmigrate/probe/processes.py` reads it.
 """
 
 from torchmigrate.api import Rule

@@ -45,14 +45,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.project.modules import get_module_path
+from torchmigrate.project.module_paths import get_module_path
 
-from ._conversion.conversion import OperatorConverter
-from ._conversion.reading import GroupNameUses
-from ._conversion.registration import import_registration
-from ._names.collectives import GROUP_SIZE, RESOLVE, TAKERS
-from ._operators.functions import list_parameters
-from ._operators.operators import CustomOperator, collect_operators, is_in_operator
+from ._conversion.name_uses import GroupNameUses
+from ._conversion.operator_conversion import OperatorConverter
+from ._conversion.type_registration import import_registration
+from ._names.group_takers import GROUP_SIZE, RESOLVE, TAKERS
+from ._operators.custom_operators import CustomOperator, collect_operators, is_in_operator
+from ._operators.function_parts import list_parameters
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -25,14 +25,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.versions import severity_at
+from torchmigrate.model.torch_versions import severity_at
 from torchmigrate.rewrite.changes import Replace, template
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._names.collectives import C10D
 from ._names.group_names import GroupNameSource, trace_group_name
-from ._operators.operators import is_in_operator
+from ._names.group_takers import C10D
+from ._operators.custom_operators import is_in_operator
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

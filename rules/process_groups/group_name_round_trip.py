@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Replace
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 
-from ._names.collectives import RESOLVE
 from ._names.group_names import GroupNameSource, trace_group_name
-from ._names.handing_over import is_stable
+from ._names.group_takers import RESOLVE
+from ._names.name_arguments import is_stable
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

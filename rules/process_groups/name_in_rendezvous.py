@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from torchmigrate.api import Kind, Rule, Safety
 
-from ._names.collectives import RENDEZVOUS
-from ._names.handing_over import check_group_argument
+from ._names.group_takers import RENDEZVOUS
+from ._names.name_arguments import check_group_argument
 
 rule = Rule(
     code="PG307",

@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._names.collectives import FUNCTIONAL, find_group_argument
+from ._names.group_takers import FUNCTIONAL, find_group_argument
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

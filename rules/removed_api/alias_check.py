@@ -22,18 +22,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import innermost_object
+from torchmigrate.semantics.name_resolution import innermost_object
 from torchmigrate.semantics.scopes import BindingKind
-from torchmigrate.tables import changes
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes
 
-from ._changes.making import create_change_fix
-from ._changes.prepared import has_alternative
+from ._changes.change_fixes import create_change_fix
+from ._changes.missing_names import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.ALIAS)
+_CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.ALIAS)
 
 rule = Rule(
     code="RM741",

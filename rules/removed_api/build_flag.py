@@ -29,16 +29,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
 from torchmigrate.model.findings import Span
-from torchmigrate.model.versions import OLDEST, Version, render_version
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.model.torch_versions import OLDEST, Version, render_version
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.making import require_minimum
-from ._changes.strings import replace_word
+from ._changes.change_fixes import require_minimum
+from ._changes.string_literals import replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.guards import VersionReach
+    from torchmigrate.semantics.version_guards import VersionReach
 
 _BUILDERS = ("CppExtension", "CUDAExtension", "SyclExtension", "BuildExtension", "load", "load_inline")
 _SYMBOLS = tuple(f"torch.utils.cpp_extension.{name}" for name in _BUILDERS)

@@ -21,20 +21,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.tables import changes
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes
 
-from ._changes.arguments import has_required_arguments
-from ._changes.making import oldest_reaching, require_minimum
-from ._changes.prepared import has_alternative, has_other_call, tests_parameter
-from ._changes.recipes import create_fix, list_call_edits, render_wrapper
+from ._changes.change_fixes import oldest_reaching, require_minimum
+from ._changes.dictionary_arguments import has_required_arguments
+from ._changes.missing_names import has_alternative, has_other_call, tests_parameter
+from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.guards import VersionReach
-    from torchmigrate.tables.changes import ApiChange
+    from torchmigrate.semantics.version_guards import VersionReach
+    from torchmigrate.tables.api_changes import ApiChange
 
-_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.DEFAULT)
+_CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.DEFAULT)
 
 
 def _calls(change: ApiChange) -> Calls:

@@ -17,8 +17,8 @@ Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each
 
 from __future__ import annotations
 
-from torchmigrate.tables.changes import ApiChangeKind
+from torchmigrate.tables.api_changes import ApiChangeKind
 
-from ._changes.verdict import create_change_rule
+from ._changes.change_findings import create_change_rule
 
 rule = create_change_rule("RM731", ApiChangeKind.DEPRECATED)

@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
 from torchmigrate.rewrite.changes import Rename, Reword
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.tables import changes
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes
 
-from ._changes.making import require_minimum
-from ._changes.prepared import has_alternative
-from ._changes.strings import is_documentation, is_message, replace_word
+from ._changes.change_fixes import require_minimum
+from ._changes.missing_names import has_alternative
+from ._changes.string_literals import is_documentation, is_message, replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.reference_context import ReferenceContext
     from torchmigrate.documents.references import Reference
-    from torchmigrate.model.versions import Version
-    from torchmigrate.semantics.guards import VersionReach
-    from torchmigrate.tables.changes import ApiChange
+    from torchmigrate.model.torch_versions import Version
+    from torchmigrate.semantics.version_guards import VersionReach
+    from torchmigrate.tables.api_changes import ApiChange
 
-_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.VARIABLE)
+_CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.VARIABLE)
 
 rule = Rule(
     code="RM751",

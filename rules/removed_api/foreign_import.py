@@ -11,7 +11,7 @@ What to do: import the name from the module that defines it.
 
 Fix safety: safe; names of `typing` are the same objects wherever they are imported from.
 
-Source: `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to 2.15.
+Source: `torchmigrate/tables/api_ledger.py`, a table read from the wheels of torch 2.0 to 2.15.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 
-from ._changes.lost import check_lost, list_lost
+from ._changes.lost_names import check_lost, list_lost
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.name_resolution import string_value
+from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.local_rank import explain_risk
-from ._changes.prepared import has_alternative
-from ._changes.strings import is_documentation, replace_word
+from ._changes.missing_names import has_alternative
+from ._changes.string_literals import is_documentation, replace_word
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.documents.context import ReferenceContext
+    from torchmigrate.documents.reference_context import ReferenceContext
     from torchmigrate.documents.references import Reference
 
 _OLD, _NEW = "torch.distributed.launch", "torch.distributed.run"

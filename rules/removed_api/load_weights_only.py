@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.dataflow import ValueEscapes
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.making import oldest_reaching
-from ._changes.prepared import find_tried, has_alternative, has_other_call, tests_parameter
+from ._changes.change_fixes import oldest_reaching
+from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

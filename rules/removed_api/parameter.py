@@ -27,23 +27,29 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_tensor
-from torchmigrate.tables import changes
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes
 
-from ._changes import derived
-from ._changes.arguments import find_unpacked, has_required_arguments
-from ._changes.making import oldest_reaching, require_minimum
-from ._changes.prepared import has_alternative, tests_parameter
-from ._changes.recipes import create_fix, list_call_edits, matches_call, render_wrapper, write_replacement
+from ._changes import derived_classes
+from ._changes.change_fixes import oldest_reaching, require_minimum
+from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
+from ._changes.missing_names import has_alternative, tests_parameter
+from ._changes.recipe_edits import (
+    create_fix,
+    list_call_edits,
+    matches_call,
+    render_wrapper,
+    write_replacement,
+)
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
-    from torchmigrate.semantics.guards import VersionReach
-    from torchmigrate.tables.changes import ApiChange
+    from torchmigrate.semantics.version_guards import VersionReach
+    from torchmigrate.tables.api_changes import ApiChange
 
-_CHANGES = changes.index_by_callable(changes.ApiChangeKind.PARAMETER)
+_CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 
 
 def _trigger_words(change: ApiChange) -> Iterator[str]:
@@ -79,7 +85,7 @@ def _calls(of: Sequence[ApiChange]) -> Calls:
 
 rule = Rule(
     code="RM711",
-    symbols=tuple(dict.fromkeys((*_CHANGES, *derived.CHANGED_BASES))),
+    symbols=tuple(dict.fromkeys((*_CHANGES, *derived_classes.CHANGED_BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
     calls={symbol: _calls(_CHANGES[symbol]) for symbol in _WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
@@ -98,10 +104,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 use.call, change
             ):  # few uses do, and the control-flow guards take longer
                 yield from _check_call(use, use.call, ctx, change, given)
-    elif use.symbol in derived.CHANGED_BASES and isinstance(use.place.statement, ast.ClassDef):
+    elif use.symbol in derived_classes.CHANGED_BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = find_reach(use, ctx.uses)
         if not has_alternative(use, ctx, reached):
-            yield from derived.check_derived(use, use.place.statement, ctx, reached)
+            yield from derived_classes.check_derived(use, use.place.statement, ctx, reached)
 
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:

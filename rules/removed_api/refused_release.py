@@ -23,13 +23,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity
-from torchmigrate.model.versions import render_version
-from torchmigrate.semantics.guards import find_reach, is_torch_version, reach_of_test, read_version
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.model.torch_versions import render_version
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.version_guards import find_reach, is_torch_version, reach_of_test, read_version
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.model.versions import Version
+    from torchmigrate.model.torch_versions import Version
     from torchmigrate.semantics.scopes import StatementPlace
 
 _SYMBOLS = ("torch.__version__",)

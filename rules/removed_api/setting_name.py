@@ -7,7 +7,7 @@ setting warns, or does nothing.
 
 What to do: drop the setting, or pass its replacement; `torchmigrate ledger NAME` shows which releases have a name.
 
-Source: `torchmigrate/tables/data/changes.toml`, and `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to
+Source: `torchmigrate/tables/data/changes.toml`, and `torchmigrate/tables/api_ledger.py`, a table read from the wheels of torch 2.0 to
 2.15.
 """
 
@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, Rule, Severity
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.tables import api, changes
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes, api_ledger
 
-from ._changes.arguments import create_keyword, find_entries, find_unpacked
-from ._changes.prepared import has_alternative
+from ._changes.dictionary_arguments import create_keyword, find_entries, find_unpacked
+from ._changes.missing_names import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -32,8 +32,10 @@ _PATCHES = {
     f"{module}.patch": module
     for module in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
 }
-_CHANGES = changes.index_by_symbol(
-    changes.ApiChangeKind.REMOVED, changes.ApiChangeKind.DEPRECATED, changes.ApiChangeKind.DOCUMENTED
+_CHANGES = api_changes.index_by_symbol(
+    api_changes.ApiChangeKind.REMOVED,
+    api_changes.ApiChangeKind.DEPRECATED,
+    api_changes.ApiChangeKind.DOCUMENTED,
 )
 
 rule = Rule(
@@ -88,7 +90,7 @@ def _judge_setting(name: str, ctx: Context) -> tuple[Severity, str, str | None] 
             f"{change.describe_state(target)}; {change.instead}",
             change.source,
         )
-    entry = api.find_entry(name)
+    entry = api_ledger.find_entry(name)
     if (
         entry is None
         or target in entry.present

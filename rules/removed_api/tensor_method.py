@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.tensors import is_tensor
-from torchmigrate.tables import changes
+from torchmigrate.tables import api_changes
 
-from ._changes.verdict import check_change
+from ._changes.change_findings import check_change
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_CHANGES = changes.index_by_symbol(changes.ApiChangeKind.METHOD)
+_CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.METHOD)
 
 rule = Rule(
     code="RM705",

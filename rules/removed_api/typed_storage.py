@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.semantics.guards import find_reach
 from torchmigrate.semantics.tensors import is_tensor
+from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.prepared import has_alternative
+from ._changes.missing_names import has_alternative
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -25,13 +25,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.tables.releases import RELEASES
+from torchmigrate.tables.release_sets import RELEASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.model.versions import Version
+    from torchmigrate.model.torch_versions import Version
 
 _SYMBOLS = ("torch.__version__", "torch.version.__version__")
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-from torchmigrate.semantics.guards import find_reach
+from torchmigrate.semantics.version_guards import find_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
-from torchmigrate.semantics.guards import find_reach
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.name_resolution import string_value
+from torchmigrate.semantics.version_guards import find_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

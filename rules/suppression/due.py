@@ -7,7 +7,7 @@ suppresses anything, so its findings are reported again; with an older target it
 
 What to do: fix what the comment suppressed, and remove the comment; or name a later release, and the reason.
 
-Source: `torchmigrate/engine/suppress.py`.
+Source: `torchmigrate/engine/suppressions.py`.
 """
 
 from torchmigrate.api import Rule

@@ -12,7 +12,7 @@ A code is that of a rule, or the beginning of such codes, in capitals, without b
 
 What to do: write one of these forms, or remove the comment.
 
-Source: `torchmigrate/text/directives.py`.
+Source: `torchmigrate/text/suppression_syntax.py`.
 """
 
 from torchmigrate.api import Rule

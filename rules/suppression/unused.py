@@ -9,7 +9,7 @@ codes that this run looks for.
 
 Fix safety: safe; the fix removes the comment, or those of its codes that suppress nothing. The code does not change.
 
-Source: `torchmigrate/engine/suppress.py`.
+Source: `torchmigrate/engine/suppressions.py`.
 """
 
 from torchmigrate.api import Rule, Safety

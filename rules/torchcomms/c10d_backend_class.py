@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Severity
 
-from ._groups.groups import qualify_c10d
+from ._groups.group_functions import qualify_c10d
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

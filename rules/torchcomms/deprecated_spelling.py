@@ -39,9 +39,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.model.versions import Version, render_version
+from torchmigrate.model.torch_versions import Version, render_version
 
-from ._groups.groups import qualify_c10d
+from ._groups.group_functions import qualify_c10d
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -38,9 +38,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 
-from ._batching import batch
-from ._groups import groups
-from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._batching import batch_fix
+from ._groups import group_functions
+from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 from ._simulator.traps import ASYNC_FUNCTIONS, BLOCKING_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
     asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note_groups)
+rule.note(group_functions.note_groups)
 
 
 @rule.check
@@ -66,5 +66,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             f"in every torch version, the ranks wait for each other in the first of the operations at {trap.lines} "
             "unless NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,  # it runs while the tensors are small, on every version
-            fix=lambda: batch.build_batch_fix(use, trap, ctx),
+            fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),
         )

@@ -40,11 +40,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.model.versions import Version, render_version
+from torchmigrate.model.torch_versions import Version, render_version
 
-from ._groups.groups import EAGER_WORLD, INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS, may_be_nccl, note_groups
-from ._groups.ranks import limit_severity
-from ._groups.reach import is_repeated
+from ._groups.group_functions import (
+    EAGER_WORLD,
+    INIT_FUNCTIONS,
+    NEW_GROUP_FUNCTIONS,
+    may_be_nccl,
+    note_groups,
+)
+from ._groups.rank_evidence import limit_severity
+from ._groups.rank_reach import is_repeated
 from ._groups.splits import find_partial_reach, may_split
 
 if TYPE_CHECKING:

@@ -37,19 +37,19 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import AddArgument
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from ._groups import groups
+from ._groups import group_functions
 from ._groups.backends import UNDEFINED, find_backends, uses_nccl
-from ._groups.devices import find_device
-from ._groups.groups import (
+from ._groups.group_functions import (
     GLOO_GROUP,
     HELPER_FUNCTIONS,
     INIT_FUNCTIONS,
     NEW_GROUP_FUNCTIONS,
     is_of_another_world,
 )
+from ._groups.set_device import find_device
 from ._groups.splits import find_partial_reach, may_split
 from ._simulator.traps import ASYNC_FUNCTIONS, FileTraps
 
@@ -73,7 +73,7 @@ rule = Rule(
 @rule.note
 def note_eager_facts(use: Use, ctx: Context) -> Iterator[str]:
     """Yield the facts about the project that forbid eager initialization."""
-    yield from groups.note_groups(use, ctx)
+    yield from group_functions.note_groups(use, ctx)
     if use.symbol in NEW_GROUP_FUNCTIONS and may_split(use, ctx) and find_partial_reach(use, ctx):
         yield CONDITIONAL_GROUP_FACT
     if use.symbol in HELPER_FUNCTIONS and use.call is not None and is_of_another_world(use.call):

@@ -51,10 +51,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from ._batching import batch
-from ._groups import groups
-from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
-from ._groups.ranks import limit_severity
+from ._batching import batch_fix
+from ._groups import group_functions
+from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._groups.rank_evidence import limit_severity
 from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
     asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note_groups)
+rule.note(group_functions.note_groups)
 
 
 @rule.check
@@ -81,5 +81,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             f"torch {{breaks}} runs a group's operations in order, so every rank hangs in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
             severity=limit_severity(trap.is_certain, ctx),
-            fix=lambda: batch.build_batch_fix(use, trap, ctx),
+            fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),
         )

@@ -36,9 +36,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from ._batching import batch
-from ._groups import groups
-from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._batching import batch_fix
+from ._groups import group_functions
+from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
     asks=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS),
 )
-rule.note(groups.note_groups)
+rule.note(group_functions.note_groups)
 
 
 @rule.check
@@ -64,5 +64,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             use,
             f"torch {{deprecated}} runs the operations at {trap.lines} one after the other, where those with different peers "
             "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
-            fix=lambda: batch.build_batch_fix(use, trap, ctx),
+            fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),
         )

@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 
 from ._groups.backends import UNDEFINED, find_backends, split_by_device
-from ._groups.groups import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
+from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

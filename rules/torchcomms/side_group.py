@@ -46,11 +46,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.model.versions import Version
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.model.torch_versions import Version
+from torchmigrate.semantics.call_arguments import find_argument
 
 from ._groups.backends import find_backends, uses_nccl
-from ._groups.groups import (
+from ._groups.group_functions import (
     EAGER_WORLD,
     HELPER_FUNCTIONS,
     INIT_FUNCTIONS,
@@ -59,7 +59,7 @@ from ._groups.groups import (
     may_be_nccl,
     note_groups,
 )
-from ._groups.ranks import limit_severity
+from ._groups.rank_evidence import limit_severity
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

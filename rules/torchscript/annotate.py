@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Annotate, replace, template
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._authoring.inert import ASKS, explain_need, find_blocker
-from ._script.reach import note_reach
+from ._authoring.inert_markers import ASKS, explain_need, find_blocker
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

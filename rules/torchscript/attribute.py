@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Declare, replace, template
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 
-from ._authoring.authoring import BASES
+from ._authoring.torchscript_makers import BASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

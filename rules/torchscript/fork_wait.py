@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety
 
-from ._authoring import inert
-from ._futures import futures
-from ._script.reach import note_reach
+from ._authoring import inert_markers
+from ._futures import future_flow
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,11 +49,11 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 11),
     safety=Safety.SAFE,
-    asks=inert.ASKS,
+    asks=inert_markers.ASKS,
 )
 rule.note(note_reach)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield ctx.finding(use, fix=lambda: futures.create_future_fix(use, ctx))
+    yield ctx.finding(use, fix=lambda: future_flow.create_future_fix(use, ctx))

@@ -30,7 +30,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
 
-from ._authoring.authoring import ASKS, runs_torchscript
+from ._authoring.torchscript_makers import ASKS, runs_torchscript
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

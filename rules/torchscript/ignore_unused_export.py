@@ -27,8 +27,8 @@ from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
-from ._authoring import inert
-from ._script.reach import note_reach
+from ._authoring import inert_markers
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,7 +40,7 @@ rule = Rule(
     symbols=(*(f"torch.jit.{name}" for name in _NAMES), *(f"torch._jit_internal.{name}" for name in _NAMES)),
     message="`{symbol}` only marks code for TorchScript; remove it once nothing scripts this code",
     safety=Safety.SAFE,
-    asks=inert.ASKS,
+    asks=inert_markers.ASKS,
 )
 rule.note(note_reach)
 
@@ -61,7 +61,7 @@ def _has_drop(call: ast.Call) -> bool:
 
 
 def _create_unused_fix(use: Use, ctx: Context) -> Fix:
-    if inert.explain_need(use, ctx) is None:
+    if inert_markers.explain_need(use, ctx) is None:
         return _create_fix(use, ctx)
     if use.decorated is None or use.call is None:
         raise NoFix("it is not a decorator; replace it with `torch.jit.unused` by hand")
@@ -70,7 +70,7 @@ def _create_unused_fix(use: Use, ctx: Context) -> Fix:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    inert.check_removable(use, ctx)
+    inert_markers.check_removable(use, ctx)
     return Fix((_remove_marker(use, ctx),), Safety.UNSAFE, "Remove the marker")
 
 

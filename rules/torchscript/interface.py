@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 
-from ._authoring.authoring import ASKS, makes_torchscript
+from ._authoring.torchscript_makers import ASKS, makes_torchscript
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.rewrite.conditions import FoldedCondition
+from torchmigrate.rewrite.condition_folding import FoldedCondition
 
-from ._authoring import inert
-from ._script.reach import note_reach
+from ._authoring import inert_markers
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,7 +40,7 @@ rule = Rule(
     symbols=("torch.jit.is_scripting", "torch._jit_internal.is_scripting", "torch.jit._trace.is_scripting"),
     message="`{symbol}()` is False outside TorchScript; the branch for True is dead once nothing scripts this code",
     safety=Safety.UNSAFE,
-    asks=inert.ASKS,
+    asks=inert_markers.ASKS,
 )
 rule.note(note_reach)
 
@@ -51,7 +51,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    inert.check_removable(use, ctx)
+    inert_markers.check_removable(use, ctx)
     if use.call is None:
         raise NoFix("it is used as a value, and not called")
     for mention in ctx.project.find_uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 
-from ._authoring import inert
-from ._script.reach import note_reach
+from ._authoring import inert_markers
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -39,7 +39,7 @@ rule = Rule(
     symbols=("torch.jit.isinstance", "torch.jit._isinstance", "torch._jit_internal._isinstance"),
     message="`{symbol}` refines types for TorchScript; use `isinstance` on the container and on its elements",
     safety=Safety.SAFE,
-    asks=inert.ASKS,
+    asks=inert_markers.ASKS,
 )
 rule.note(note_reach)
 
@@ -69,7 +69,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     test = _create_test(asked, use, ctx)
     if test is None:
         raise NoFix("only classes, and lists, dicts and optionals of them, have a simple replacement")
-    inert.check_removable(use, ctx)
+    inert_markers.check_removable(use, ctx)
     code, parts = test
     change = replace(call, code, x=value, **parts)
     return Fix((change,), Safety.UNSAFE, "Check the container and its elements")

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Rule
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
-from ._export.fixes import find_consumers_hint
+from ._export.chain_fixes import find_consumers_hint
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, replace, template
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
-from ._authoring.authoring import SCRIPTS, TRACES
-from ._export.values import find_class
-from ._script.controlflow import depends_on_values
+from ._authoring.torchscript_makers import SCRIPTS, TRACES
+from ._export.expression_kinds import find_class
+from ._script.control_flow import depends_on_values
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -38,8 +38,8 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.semantics.scopes import StatementPlace
 
-from ._authoring import inert
-from ._script.reach import note_reach
+from ._authoring import inert_markers
+from ._script.script_reach import note_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -55,7 +55,7 @@ rule = Rule(
     ),
     message="`{symbol}` declares overloads for TorchScript; use `typing.overload` once nothing scripts this code",
     safety=Safety.UNSAFE,
-    asks=inert.ASKS,
+    asks=inert_markers.ASKS,
 )
 rule.note(note_reach)
 
@@ -69,7 +69,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, choice: StatementPlace | None, ctx: Context) -> Fix:
-    inert.check_removable(use, ctx)
+    inert_markers.check_removable(use, ctx)
     if use.kind is not Kind.DECORATOR:
         raise NoFix("it is used as a value, and not as a decorator")
     return Fix((_create_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")

@@ -29,7 +29,7 @@ from __future__ import annotations
 from torchmigrate.api import Rule, Safety
 from torchmigrate.semantics.model_files import SAVES
 
-from ._export.fixes import ASKS, check_member, collect_notes
+from ._export.chain_fixes import ASKS, check_member, collect_notes
 
 rule = Rule(
     code="TS111",

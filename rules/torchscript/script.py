@@ -65,10 +65,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-from torchmigrate.semantics.calls import find_argument
+from torchmigrate.semantics.call_arguments import find_argument
 
-from ._authoring import purpose
-from ._authoring.authoring import (
+from ._authoring import call_purpose
+from ._authoring.torchscript_makers import (
     IF_TRACING,
     SCRIPTS,
     TRACES_ASKS,
@@ -76,10 +76,10 @@ from ._authoring.authoring import (
     find_trace,
     traces_anything,
 )
-from ._export import fixes
-from ._export.values import find_kind
-from ._script import bodies, fate, functions, replaced
-from ._script.fallbacks import remove_dead_branch
+from ._export import chain_fixes
+from ._export.expression_kinds import find_kind
+from ._script import function_escapes, function_fixes, plain_bodies, script_patches
+from ._script.dead_fallbacks import remove_dead_branch
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -92,10 +92,10 @@ rule = Rule(
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
-    asks=(*fixes.ASKS, *TRACES_ASKS, *fate.ASKS, *bodies.ASKS),
+    asks=(*chain_fixes.ASKS, *TRACES_ASKS, *function_escapes.ASKS, *plain_bodies.ASKS),
 )
 
-rule.note(fixes.collect_notes)
+rule.note(chain_fixes.collect_notes)
 
 
 @rule.check
@@ -107,32 +107,32 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             else None
         )
         yield ctx.finding(
-            use, fix=lambda: _create_fix(use, ctx), hint=fixes.find_stub_hint(use, ctx) or traced
+            use, fix=lambda: _create_fix(use, ctx), hint=chain_fixes.find_stub_hint(use, ctx) or traced
         )
     else:
         yield ctx.finding(use)
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    place = replaced.find_patch(ctx)
+    place = script_patches.find_patch(ctx)
     if place is None and (use.decorated is None and use.call is None):
-        place = replaced.find_no_op(ctx)  # a reference may keep the original, to restore it
+        place = script_patches.find_no_op(ctx)  # a reference may keep the original, to restore it
     if place is not None:
         raise NoFix(f"{place} replaces `torch.jit.script`, which would no longer affect this code")
     if dead := remove_dead_branch(use, ctx):
         return dead
-    purpose.check_purpose(use, ctx)
+    call_purpose.check_purpose(use, ctx)
     if use.decorated is not None:
-        return functions.fix_decorated(use, ctx)
+        return function_fixes.fix_decorated(use, ctx)
     if use.call is None:
-        return functions.fix_referenced(use, ctx)
+        return function_fixes.fix_referenced(use, ctx)
     given = find_argument(use.call, 0, "obj")
     kind = find_kind(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
-        return functions.fix_called(use, use.call, given, kind, ctx)
+        return function_fixes.fix_called(use, use.call, given, kind, ctx)
     if kind is None and checks_for_tracing(ctx):
         line = next(found.node.lineno for found in ctx.uses.all_uses if found.symbol in IF_TRACING)
         raise NoFix(f"line {line} checks whether it is traced, and a trace rejects compiled functions")
     if given is not None:
-        bodies.check_module(given, use, ctx)
-    return fixes.create_chain_fix(use, ctx)
+        plain_bodies.check_module(given, use, ctx)
+    return chain_fixes.create_chain_fix(use, ctx)

@@ -29,7 +29,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
-from ._authoring import inert
+from ._authoring import inert_markers
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -44,7 +44,7 @@ rule = Rule(
     ),
     message="`{symbol}` only keeps loops and branches under `torch.jit.trace`; remove it once nothing traces this code",
     safety=Safety.UNSAFE,
-    asks=(*inert.ASKS, _EXPORT),
+    asks=(*inert_markers.ASKS, _EXPORT),
 )
 
 
@@ -57,7 +57,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     default = ctx.options.minimum >= (2, 9)
     exports = ctx.project.find_uses(_EXPORT, kinds=(Kind.CALL,))
     tracing = [export for export in exports if dict(export.constants).get("dynamo", default) is not True]
-    inert.check_removable(use, ctx, *tracing)
+    inert_markers.check_removable(use, ctx, *tracing)
     return Fix((_remove_call(use, ctx),), Safety.UNSAFE, "Remove it")
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from ._authoring.authoring import METHODS
 from ._authoring.script_classes import ASKS, create_class_fix
+from ._authoring.torchscript_makers import METHODS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

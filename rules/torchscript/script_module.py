@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule, Safety
 
-from ._authoring.authoring import BASES
 from ._authoring.script_classes import ASKS, create_class_fix
+from ._authoring.torchscript_makers import BASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

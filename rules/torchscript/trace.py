@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety
 
-from ._authoring.authoring import TRACES
-from ._export.fixes import ASKS, collect_notes, create_chain_fix
+from ._authoring.torchscript_makers import TRACES
+from ._export.chain_fixes import ASKS, collect_notes, create_chain_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

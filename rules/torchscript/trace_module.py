@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule, Safety
 
-from ._authoring.authoring import TRACE_MODULES
-from ._export.fixes import ASKS, check_member, collect_notes
+from ._authoring.torchscript_makers import TRACE_MODULES
+from ._export.chain_fixes import ASKS, check_member, collect_notes
 
 rule = Rule(
     code="TS103",

@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.artifacts import made
-from torchmigrate.artifacts import advice, conversion, inputs
-from torchmigrate.artifacts.inputs import OpenSize, SpecError
+from torchmigrate.artifacts import conversion, conversion_advice, input_specs
+from torchmigrate.artifacts.input_specs import OpenSize, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
 from torchmigrate.cli.artifacts import artifacts
-from torchmigrate.probe.ray import zip_packages
+from torchmigrate.probe.ray_cluster import zip_packages
 
 PAGE = Path(__file__).parents[2] / "docs" / "artifacts.md"
 
@@ -116,7 +116,7 @@ def asked(
         "work": "convert",
         "archive": str(models / name),
         "folder": str(tmp_path),
-        "inputs": {"": {"spec": inputs.parse_inputs(spec), "origin": "--inputs"}},
+        "inputs": {"": {"spec": input_specs.parse_inputs(spec), "origin": "--inputs"}},
         "dynamic": [],
         "rtol": None,
         "atol": None,
@@ -146,7 +146,9 @@ def test_a_loop_that_ends_by_values_is_refused_with_its_place_and_what_to_do(
 ) -> None:
     said = asked(models, tmp_path, "until.pt")
     assert (said["outcome"], said["step"], said["operator"]) == ("refused", "convert", "prim::Loop")
-    reason, todo = advice.explain_refusal(said["step"], said["reason"], said["operator"], said["place"])
+    reason, todo = conversion_advice.explain_refusal(
+        said["step"], said["reason"], said["operator"], said["place"]
+    )
     assert reason.startswith("the archive has a loop that ends on a condition on values at programs.py:")
     assert "torch.while_loop" in todo
 
@@ -219,7 +221,7 @@ def test_the_interpreter_that_runs_this_goes_before_one_by_chance(
 
 
 def test_what_a_command_line_says_of_inputs() -> None:
-    assert inputs.parse_inputs("float32[2,3], int64[], 3,-1.5,true,none") == [
+    assert input_specs.parse_inputs("float32[2,3], int64[], 3,-1.5,true,none") == [
         {"tensor": ["float32", [2, 3]]},
         {"tensor": ["int64", []]},
         {"value": 3},
@@ -227,12 +229,12 @@ def test_what_a_command_line_says_of_inputs() -> None:
         {"value": True},
         {"value": None},
     ]
-    assert inputs.parse_open_size("1.0:batch") == OpenSize(1, 0, "batch")
+    assert input_specs.parse_open_size("1.0:batch") == OpenSize(1, 0, "batch")
     for wrong in ("float32[2", "tensor", "float32[99999,99999]"):
         with pytest.raises(SpecError):
-            inputs.parse_inputs(wrong)
+            input_specs.parse_inputs(wrong)
     with pytest.raises(SpecError, match="0:batch"):
-        inputs.parse_open_size("batch")
+        input_specs.parse_open_size("batch")
 
 
 def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Path) -> None:

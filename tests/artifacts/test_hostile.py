@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.artifacts import made
-from torchmigrate.artifacts import conversion, pickles, reading, records, torchscript
-from torchmigrate.artifacts.model import Artifact, ArtifactKind, UnreadableArtifact
+from torchmigrate.artifacts import conversion, pickle_reader, reader, torchscript_archives, zip_records
+from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, UnreadableArtifact
 
 
 class Running:
@@ -29,7 +29,7 @@ class Running:
 
 def read(tmp_path: Path, data: bytes, name: str = "a.pt") -> Artifact:
     (tmp_path / name).write_bytes(data)
-    return reading.read_artifact(str(tmp_path / name))
+    return reader.read_artifact(str(tmp_path / name))
 
 
 def archive(data: bytes, **more: bytes) -> bytes:
@@ -114,7 +114,7 @@ def test_records_that_are_wrong(tmp_path: Path, parts: dict[str, bytes], said: s
 def test_a_record_that_unpacks_to_far_more_is_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    monkeypatch.setattr(zip_records, "MOST_READ", 1 << 20)
     bomb = made.zipped({"a/data.pkl": b"\0" * (8 << 20), "a/version": "3"}, zipfile.ZIP_DEFLATED)
     assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)
 
@@ -123,9 +123,9 @@ def test_sparse_tensors_are_no_alarm_and_modules_of_fx_hold_source(tmp_path: Pat
     import torch
 
     torch.save({"w": torch.eye(2).to_sparse()}, tmp_path / "sparse.pt")
-    assert reading.read_artifact(str(tmp_path / "sparse.pt")).error is None
+    assert reader.read_artifact(str(tmp_path / "sparse.pt")).error is None
     torch.save(torch.fx.symbolic_trace(torch.nn.Linear(2, 2)), tmp_path / "traced.pt")
-    found = reading.read_artifact(str(tmp_path / "traced.pt"))
+    found = reader.read_artifact(str(tmp_path / "traced.pt"))
     assert (found.kind, found.error) == (ArtifactKind.MODULE, None)
     assert any("runs the Python source" in note for note in found.notes)
 
@@ -146,7 +146,7 @@ def test_weights_that_unpack_to_far_more_or_are_not_all_there_are_named(
     )
     del parts["a/data/0"]
     assert read(tmp_path, made.zipped(parts)).error == "its weights 'data/0' are missing"
-    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    monkeypatch.setattr(zip_records, "MOST_READ", 1 << 20)
     bomb = made.zipped({**parts, "a/data/0": b"\0" * (8 << 20)}, zipfile.ZIP_DEFLATED)
     assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)
 
@@ -206,44 +206,44 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "page.pt").write_bytes(b"\n<!DOCTYPE html><html></html>")
     found = {
-        os.path.basename(path): reading.read_artifact(path).error
-        for path in reading.find_model_files([str(tmp_path)])
+        os.path.basename(path): reader.read_artifact(path).error
+        for path in reader.find_model_files([str(tmp_path)])
     }
     assert found["pipe.pt"] == "not a regular file"
     assert "a web page" in str(found["page.pt"])
-    assert reading.read_artifact(str(tmp_path / "gone.pt")).error == "No such file or directory"
+    assert reader.read_artifact(str(tmp_path / "gone.pt")).error == "No such file or directory"
 
 
 def test_a_pickle_of_every_protocol_is_read_as_it_would_be_built() -> None:
     value = {"a": (1, -2, 1 << 80), "b": [None, True, 2.5, b"\0", "é"], 3: {"c": ()}}
     for protocol in range(6):
-        read = pickles.read_pickle(io.BytesIO(pickle.dumps(value, protocol)))
+        read = pickle_reader.read_pickle(io.BytesIO(pickle.dumps(value, protocol)))
         a, b, c = (part for _, part in read.value.pairs)
         assert (a, b[0], b[1:3], b[4]) == (value["a"], None, [True, 2.5], "é")
         assert dict(c.pairs)["c"] == ()
     with pytest.raises(UnreadableArtifact):
-        pickles.read_pickle(io.BytesIO(b"\x80\x02\x82\x01."))
+        pickle_reader.read_pickle(io.BytesIO(b"\x80\x02\x82\x01."))
 
 
 def test_an_instance_of_an_old_pickle_names_its_class_and_takes_what_is_above_the_mark(
     tmp_path: Path,
 ) -> None:
-    found = pickles.read_pickle(io.BytesIO(b"(S'kept'\n(I1\nI2\niargparse\nNamespace\nt."))
+    found = pickle_reader.read_pickle(io.BytesIO(b"(S'kept'\n(I1\nI2\niargparse\nNamespace\nt."))
     kept, instance = found.value
     assert kept == "kept"
     assert (str(instance.what), instance.args) == ("argparse.Namespace", (1, 2))
     assert [str(name) for name in found.names] == ["argparse.Namespace"]
     assert "would run os.system" in str(read(tmp_path, archive(b"(S'ls'\nios\nsystem\n.")).error)
-    found = pickles.read_pickle(io.BytesIO(b"(S'kept'\n(cargparse\nNamespace\nI1\not."))
+    found = pickle_reader.read_pickle(io.BytesIO(b"(S'kept'\n(cargparse\nNamespace\nI1\not."))
     kept, instance = found.value
     assert (kept, str(instance.what), instance.args) == ("kept", "argparse.Namespace", (1,))
 
 
-@pytest.mark.parametrize("most", [torchscript.MOST_CHECKED, 0])
+@pytest.mark.parametrize("most", [torchscript_archives.MOST_CHECKED, 0])
 def test_weights_that_are_not_what_was_written_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(torchscript, "MOST_CHECKED", most)
+    monkeypatch.setattr(torchscript_archives, "MOST_CHECKED", most)
     whole = archive(pickle.dumps({}), **{"constants.pkl": pickle.dumps(()), "data/0": b"weights"})
     assert conversion.find_obstacle(read(tmp_path, whole)) is None
     found = read(tmp_path, whole.replace(b"weights", b"weighty"))
@@ -256,7 +256,7 @@ def test_weights_that_are_not_what_was_written_are_refused(
 def test_weights_that_unpack_to_far_more_are_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "MOST_READ", 1 << 20)
+    monkeypatch.setattr(zip_records, "MOST_READ", 1 << 20)
     parts: dict[str, bytes | str] = {"a/constants.pkl": pickle.dumps(()), "a/data/0": b"\0" * (8 << 20)}
     bomb = made.zipped(parts, zipfile.ZIP_DEFLATED)
     assert "unpacks to 8,388,608 bytes" in str(read(tmp_path, bomb).error)

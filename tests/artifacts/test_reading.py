@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.artifacts import made
-from torchmigrate.artifacts import listing, reading
-from torchmigrate.artifacts.model import ArtifactKind
+from torchmigrate.artifacts import listing, reader
+from torchmigrate.artifacts.artifact import ArtifactKind
 from torchmigrate.cli.artifacts import artifacts
 
 TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> Dict[str, Tensor]"]
@@ -32,7 +32,7 @@ TWO = ["forward(x: Tensor, factor: float=2.) -> Tensor", "encode(x: Tensor) -> D
 def test_what_torch_writes(
     models: Path, name: str, kind: ArtifactKind, producer: str, methods: list[str], tensors: int
 ) -> None:
-    found = reading.read_artifact(str(models / name))
+    found = reader.read_artifact(str(models / name))
     assert (found.kind, found.producer, found.error) == (kind, producer, None)
     assert [str(method) for method in found.methods] == methods
     assert (found.tensors, found.elements) == (tensors, 15 + (tensors == 3))
@@ -42,7 +42,7 @@ def test_what_torch_writes(
 def test_an_exported_program_names_its_torch_its_opset_and_its_open_size(models: Path) -> None:
     import torch
 
-    found = reading.read_artifact(str(models / "exported.pt2"))
+    found = reader.read_artifact(str(models / "exported.pt2"))
     assert (found.kind, found.torch) == (ArtifactKind.EXPORTED, torch.__version__)
     assert found.opset is not None
     assert found.opset.startswith("aten ")
@@ -52,17 +52,17 @@ def test_an_exported_program_names_its_torch_its_opset_and_its_open_size(models:
 
 
 def test_what_else_the_archives_hold_is_said(models: Path) -> None:
-    assert "forward was traced with float32[2, 4]" in reading.read_artifact(str(models / "traced.pt")).notes
-    assert "extra files: config.json" in reading.read_artifact(str(models / "scripted.pt")).notes
-    assert "keys: model, epoch" in reading.read_artifact(str(models / "checkpoint.pt")).notes
+    assert "forward was traced with float32[2, 4]" in reader.read_artifact(str(models / "traced.pt")).notes
+    assert "extra files: config.json" in reader.read_artifact(str(models / "scripted.pt")).notes
+    assert "keys: model, epoch" in reader.read_artifact(str(models / "checkpoint.pt")).notes
     assert any(
         "tests.artifacts.programs.Two" in note
-        for note in reading.read_artifact(str(models / "module.pt")).notes
+        for note in reader.read_artifact(str(models / "module.pt")).notes
     )
 
 
 def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
-    found = reading.read_artifact(str(models / "writing.pt"))
+    found = reader.read_artifact(str(models / "writing.pt"))
     assert found.error == "its code would write a file: it calls torch.save"
 
 
@@ -86,7 +86,7 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    found = [reading.read_artifact(path) for path in reading.find_model_files([str(tmp_path)])]
+    found = [reader.read_artifact(path) for path in reader.find_model_files([str(tmp_path)])]
     assert listing.render_text(found).replace(f"{tmp_path}/", "").splitlines() == [
         "a.onnx: ONNX model, torch 2.9.0, IR version 8, opset ai.onnx 18, 192 bytes, 12 elements in 1 tensor of float32",
         "  main_graph(x: float32[batch, 4]) -> y: float32[batch, 3]",
@@ -114,11 +114,11 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
 def test_what_is_too_large_to_look_into_is_said_and_no_error(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_INNER", 100)
+    monkeypatch.setattr(reader, "MOST_INNER", 100)
     inner = (models / "scripted.pt").read_bytes()
     manifest = json.dumps({"model": {"serializedFile": "model.pt"}})
     (tmp_path / "a.mar").write_bytes(made.zipped({"MAR-INF/MANIFEST.json": manifest, "model.pt": inner}))
-    found = reading.read_artifact(str(tmp_path / "a.mar"))
+    found = reader.read_artifact(str(tmp_path / "a.mar"))
     assert (found.kind, found.error) == (ArtifactKind.MAR, None)
     assert found.notes == (f"model.pt: not checked, because it has {len(inner):,} bytes",)
 

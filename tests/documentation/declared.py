@@ -13,7 +13,14 @@ from pathlib import Path
 from torchmigrate.api import Severity
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import NEWEST, OLDEST, Version, parse_version, render_version, severity_at
+from torchmigrate.model.torch_versions import (
+    NEWEST,
+    OLDEST,
+    Version,
+    parse_version,
+    render_version,
+    severity_at,
+)
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tests.rewrite.support import changed, every
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite import changes
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 class Example(NamedTuple):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tests.documentation.declared import ROOT
-from torchmigrate.tables.changes import ApiChangeKind, load_changes
+from torchmigrate.tables.api_changes import ApiChangeKind, load_changes
 
 LISTED = ROOT / "tests" / "documentation" / "messages.txt"
 """The generated list: a line with the path of each file, then its sentences, indented, in the order of the source."""

@@ -17,7 +17,7 @@ from tests.documentation.rewrites import REWRITES, Rewrite
 from tests.documentation.systems import BLOGS, SYSTEMS
 from torchmigrate import api
 from torchmigrate.api import Context
-from torchmigrate.cli.pages import render_page
+from torchmigrate.cli.rule_pages import render_page
 from torchmigrate.model.findings import FixChange
 from torchmigrate.model.rule import Rule
 from torchmigrate.rewrite import changes

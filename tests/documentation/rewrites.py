@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.support import fixed, settings_of
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.run.joint import FixResult
+from torchmigrate.run.multi_file import FixResult
 
 FLAGS = ("--min-version", "2.12", "--unsafe")
 

@@ -22,7 +22,7 @@ from tests.documentation.pages import (
 )
 from tests.documentation.rewrites import REWRITES, Rewrite
 from torchmigrate.engine import registry
-from torchmigrate.gates.triggers import PATH, Trigger, load_triggers, render_triggers
+from torchmigrate.prefilter.triggers import PATH, Trigger, load_triggers, render_triggers
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: f"{part.path.name}-{part.name}")

@@ -10,9 +10,9 @@ import pytest
 from tests.documentation.declared import own_rules
 from tests.documentation.sessions import BLOCK, name_of, pages
 from torchmigrate import __version__
-from torchmigrate.model.versions import NEWEST, OLDEST, render_version
+from torchmigrate.model.torch_versions import NEWEST, OLDEST, render_version
 from torchmigrate.settings import config
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.text.toml_reader import parse_toml
 
 FOR_USERS = [page for page in pages() if page.name not in ("CONTRIBUTING.md", "CHANGELOG.md")]
 OTHERS = {"ZA"}

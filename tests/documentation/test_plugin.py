@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.text.toml_reader import parse_toml
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "plugin"
 RULE = "acme_torch_rules/acme/global_seed.py"

@@ -14,7 +14,7 @@ import pytest
 from tests.support import settings_of
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.rules.cases import FIXTURES, Case
-from torchmigrate.model.versions import parse_version
+from torchmigrate.model.torch_versions import parse_version
 
 
 def _before(fixed: Path) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate.project import files
-from torchmigrate.run import sharing, together, write
+from torchmigrate.project import file_search
+from torchmigrate.run import parallel, transaction, write_file
 from torchmigrate.run.scanner import Progress, Scanner
 
 JSON = ("--output-format", "json", ".")
@@ -21,14 +21,14 @@ def after_finding(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when the files are found and none is read."""
 
     def start() -> None:
-        find = files.find_files
+        find = file_search.find_files
 
-        def found(*arguments: object, **named: object) -> files.FoundFiles:
+        def found(*arguments: object, **named: object) -> file_search.FoundFiles:
             result = find(*arguments, **named)  # type: ignore[arg-type]
             change()
             return result
 
-        files.find_files = found
+        file_search.find_files = found
 
     return start
 
@@ -53,14 +53,14 @@ def before_writing(change: Callable[[], object]) -> Callable[[], None]:
     """Has ``change`` called when all fixes are worked out and none is written."""
 
     def start() -> None:
-        original = together.write_together
+        original = transaction.write_together
 
         def late(*arguments: object) -> object:
-            together.write_together = original
+            transaction.write_together = original
             change()
             return original(*arguments)  # type: ignore[arg-type]
 
-        together.write_together = late  # type: ignore[assignment]
+        transaction.write_together = late  # type: ignore[assignment]
 
     return start
 
@@ -98,7 +98,7 @@ def test_a_folder_that_disappears(
     plant(tmp_path, {"a.py": OLD, "p/b.py": OLD, "p/q/c.py": OLD, "z.py": OLD})
 
     def start() -> None:
-        sharing.WORTHWHILE = 2
+        parallel.WORTHWHILE = 2
         moment(lambda: shutil.rmtree("p"))()
 
     done = run(*FIX, "--jobs", jobs, *JSON, folder=tmp_path, before=start)
@@ -159,7 +159,7 @@ def test_a_file_that_another_run_is_writing_is_left_to_it(tmp_path: Path) -> Non
     plant(tmp_path, {"a.py": OLD})
 
     def meanwhile() -> None:
-        with write.create_temporary(tmp_path / "a.py") as (temporary, file):
+        with write_file.create_temporary(tmp_path / "a.py") as (temporary, file):
             file.write(b"half of what another run wri")
             file.flush()
             done = run(*FIX, *JSON, folder=tmp_path)

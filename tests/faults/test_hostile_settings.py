@@ -9,7 +9,7 @@ import pytest
 from tests.faults.support import NEW, OLD, contents, plant, run
 from torchmigrate.settings import config
 from torchmigrate.settings.settings import setting_fields, toml_key
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.text.toml_reader import parse_toml
 
 DEEP = 100_000
 WRONG = [

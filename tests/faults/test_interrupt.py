@@ -19,9 +19,9 @@ import pytest
 
 from tests.faults.support import FIX, contents, many, plant, run
 from torchmigrate.cli import session
-from torchmigrate.project.files import InputFile
-from torchmigrate.run import sharing
-from torchmigrate.run.looker import FileChecker
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.run import parallel
+from torchmigrate.run.file_checker import FileChecker
 
 FILES = many(40)
 
@@ -45,7 +45,7 @@ class Interrupter:
         """What a run does first to be interrupted; 0: never."""
 
         def start() -> None:
-            sharing.WORTHWHILE = 20
+            parallel.WORTHWHILE = 20
             number, main, thread = 0, os.getpid(), threading.get_ident()
 
             def count(event: str, arguments: object) -> None:
@@ -103,7 +103,7 @@ def test_an_interrupt_while_processes_work(tmp_path: Path) -> None:
     plant(tmp_path, FILES)
 
     def start() -> None:
-        sharing.WORTHWHILE = 20
+        parallel.WORTHWHILE = 20
         main, look = os.getpid(), FileChecker.check_file
 
         def interrupting(self: FileChecker, path: str, file: InputFile) -> object:

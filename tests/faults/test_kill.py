@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, plant, run
-from torchmigrate.run import sharing, together
+from torchmigrate.run import parallel, transaction
 from torchmigrate.run.journals import find_journals
 
 FILES = 500
@@ -121,10 +121,10 @@ class Stage:
     def _wait_at_writing(self, orders: int, statuses: int) -> None:
         """Called in the run at its start: sees to it that it waits for orders before it writes anything."""
         os.close(self._orders)
-        original = together.write_together
+        original = transaction.write_together
 
         def staged(*arguments: Any) -> Any:
-            together.write_together = original
+            transaction.write_together = original
             while order := os.read(orders, 8):
                 if (child := os.fork()) == 0:
                     Killer(struct.unpack("q", order)[0], self._counter).arm()
@@ -133,7 +133,7 @@ class Stage:
                 os.write(statuses, struct.pack("q", os.waitstatus_to_exitcode(status)))
             os._exit(0)
 
-        together.write_together = staged  # type: ignore[assignment]
+        transaction.write_together = staged  # type: ignore[assignment]
 
 
 def test_a_kill_while_files_are_written_leaves_each_old_or_new_and_a_rerun_completes(memory: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_kill_at_any_other_moment_leaves_no_process_and_a_rerun_completes(memo
 
     def counting(at: int) -> Callable[[], None]:
         def start() -> None:
-            sharing.WORTHWHILE = 50
+            parallel.WORTHWHILE = 50
             killer, main, thread = Killer(at, counter), os.getpid(), threading.get_ident()
 
             def count(event: str, arguments: object) -> None:
@@ -219,7 +219,7 @@ def killed_together(tree: Path, at: int, counter: mmap.mmap) -> int:
     """The exit status of a process that replaces three files together and is killed at the point ``at``."""
     if (child := os.fork()) == 0:
         Killer(at, counter).arm()
-        together.write_together([(str(tree / name), NEW, old) for name, old in TOGETHER.items()], tree)
+        transaction.write_together([(str(tree / name), NEW, old) for name, old in TOGETHER.items()], tree)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
@@ -238,7 +238,7 @@ def test_a_kill_between_files_that_go_together_is_made_good(memory: Path) -> Non
         found = contents(tree)
         are_new = {found[name] == NEW for name in TOGETHER}
         places = {str(tree.resolve() / name) for name in TOGETHER}
-        left = [one for journal in find_journals(tree) if (one := together.read_journal(journal, places))]
+        left = [one for journal in find_journals(tree) if (one := transaction.read_journal(journal, places))]
         assert any(one.is_partial for one in left) == (len(are_new) == 2), at
         half += len(are_new) == 2
         for one in left:

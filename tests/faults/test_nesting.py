@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.support import CHECK, FIX, NEW, OLD, plant, run
 from tests.support import check_text
-from torchmigrate.run import sharing
-from torchmigrate.semantics.resolve import NameResolver, ResolvedName
+from torchmigrate.run import parallel
+from torchmigrate.semantics.name_resolution import NameResolver, ResolvedName
 
 DEPTH = 5_000
 USE = "torch.jit.annotate(int, 1)"
@@ -81,7 +81,7 @@ def test_what_python_can_read_is_fixed(tmp_path: Path) -> None:
 
 def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
     def crash() -> None:
-        sharing.WORTHWHILE = 2
+        parallel.WORTHWHILE = 2
         parse = ast.parse
 
         def overflows(text: str, *arguments: Any, **named: Any) -> Any:

@@ -82,16 +82,16 @@ def test_a_leftover_of_somebody_else_is_in_the_way(tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": OLD})
 
     def leave() -> None:
-        from torchmigrate.run import write
+        from torchmigrate.run import write_file
 
-        create = write.create_locked
+        create = write_file.create_locked
 
         def created(path: Path) -> int:
             path.write_bytes(b"")
             path.chmod(0)
             return create(path)
 
-        write.create_locked = created
+        write_file.create_locked = created
         without_privileges()
 
     done = run(*FIX, *JSON, folder=tmp_path, before=leave)

@@ -51,17 +51,17 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path: Path) -> None:
     plant(tmp_path, {"a.py": OLD, "z.py": OLD})
 
     def replaced() -> None:
-        from torchmigrate.project import files
+        from torchmigrate.project import file_search
 
-        found = files.find_files
+        found = file_search.find_files
 
-        def find(*arguments: object, **named: object) -> files.FoundFiles:
+        def find(*arguments: object, **named: object) -> file_search.FoundFiles:
             result = found(*arguments, **named)  # type: ignore[arg-type]
             os.unlink("a.py")
             os.mkfifo("a.py")
             return result
 
-        files.find_files = find
+        file_search.find_files = find
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path, before=replaced)
     assert done.errors == {"a.py": "cannot be read: it is not a regular file"}
@@ -72,15 +72,15 @@ def test_a_pipe_in_the_place_of_the_temporary_file_does_not_block(tmp_path: Path
     plant(tmp_path, {"z.py": OLD})
 
     def leave() -> None:
-        from torchmigrate.run import write
+        from torchmigrate.run import write_file
 
-        create = write.create_locked
+        create = write_file.create_locked
 
         def created(path: Path) -> int:
             os.mkfifo(path)
             return create(path)
 
-        write.create_locked = created
+        write_file.create_locked = created
 
     assert run(*FIX, ".", folder=tmp_path, before=leave).status == 0
     assert (tmp_path / "z.py").read_bytes() == NEW
@@ -91,15 +91,15 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
     plant(tmp_path, {"tree/z.py": OLD, "precious.txt": b"precious"})
 
     def leave() -> None:
-        from torchmigrate.run import write
+        from torchmigrate.run import write_file
 
-        create = write.create_locked
+        create = write_file.create_locked
 
         def created(path: Path) -> int:
             path.symlink_to(tmp_path / "precious.txt")
             return create(path)
 
-        write.create_locked = created
+        write_file.create_locked = created
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path / "tree", before=leave)
     assert done.status == 2

@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.support import OLD, Program, plant
 from torchmigrate.console import terminal
-from torchmigrate.run.looker import FileChecker
+from torchmigrate.run.file_checker import FileChecker
 
 EVIL = "\x1b]0;t\x07\x1b[2J\r\x08\x9b31m\u202e\u2066\u061c\u200f\ufeff\x7f\U000e0041"
 NAME = f"e{EVIL}\udcff\n.py".replace("/", "")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine.module import PythonModule
+from torchmigrate.engine.python_module import PythonModule
 from torchmigrate.model.findings import Edit, FileError, Finding
-from torchmigrate.project.files import InputFile
-from torchmigrate.run import looker, runner
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.run import file_checker, runner
 from torchmigrate.run.garbage import PausedCollector
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
@@ -116,5 +116,5 @@ class _Unpaused(PausedCollector):
 def objects_uncounted() -> Iterator[None]:
     """Leaves out what a run does with the garbage collector, for that takes longer than a small file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looker, "PausedCollector", _Unpaused)
+        patch.setattr(file_checker, "PausedCollector", _Unpaused)
         yield

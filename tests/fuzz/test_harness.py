@@ -11,12 +11,12 @@ from tests.fuzz import harness, oracle
 from tests.fuzz.invariants import hold
 from tests.fuzz.oracle import Violation
 from torchmigrate.engine import registry
-from torchmigrate.engine.context import Context
-from torchmigrate.gates.triggers import Trigger
+from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import Edit, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind, Safety
-from torchmigrate.proof import verify
+from torchmigrate.prefilter.triggers import Trigger
+from torchmigrate.proof import edit_verification
 from torchmigrate.run import selection
 from torchmigrate.semantics.use import Use
 
@@ -50,7 +50,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
     monkeypatch.setattr(selection, "_rule_sets", {})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(rule)])
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
-    monkeypatch.setattr(verify, "verify_edits", lambda before, after, edits: None)
+    monkeypatch.setattr(edit_verification, "verify_edits", lambda before, after, edits: None)
 
 
 def test_a_fix_without_a_fault_is_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_fix_that_is_never_done_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
 def tampered(monkeypatch: pytest.MonkeyPatch, tamper: Callable[[bytes], bytes]) -> None:
     """Makes the tool change files in a way that no edit tells of."""
-    from torchmigrate.text.source import SourceText
+    from torchmigrate.text.source_text import SourceText
 
     replaced = SourceText.apply_edits
     monkeypatch.setattr(SourceText, "apply_edits", lambda self, edits: tamper(replaced(self, edits)))

@@ -13,8 +13,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from torchmigrate.cli.commands import cli
-from torchmigrate.cli.histories import suggest_names
 from torchmigrate.cli.ledger import complete_name, ledger
+from torchmigrate.cli.ledger_text import suggest_names
 
 
 def run(*arguments: str) -> str:

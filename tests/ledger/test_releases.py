@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.tables.releases import ALL_RELEASES, RELEASES, ReleaseSet
+from torchmigrate.tables.release_sets import ALL_RELEASES, RELEASES, ReleaseSet
 
 
 def test_a_set_of_releases() -> None:

@@ -6,14 +6,14 @@ import ast
 
 import pytest
 
-from torchmigrate.model.versions import NEWEST, OLDEST, Version
-from torchmigrate.tables import api
-from torchmigrate.tables.api import LedgerEntry, LedgerParameter
-from torchmigrate.tables.releases import ALL_RELEASES, RELEASES, ReleaseSet
+from torchmigrate.model.torch_versions import NEWEST, OLDEST, Version
+from torchmigrate.tables import api_ledger
+from torchmigrate.tables.api_ledger import LedgerEntry, LedgerParameter
+from torchmigrate.tables.release_sets import ALL_RELEASES, RELEASES, ReleaseSet
 
 
 def known(name: str) -> LedgerEntry:
-    entry = api.find_any_entry(name)
+    entry = api_ledger.find_any_entry(name)
     assert entry, name
     return entry
 
@@ -69,7 +69,7 @@ def test_a_marker_in_a_constructor_concerns_instances() -> None:
 
 
 def test_an_alias_that_stays_is_not_lost() -> None:
-    assert api.find_entry("torch.optim.lr_scheduler._LRScheduler") is None
+    assert api_ledger.find_entry("torch.optim.lr_scheduler._LRScheduler") is None
 
 
 @pytest.mark.parametrize("name", ["torch.norm", "torch.svd", "torch.ger"])
@@ -113,7 +113,7 @@ def test_keywords_that_stubs_do_not_have_are_not_lost(name: str, spelling: str) 
     ],
 )
 def test_what_is_made_at_run_time_is_not_lost(name: str) -> None:
-    entry = api.find_entry(name)
+    entry = api_ledger.find_entry(name)
     assert entry is None or entry.present == ALL_RELEASES
 
 
@@ -153,12 +153,12 @@ def test_parameters_come_back() -> None:
 
 
 def test_a_private_name_is_lost_only_where_it_is_gone() -> None:
-    assert api.find_entry("torch._utils._flatten_dense_tensors") is None
+    assert api_ledger.find_entry("torch._utils._flatten_dense_tensors") is None
     assert known("torch._dynamo.is_compiling").present == ALL_RELEASES
 
 
 def test_every_statement_holds_for_releases_that_are_known() -> None:
-    entries = list(api.read_entries())
+    entries = list(api_ledger.read_entries())
     assert len(entries) > 10_000
     for entry in entries:
         assert entry.present
@@ -172,17 +172,17 @@ def test_every_statement_holds_for_releases_that_are_known() -> None:
 
 
 def test_names_are_names() -> None:
-    for owner, name in api.list_names():
+    for owner, name in api_ledger.list_names():
         assert all(part.isidentifier() for part in f"{owner}.{name}".split(".") if part), (owner, name)
 
 
 def test_defaults_are_expressions() -> None:
-    for entry in api.read_entries(private=False):
+    for entry in api_ledger.read_entries(private=False):
         for one in entry.parameters:
             for _, text in one.defaults:
                 assert not text or ast.parse(text, mode="eval")
 
 
 def test_the_table_is_of_all_releases() -> None:
-    read = api.list_source_releases()
+    read = api_ledger.list_source_releases()
     assert [tuple(map(int, version.split(".")[:2])) for version in read] == list(RELEASES)

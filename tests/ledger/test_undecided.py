@@ -8,8 +8,8 @@ import pytest
 
 from tools.api import undecided
 from tools.api.undecided import Patterns
-from torchmigrate.tables.api import DeprecationMark, LedgerEntry
-from torchmigrate.tables.releases import ALL_RELEASES, ReleaseSet
+from torchmigrate.tables.api_ledger import DeprecationMark, LedgerEntry
+from torchmigrate.tables.release_sets import ALL_RELEASES, ReleaseSet
 
 needs_changes = pytest.mark.skipif(not undecided.CHANGES.exists(), reason="no changes are written down yet")
 
@@ -48,7 +48,7 @@ def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[LedgerEntry
             ("torch.e", (old,)),
         ]
     ]
-    monkeypatch.setattr("torchmigrate.tables.api.read_entries", lambda *, private: made)
+    monkeypatch.setattr("torchmigrate.tables.api_ledger.read_entries", lambda *, private: made)
     monkeypatch.setattr(undecided, "CHANGES", tmp_path / "changes.toml")
     monkeypatch.setattr(undecided, "DECIDED", tmp_path / "decided.toml")
     return made

@@ -49,7 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "engine": ("tests/test_engine.py", "tests/test_suppress.py", "tests/test_edits.py", _FIXTURES),
     "foreign": ("tests/test_foreign.py", _FIXTURES),
-    "gates": ("tests/test_pairs.py", "tests/test_watch.py", "tests/test_engine.py", _FIXTURES),
+    "prefilter": ("tests/test_pairs.py", "tests/test_watch.py", "tests/test_engine.py", _FIXTURES),
     "model": ("tests/test_versions.py", "tests/test_engine.py", "tests/test_watch.py", _FIXTURES),
     "plan": ("tests/test_plan.py",),
     "probe": ("tests/probe",),

@@ -7,7 +7,7 @@ import types
 import typing
 from typing import Any, Literal
 
-from torchmigrate.probe.facts import FACTS_FORMAT, MachineFacts
+from torchmigrate.probe.machine_facts import FACTS_FORMAT, MachineFacts
 
 _JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import WHOLE
-from torchmigrate.probe.collect import collect_facts, find_python
-from torchmigrate.probe.facts import DriverSource, MachineFacts, OperatingSystem, facts_to_json
-from torchmigrate.probe.system import find_device_files, find_intel_gpus, find_shadowing_libraries
+from torchmigrate.probe.collector import collect_facts, find_python
+from torchmigrate.probe.machine_facts import DriverSource, MachineFacts, OperatingSystem, facts_to_json
+from torchmigrate.probe.system_files import find_device_files, find_intel_gpus, find_shadowing_libraries
 from torchmigrate.probe.verdict import judge_machine
 
 PATIENT = 30

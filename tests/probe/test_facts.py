@@ -11,7 +11,7 @@ import pytest
 
 from tests.probe.conftest import FIXTURES
 from tests.probe.schema import schema
-from torchmigrate.probe.facts import (
+from torchmigrate.probe.machine_facts import (
     FACTS_FORMAT,
     FactsError,
     Interpreter,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.probe.conftest import FIXTURES
 from torchmigrate.probe import fleet
-from torchmigrate.probe.facts import FactsError, MachineFacts, parse_facts
+from torchmigrate.probe.machine_facts import FactsError, MachineFacts, parse_facts
 
 
 def machine(name: str) -> MachineFacts:

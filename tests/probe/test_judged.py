@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.probe.conftest import FIXTURES
-from torchmigrate.probe import facts as facts_format
-from torchmigrate.probe.facts import MachineFacts, parse_facts
+from torchmigrate.probe import machine_facts as facts_format
+from torchmigrate.probe.machine_facts import MachineFacts, parse_facts
 from torchmigrate.probe.verdict import MachineVerdict, judge_machine
 
 IDENTIFIES = {
@@ -124,7 +124,7 @@ def test_a_field_is_judged(path: str) -> None:
 
 
 def test_what_only_identifies_is_shown() -> None:
-    from torchmigrate.probe.render import render_plain
+    from torchmigrate.probe.verdict_text import render_plain
 
     shown = verdict(json.loads((FIXTURES / "20-h200.facts.json").read_text("utf-8")), "2.15")[0]
     assert "140 GiB" in render_plain(shown, ())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.model.versions import parse_version
-from torchmigrate.probe.facts import Gpu, Interpreter, MachineFacts, NvidiaDriver, OperatingSystem
-from torchmigrate.probe.fit import judge_fit
-from torchmigrate.tables import matrix, wheels
+from torchmigrate.model.torch_versions import parse_version
+from torchmigrate.probe.build_fit import judge_fit
+from torchmigrate.probe.machine_facts import Gpu, Interpreter, MachineFacts, NvidiaDriver, OperatingSystem
+from torchmigrate.tables import build_selection, torch_builds
 
 OLD = "5.0 5.2 6.0 6.1 7.0 7.5 8.0 8.6 8.9 9.0"
 """CUDA 12.6: 50 60 70 75 80 86 90."""
@@ -79,9 +79,9 @@ def machine(platform: str, driver: str = "600.10", cuda: str = "13.4") -> Machin
 
 @pytest.mark.parametrize(("platform", "torch", "variant"), CASES)
 def test_each_architecture_on_each_build(platform: str, torch: str, variant: str) -> None:
-    build = next(b for b in matrix.find_builds(torch, platform) if b.variant == variant)
+    build = next(b for b in torch_builds.find_builds(torch, platform) if b.variant == variant)
     expected = TABLES[platform][torch][variant]
-    for capability in matrix.load_architectures():
+    for capability in torch_builds.load_architectures():
         runs = judge_fit(Gpu("GPU", capability=capability), build, machine(platform)).runs
         assert runs is (capability in expected.split()), capability
 
@@ -89,7 +89,7 @@ def test_each_architecture_on_each_build(platform: str, torch: str, variant: str
 @pytest.mark.parametrize("platform", TABLES)
 @pytest.mark.parametrize("torch", X86)
 def test_the_tables_have_no_other_cuda_build(platform: str, torch: str) -> None:
-    there = {b.variant for b in matrix.find_builds(torch, platform) if b.cuda}
+    there = {b.variant for b in torch_builds.find_builds(torch, platform) if b.cuda}
     assert there == set(TABLES[platform][torch])
 
 
@@ -124,11 +124,13 @@ def test_the_tables_have_what_the_release_was_built_for(torch: str) -> None:
     """Torch's own matrix of each release; what was published apart from the release stands in `PUBLISHED` alone."""
 
     def there(platform: str, kind: str) -> set[str]:
-        builds = [b for b in matrix.find_builds(torch, platform) if not b.apart and b.evidence != "named"]
+        builds = [
+            b for b in torch_builds.find_builds(torch, platform) if not b.apart and b.evidence != "named"
+        ]
         return {b.variant.removeprefix(kind) for b in builds if b.variant.startswith(kind)}
 
     built = MATRIX[torch]
-    assert {b.version for b in matrix.find_builds(torch, "linux_x86_64")} == {built["version"]}
+    assert {b.version for b in torch_builds.find_builds(torch, "linux_x86_64")} == {built["version"]}
     assert there("linux_x86_64", "rocm") == set(built["rocm"])
     apart = {"129"} if torch in ("2.9", "2.10") else set()
     assert there("linux_x86_64", "cu") - apart == {cuda.replace(".", "") for cuda in built["cuda"]}
@@ -139,11 +141,12 @@ def test_the_tables_have_what_the_release_was_built_for(torch: str) -> None:
 def test_no_variant_comes_back_after_a_release_without_it() -> None:
     for variant in {
         b.variant
-        for b in matrix.load_builds()
-        if b.platform == wheels.PLATFORM and b.variant.startswith(("cu", "rocm"))
+        for b in torch_builds.load_builds()
+        if b.platform == build_selection.PLATFORM and b.variant.startswith(("cu", "rocm"))
     }:
         with_it = [
-            wheels.find_build(parse_version(torch), variant) is not None for torch in matrix.list_versions()
+            build_selection.find_build(parse_version(torch), variant) is not None
+            for torch in torch_builds.list_versions()
         ]
         first, last = with_it.index(True), len(with_it) - with_it[::-1].index(True)
         assert all(with_it[first:last]), variant
@@ -151,7 +154,9 @@ def test_no_variant_comes_back_after_a_release_without_it() -> None:
 
 @pytest.mark.parametrize("torch", PUBLISHED)
 def test_the_tables_have_what_the_index_has(torch: str) -> None:
-    there = {b.variant for b in matrix.find_builds(torch, "linux_x86_64") if b.cuda and b.evidence != "named"}
+    there = {
+        b.variant for b in torch_builds.find_builds(torch, "linux_x86_64") if b.cuda and b.evidence != "named"
+    }
     assert there == set(PUBLISHED[torch].split())
 
 
@@ -173,7 +178,7 @@ def test_the_tables_have_what_the_index_has(torch: str) -> None:
     ],
 )
 def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int] | None) -> None:
-    assert wheels.find_last_release(variant) == last
+    assert build_selection.find_last_release(variant) == last
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_the_last_release_that_has_a_variant(variant: str, last: tuple[int, int]
     ],
 )
 def test_a_driver_runs_every_build_of_its_cuda_major(driver: str, cuda: str, runs: bool) -> None:
-    from torchmigrate.probe.fit import is_driver_enough
+    from torchmigrate.probe.build_fit import is_driver_enough
 
     assert (
         is_driver_enough(
@@ -204,8 +209,8 @@ def test_a_driver_runs_every_build_of_its_cuda_major(driver: str, cuda: str, run
 
 
 def test_windows_has_minimum_drivers_of_its_own() -> None:
-    assert matrix.find_minimum_driver("12.6", "Windows") == "528.33"
-    assert matrix.find_minimum_driver("12.6", "Linux") == "525.60.13"
+    assert torch_builds.find_minimum_driver("12.6", "Windows") == "528.33"
+    assert torch_builds.find_minimum_driver("12.6", "Linux") == "525.60.13"
 
 
 @pytest.mark.parametrize(
@@ -230,17 +235,17 @@ def test_windows_has_minimum_drivers_of_its_own() -> None:
 def test_machine_code_runs_on_its_major_and_ptx_on_everything_newer(
     code: str, device: str, runs: bool
 ) -> None:
-    assert (matrix.find_gpu_code((code,), device, "13.0") is not None) is runs
+    assert (torch_builds.find_gpu_code((code,), device, "13.0") is not None) is runs
 
 
 def test_machine_code_goes_before_ptx() -> None:
-    assert matrix.find_gpu_code(("compute_80", "sm_80", "compute_86"), "8.9", "12.8") == matrix.GpuCode(
-        "sm_80", ptx=False
-    )
+    assert torch_builds.find_gpu_code(
+        ("compute_80", "sm_80", "compute_86"), "8.9", "12.8"
+    ) == torch_builds.GpuCode("sm_80", ptx=False)
 
 
 def test_ptx_needs_the_driver_of_its_toolkit_and_machine_code_does_not() -> None:
-    from torchmigrate.probe.fit import judge_code
+    from torchmigrate.probe.build_fit import judge_code
 
     gpu, old = Gpu("GPU", capability="9.0"), machine("linux_x86_64", driver="560.28.03", cuda="12.6")
     assert judge_code(gpu, ("sm_90",), "12.8", old).runs is True
@@ -249,23 +254,26 @@ def test_ptx_needs_the_driver_of_its_toolkit_and_machine_code_does_not() -> None
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    for build in matrix.load_builds():
+    for build in torch_builds.load_builds():
         assert build.source
         assert build.evidence in ("wheel", "documented", "named")
 
 
 def test_a_release_has_one_default_build_for_each_platform() -> None:
-    for torch in matrix.list_versions():
+    for torch in torch_builds.list_versions():
         for platform in ("linux_x86_64", "linux_aarch64", "win_amd64", "macosx_arm64"):
-            assert len([b for b in matrix.find_builds(torch, platform) if b.default]) == 1, (torch, platform)
-            variants = [b.variant for b in matrix.find_builds(torch, platform)]
+            assert len([b for b in torch_builds.find_builds(torch, platform) if b.default]) == 1, (
+                torch,
+                platform,
+            )
+            variants = [b.variant for b in torch_builds.find_builds(torch, platform)]
             assert len(variants) == len(set(variants)), (torch, platform)
 
 
 def test_the_tables_end_where_the_known_versions_end() -> None:
-    from torchmigrate.model import versions
+    from torchmigrate.model import torch_versions
 
-    assert matrix.list_versions()[-1] == versions.render_version(versions.NEWEST)
+    assert torch_builds.list_versions()[-1] == torch_versions.render_version(torch_versions.NEWEST)
 
 
 @pytest.mark.parametrize(
@@ -281,4 +289,4 @@ def test_the_tables_end_where_the_known_versions_end() -> None:
     ],
 )
 def test_companions(project: str, torch: str, version: str) -> None:
-    assert matrix.find_companion_release(project, torch) == version
+    assert torch_builds.find_companion_release(project, torch) == version

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from torchmigrate.probe.facts import parse_facts
-from torchmigrate.probe.ray import RayError, collect_node_facts, zip_packages
+from torchmigrate.probe.machine_facts import parse_facts
+from torchmigrate.probe.ray_cluster import RayError, collect_node_facts, zip_packages
 
 # Without this Ray takes the machine's outer address for 127.0.0.1; it is read when ray is imported.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -80,8 +80,8 @@ def test_what_travels_needs_the_standard_library_only(tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(archive)!r})
 import os
-from torchmigrate.probe.collect import collect
-from torchmigrate.probe.facts import to_json
+from torchmigrate.probe.collector import collect
+from torchmigrate.probe.machine_facts import to_json
 print(to_json(collect(sys.executable, os.environ))["format"])
 """
     # -S leaves site-packages out, and with it everything that is installed.

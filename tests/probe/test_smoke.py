@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.probe import smoke
-from torchmigrate.probe.collect import collect_facts
-from torchmigrate.probe.facts import Gpu, Interpreter, MachineFacts, OperatingSystem
-from torchmigrate.probe.saying import create_error
+from torchmigrate.probe import smoke_run
+from torchmigrate.probe.collector import collect_facts
+from torchmigrate.probe.machine_facts import Gpu, Interpreter, MachineFacts, OperatingSystem
+from torchmigrate.probe.wording import create_error
 
 NO_GPU = MachineFacts(OperatingSystem("Linux", "x86_64"), Interpreter("3.12.3"))
 ONE_GPU = MachineFacts(
     OperatingSystem("Linux", "x86_64"), Interpreter("3.12.3"), gpus=(Gpu("NVIDIA H200", capability="9.0"),)
 )
-SHORT = {**smoke.STAGE_LIMITS, "import": 1.0, "device": 1.0}
+SHORT = {**smoke_run.STAGE_LIMITS, "import": 1.0, "device": 1.0}
 
 TORCH = """
 __version__ = "2.12.1"
@@ -30,12 +30,12 @@ def empty(*args, **kwargs): %s
 
 
 def test_the_stages_have_limits_in_the_order_in_which_they_run() -> None:
-    from torchmigrate.probe import ask
+    from torchmigrate.probe import processes
 
-    text = ask.read_snippet("smoke")
-    order = [text.index(f'    ("{name}", ') for name in smoke.STAGE_LIMITS]
+    text = processes.read_snippet("smoke")
+    order = [text.index(f'    ("{name}", ') for name in smoke_run.STAGE_LIMITS]
     assert order == sorted(order)
-    assert text.count('\n    ("') == len(smoke.STAGE_LIMITS)
+    assert text.count('\n    ("') == len(smoke_run.STAGE_LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_an_import_that_fails_ends_the_run(
     code: str, outcome: str, detail: str, environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     begin = time.monotonic()
-    stages = smoke.run_stages(
-        fake_torch(code), NO_GPU, environ, SHORT if outcome == "hung" else smoke.STAGE_LIMITS
+    stages = smoke_run.run_stages(
+        fake_torch(code), NO_GPU, environ, SHORT if outcome == "hung" else smoke_run.STAGE_LIMITS
     )
     assert time.monotonic() - begin < 40
-    assert stages == [smoke.SmokeStage("import", outcome, detail)]
+    assert stages == [smoke_run.SmokeStage("import", outcome, detail)]
 
 
 def test_the_stage_that_kills_the_interpreter_is_named(
     environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     python = fake_torch(TORCH % "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
-    stages = smoke.run_stages(python, NO_GPU, environ, smoke.STAGE_LIMITS)
+    stages = smoke_run.run_stages(python, NO_GPU, environ, smoke_run.STAGE_LIMITS)
     assert [(s.name, s.outcome) for s in stages] == [
         ("import", "ok"),
         ("device", "skipped"),
@@ -75,12 +75,12 @@ def test_the_stage_that_hangs_is_named_and_later_ones_have_their_own_time(
     environ: dict[str, str], fake_torch: Callable[..., str]
 ) -> None:
     python = fake_torch(TORCH % "import time; time.sleep(60)")
-    stages = smoke.run_stages(python, NO_GPU, environ, {**smoke.STAGE_LIMITS, "allocate": 0.5})
-    assert stages[-1] == smoke.SmokeStage("allocate", "hung", "timed out after 0.5 s")
+    stages = smoke_run.run_stages(python, NO_GPU, environ, {**smoke_run.STAGE_LIMITS, "allocate": 0.5})
+    assert stages[-1] == smoke_run.SmokeStage("allocate", "hung", "timed out after 0.5 s")
 
 
 def test_a_gpu_that_torch_does_not_see(environ: dict[str, str], fake_torch: Callable[..., str]) -> None:
-    stages = smoke.run_stages(fake_torch(TORCH % "pass"), ONE_GPU, environ, smoke.STAGE_LIMITS)
+    stages = smoke_run.run_stages(fake_torch(TORCH % "pass"), ONE_GPU, environ, smoke_run.STAGE_LIMITS)
     assert stages[-1].name == "device"
     assert "torch sees none" in stages[-1].detail
 
@@ -112,8 +112,8 @@ def test_a_gpu_that_torch_does_not_see(environ: dict[str, str], fake_torch: Call
 def test_a_failure_is_explained_and_mended_by_the_verdict_on_the_facts(
     detail: str, code: str, cause: str
 ) -> None:
-    stages = [smoke.SmokeStage("import", "ok", ""), smoke.SmokeStage("kernel", "failed", detail)]
-    (finding,) = smoke.explain_failure(
+    stages = [smoke_run.SmokeStage("import", "ok", ""), smoke_run.SmokeStage("kernel", "failed", detail)]
+    (finding,) = smoke_run.explain_failure(
         stages, (create_error("RT999", "another", "no"), create_error(code, "the cause", "the command"))
     )
     assert finding.code == "RT040"
@@ -125,8 +125,9 @@ def test_a_failure_is_explained_and_mended_by_the_verdict_on_the_facts(
 
 def test_stages_that_all_pass_are_no_finding() -> None:
     assert (
-        smoke.explain_failure(
-            [smoke.SmokeStage("import", "ok", ""), smoke.SmokeStage("graph", "skipped", "no CUDA")], ()
+        smoke_run.explain_failure(
+            [smoke_run.SmokeStage("import", "ok", ""), smoke_run.SmokeStage("graph", "skipped", "no CUDA")],
+            (),
         )
         == []
     )
@@ -138,20 +139,20 @@ def test_a_real_torch_on_this_machine(environ: dict[str, str]) -> None:
 
     everything = dict(os.environ)
     facts = collect_facts(sys.executable, everything, limit=60)
-    stages = smoke.run_stages(sys.executable, facts, everything)
+    stages = smoke_run.run_stages(sys.executable, facts, everything)
     assert [stage for stage in stages if stage.has_failed] == []
-    assert [stage.name for stage in stages] == list(smoke.STAGE_LIMITS)
+    assert [stage.name for stage in stages] == list(smoke_run.STAGE_LIMITS)
     done = {stage.name for stage in stages if stage.outcome == "ok"}
     assert {"import", "allocate", "kernel", "matmul", "eigh", "process group", "compile"} <= done
 
 
 def test_the_smoke_snippet_names_no_stage_twice() -> None:
-    assert len(set(smoke.STAGE_LIMITS)) == len(smoke.STAGE_LIMITS)
+    assert len(set(smoke_run.STAGE_LIMITS)) == len(smoke_run.STAGE_LIMITS)
 
 
 def test_a_path_in_a_failure_is_cut_to_its_name(
     environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
 ) -> None:
     python = fake_torch(f"raise ImportError('{tmp_path}/lib/libc10.so: bad')")
-    (stage,) = smoke.run_stages(python, NO_GPU, environ, SHORT)
+    (stage,) = smoke_run.run_stages(python, NO_GPU, environ, SHORT)
     assert stage.detail == "ImportError: libc10.so: bad"

@@ -12,7 +12,7 @@ import pytest
 from tests.probe.conftest import FIXTURES
 from tests.probe.schema import schema
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.probe import facts as facts_format
+from torchmigrate.probe import machine_facts as facts_format
 from torchmigrate.probe.verdict import MachineVerdict, judge_machine
 
 
@@ -58,10 +58,10 @@ def test_the_fifteen_public_situations_and_fifteen_more_are_recorded() -> None:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_every_situation_can_be_judged_for_every_release(name: str) -> None:
-    from torchmigrate.tables import matrix
+    from torchmigrate.tables import torch_builds
 
     facts = facts_format.parse_facts(load(name)[0])
-    for version in matrix.list_versions():
+    for version in torch_builds.list_versions():
         verdict = judge_machine(facts, version)
         assert verdict.findings, "a verdict always says something"
         if verdict.best is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit, Span
-from torchmigrate.proof.offsets import OffsetMap, is_touching
+from torchmigrate.proof.offset_map import OffsetMap, is_touching
 
 TEXT = b"a = f(  b) + c\n"
 #        0   4 6 8  10 13

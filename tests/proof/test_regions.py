@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit
-from torchmigrate.proof.regions import EditWindow, find_windows
-from torchmigrate.text.edits import VerifyError
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceText
+from torchmigrate.proof.windows import EditWindow, find_windows
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceText
+from torchmigrate.text.text_edits import VerifyError
 
 
 def made(text: str, *replacements: tuple[str, str]) -> list[EditWindow]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from torchmigrate.model.findings import Edit
-from torchmigrate.proof.offsets import OffsetMap
-from torchmigrate.proof.trees import TreeComparison
-from torchmigrate.text.read import read_source
+from torchmigrate.proof.offset_map import OffsetMap
+from torchmigrate.proof.tree_comparison import TreeComparison
+from torchmigrate.text.source_reader import read_source
 
 
 def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:

@@ -8,9 +8,9 @@ from textwrap import dedent
 from typing import TypeVar
 
 from torchmigrate.model.findings import FixChange
-from torchmigrate.proof.verify import verify_edits
+from torchmigrate.proof.edit_verification import verify_edits
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 Node = TypeVar("Node", bound=ast.AST)
 

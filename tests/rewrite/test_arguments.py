@@ -9,7 +9,7 @@ import pytest
 from tests.rewrite.support import call, changed
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddArgument, replace, template
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 def as_function(source: SourceText) -> list[FixChange]:

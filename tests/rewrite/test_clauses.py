@@ -18,9 +18,9 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.rewrite.conditions import FoldedCondition
+from torchmigrate.rewrite.condition_folding import FoldedCondition
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 @pytest.mark.parametrize(

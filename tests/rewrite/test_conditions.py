@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from torchmigrate.model.findings import NoFix
-from torchmigrate.proof.verify import verify_edits
-from torchmigrate.rewrite.conditions import FoldedCondition
+from torchmigrate.proof.edit_verification import verify_edits
+from torchmigrate.rewrite.condition_folding import FoldedCondition
 from torchmigrate.rewrite.rewriter import Rewriter
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 def known(node: ast.expr) -> bool | None:

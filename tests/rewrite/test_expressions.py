@@ -20,7 +20,7 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 def plain(source: SourceText) -> FixChange:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from torchmigrate.rewrite.changes import Insert, Merge, Remove, Template, template
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 from .support import changed, every
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from torchmigrate.model.findings import FixChange, NoFix
-from torchmigrate.proof.verify import verify_edits
-from torchmigrate.rewrite.removal import CodeRemoval, describe_effect
+from torchmigrate.proof.edit_verification import verify_edits
+from torchmigrate.rewrite.code_removal import CodeRemoval, describe_effect
 from torchmigrate.rewrite.rewriter import Rewriter
+from torchmigrate.semantics.scope_builder import ModuleScopes
 from torchmigrate.semantics.scopes import StatementPlace
-from torchmigrate.semantics.statements import ModuleScopes
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceText
 
 
 def places(source: SourceText, kind: type[ast.stmt]) -> list[StatementPlace]:

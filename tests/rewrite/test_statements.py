@@ -25,7 +25,7 @@ from torchmigrate.rewrite.changes import (
     replace,
     template,
 )
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 def gone(source: SourceText) -> list[FixChange]:

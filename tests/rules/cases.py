@@ -25,12 +25,12 @@ from pathlib import Path
 
 from tests.support import Checked, fixed, settings_of
 from torchmigrate.engine.registry import load_rules
-from torchmigrate.gates.kinds import kind_of
-from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
-from torchmigrate.model.versions import OLDEST, Version, render_version
+from torchmigrate.model.torch_versions import OLDEST, Version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.run.joint import FixResult
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.run.multi_file import FixResult
 from torchmigrate.settings.settings import Settings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -18,7 +18,7 @@ import pytest
 
 from tests.rules.cases import FIXTURES, RECORD, Case, cases, declared_otherwise
 from torchmigrate.engine.registry import load_rules
-from torchmigrate.foreign.use import UNREAD
+from torchmigrate.foreign.foreign_use import UNREAD
 
 CASES = cases()
 

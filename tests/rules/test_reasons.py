@@ -9,7 +9,7 @@ import pytest
 from tests.support import check_text
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 
 FLAGS = ("--unsafe", "--min-version", "2.12")
 RETURNED = "its result is returned, and its callers are not analyzed"

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from torchmigrate.engine.registry import load_rules
-from torchmigrate.gates.watch import WatchedSymbols
+from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 
 SCRIPT = [rule for rule in load_rules().values() if rule.code.startswith("TS")]
 WATCH = WatchedSymbols(symbol for rule in SCRIPT for symbol in rule.symbols)

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from torchmigrate.server import checks
-from torchmigrate.server.checks import CheckQueue
+from torchmigrate.server import check_queue
+from torchmigrate.server.check_queue import CheckQueue
 
 
 def looked_at(monkeypatch: pytest.MonkeyPatch, idle: float, wanted: int) -> list[str]:
     """The documents in the order of the looks: ``a`` changes twice, and ``b`` is open beside it."""
-    monkeypatch.setattr(checks, "IDLE", idle)
+    monkeypatch.setattr(check_queue, "IDLE", idle)
     looks: list[str] = []
 
     async def look(place: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.server.client import applied
 from torchmigrate.model.findings import Location
-from torchmigrate.server.documents import CellText, NotebookDocument, TextDocument
+from torchmigrate.server.open_documents import CellText, NotebookDocument, TextDocument
 from torchmigrate.server.positions import Encoding, Lines, Position, Range, TextEdit, diff_lines
 
 TEXTS = (

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from torchmigrate.engine import registry
-from torchmigrate.engine.context import Context
-from torchmigrate.gates.triggers import Trigger
+from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import Fix, MultiFileFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
+from torchmigrate.prefilter.triggers import Trigger
 from torchmigrate.run import selection
 from torchmigrate.run.cache import Cache
-from torchmigrate.run.looker import FileCheck, FileChecker
+from torchmigrate.run.file_checker import FileCheck, FileChecker
 from torchmigrate.semantics.use import Use
 from torchmigrate.server import workspace as module
 from torchmigrate.server.actions import ActionRequest, Actions
-from torchmigrate.server.documents import TextDocument
+from torchmigrate.server.open_documents import TextDocument
+from torchmigrate.server.open_project import OpenProject
 from torchmigrate.server.positions import Encoding, Position, Range
-from torchmigrate.server.project import OpenProject
 from torchmigrate.server.workspace import Documents, Workspace
 from torchmigrate.settings.config import ConfigError
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from torchmigrate.gates import kinds, languages
+from torchmigrate.prefilter import foreign_languages, project_file_kinds
 from torchmigrate.run.tree import is_of_interest
 from torchmigrate.server.watched import GLOBS
 
@@ -34,9 +34,9 @@ def test_what_is_looked_at_is_watched(name: str) -> None:
 
 
 def test_every_kind_has_an_example() -> None:
-    found = {(kinds.kind_of(name), languages.language_of(name)) for name in NAMES}
-    assert {kind for kind, _ in found} >= {kind for _, kind in kinds._NAMES}
-    assert {language for _, language in found} >= {language for _, language in languages._NAMES}
+    found = {(project_file_kinds.kind_of(name), foreign_languages.language_of(name)) for name in NAMES}
+    assert {kind for kind, _ in found} >= {kind for _, kind in project_file_kinds._NAMES}
+    assert {language for _, language in found} >= {language for _, language in foreign_languages._NAMES}
 
 
 def _expanded(pattern: str) -> list[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.trials.baseline import ReferenceRuns, UnusableCommand
-from torchmigrate.trials.command import CommandOutcome, JudgingCommand, parse_output
-from torchmigrate.trials.copies import copy_project
+from torchmigrate.trials.judging_command import CommandOutcome, JudgingCommand, parse_output
+from torchmigrate.trials.project_copies import copy_project
+from torchmigrate.trials.reference_runs import ReferenceRuns, UnusableCommand
 
 PYTEST = """\
 ERROR worker-3 restarted

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmigrate.trials.search import OutOfRuns, bisect_items
+from torchmigrate.trials.bisection import OutOfRuns, bisect_items
 
 
 class Bench:

@@ -14,7 +14,7 @@ from tools.api.release import ACCIDENTAL, PRIVATE, Fact
 from tools.api.signatures import Signature
 
 Row = list[Any]
-"""``[kind, level, present, raises, marks, parameters]``, as `torchmigrate.tables.api` reads it; the first three alone
+"""``[kind, level, present, raises, marks, parameters]``, as `torchmigrate.tables.api_ledger` reads it; the first three alone
 where nothing happened."""
 
 MADE_IN_C = {"torch.Storage", "torch.ExcludeDispatchKeyGuard"}

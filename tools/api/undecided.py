@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.engine import registry
-from torchmigrate.tables import api, difference
-from torchmigrate.tables.api import LedgerEntry
-from torchmigrate.text.toml import parse_toml
+from torchmigrate.tables import api_ledger, release_differences
+from torchmigrate.tables.api_ledger import LedgerEntry
+from torchmigrate.text.toml_reader import parse_toml
 
 DECIDED = Path(__file__).parent / "decided.toml"
 CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "changes.toml"
@@ -24,7 +24,7 @@ CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "chan
 
 def deprecated() -> list[LedgerEntry]:
     """The names that are offered and that some release marks, or has only raise."""
-    return [entry for entry in api.read_entries(private=False) if entry.raises or entry.marks]
+    return [entry for entry in api_ledger.read_entries(private=False) if entry.raises or entry.marks]
 
 
 def undecided() -> list[LedgerEntry]:
@@ -76,7 +76,7 @@ def listed(entries: Iterable[LedgerEntry]) -> Iterator[str]:
         yield owner
         for entry in held:
             said = [f"only raises in {entry.raises}"] if entry.raises else []
-            said += [f"{mark.releases}: {difference.describe_mark(mark)}" for mark in entry.marks]
+            said += [f"{mark.releases}: {release_differences.describe_mark(mark)}" for mark in entry.marks]
             yield f"  {entry.name}"
             yield from (f"    {text}" for text in said)
 

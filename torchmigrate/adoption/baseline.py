@@ -1,6 +1,6 @@
 """The baseline: a file of known findings, which a run leaves out to report only new ones.
 
-A finding is known by its file, its rule and the code that it is about (`torchmigrate.model.identity`), with a count;
+A finding is known by its file, its rule and the code that it is about (`torchmigrate.model.finding_identity`), with a count;
 lines may move. A finding that has become more severe, for instance with another target, is new. The file is JSON with
 one entry a line, so that its changes can be read and merged:
 
@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from torchmigrate.model.finding_identity import identify_finding
 from torchmigrate.model.findings import FileResult, Finding
-from torchmigrate.model.identity import identify_finding
 from torchmigrate.model.vocabulary import Severity
 
 VERSION = 1

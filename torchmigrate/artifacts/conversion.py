@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.artifacts import advice, inputs, pickles, reading
-from torchmigrate.artifacts.inputs import InputTree, OpenSize
-from torchmigrate.artifacts.model import Artifact, ArtifactKind, UnreadableArtifact
-from torchmigrate.artifacts.records import ZipRecords
-from torchmigrate.probe import ask
+from torchmigrate.artifacts import conversion_advice, input_specs, pickle_reader, reader
+from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, UnreadableArtifact
+from torchmigrate.artifacts.input_specs import InputTree, OpenSize
+from torchmigrate.artifacts.zip_records import ZipRecords
+from torchmigrate.probe import processes
 
 LEAST_MEMORY = 4 << 30
 MEMORY_FACTOR = 6
@@ -121,7 +121,7 @@ def convert_archive(
 
     Nothing in the file raises: the outcome tells what is wrong.
     """
-    artifact = reading.read_artifact(path)
+    artifact = reader.read_artifact(path)
     if found := find_obstacle(artifact):
         return found
     place = Path(target)
@@ -142,7 +142,7 @@ def find_obstacle(artifact: Artifact) -> ConversionOutcome | None:
     if artifact.error:
         return ConversionOutcome(artifact.path, error=artifact.error)
     if artifact.kind in (ArtifactKind.TORCHSCRIPT, ArtifactKind.LITE):
-        damaged = reading.find_damage(artifact.path)
+        damaged = reader.find_damage(artifact.path)
         return ConversionOutcome(artifact.path, error=damaged) if damaged else None
     why = SKIP_REASONS.get(artifact.kind, f"the file is not a TorchScript archive: {artifact.kind.value}")
     return ConversionOutcome(artifact.path, skipped=why)
@@ -219,8 +219,8 @@ def _read_traced_inputs(path: str) -> dict[str, list[InputTree]]:
     with contextlib.suppress(UnreadableArtifact, OSError), open(path, "rb") as file:
         records = ZipRecords(file)
         if "traced_inputs.pkl" in records:
-            return inputs.describe_traced_inputs(
-                pickles.read_pickle(io.BytesIO(records.read_record("traced_inputs.pkl")))
+            return input_specs.describe_traced_inputs(
+                pickle_reader.read_pickle(io.BytesIO(records.read_record("traced_inputs.pkl")))
             )
     return {}
 
@@ -231,8 +231,8 @@ def _run_worker(
     """Return the worker's answer, or how its process ended: ``{"failed": …, "detail": …, "stage": …}``."""
     # Everything runs on the CPU, because devices differ in their results and in their memory.
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
-    script, given = ask.read_snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
-    answer = ask.ask_snippet(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
+    script, given = processes.read_snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
+    answer = processes.ask_snippet(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
     if answer.outcome == "ok" and isinstance(answer.data.get("methods"), dict):
         return answer.data
     detail = answer.detail or "the process ended without an answer"
@@ -272,13 +272,13 @@ def _parse_outcome(method: str, answer: Mapping[str, Any]) -> MethodOutcome:
     outcome = str(answer.get("outcome", "refused"))
     reason, todo = str(answer.get("reason", "")), ""
     if outcome == "refused":
-        reason, todo = advice.explain_refusal(
+        reason, todo = conversion_advice.explain_refusal(
             answer.get("step", ""), reason, answer.get("operator"), answer.get("place")
         )
     elif outcome == "differs":
         todo = (
             "allow more with --rtol and --atol if the difference is rounding; otherwise, "
-            + advice.EXPORT_AGAIN
+            + conversion_advice.EXPORT_AGAIN
         )
     return MethodOutcome(
         method,

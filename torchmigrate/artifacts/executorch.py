@@ -7,8 +7,8 @@ https://github.com/pytorch/pytorch.
 
 from __future__ import annotations
 
-from torchmigrate.artifacts.binary import FlatTable
-from torchmigrate.artifacts.model import Artifact, ArtifactKind, ArtifactMethod, UnreadableArtifact
+from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, ArtifactMethod, UnreadableArtifact
+from torchmigrate.artifacts.binary_formats import FlatTable
 
 PROGRAM_MAGIC = b"ET"
 LITE_MAGIC = b"PTMF"

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterable
 
-from torchmigrate.artifacts.model import Artifact, ArtifactKind
+from torchmigrate.artifacts.artifact import Artifact, ArtifactKind
 from torchmigrate.console.terminal import escape_controls, escape_line
 
 MAX_LINE_LENGTH = 200

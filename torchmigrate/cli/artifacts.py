@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from torchmigrate.artifacts import listing, reading
+from torchmigrate.artifacts import listing, reader
 from torchmigrate.cli import output
 from torchmigrate.cli.options import PLACE, Failure
 from torchmigrate.console.terminal import ProgressBar, wants_color
@@ -33,7 +33,7 @@ def artifacts() -> None:
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
     """List the model files in PATHS (default: here) without unpickling or running anything in them."""
-    found = [reading.read_artifact(path) for path in reading.find_model_files(paths or (".",))]
+    found = [reader.read_artifact(path) for path in reader.find_model_files(paths or (".",))]
     if not found:
         output.print_lines(f"torchmigrate: there is no model file in {', '.join(paths) or 'this folder'}")
     _write_text(listing.render_json(found) if style == "json" else listing.render_text(found), output_file)
@@ -100,7 +100,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.argument("source", metavar="IN", type=PLACE)
 def convert_archives(source: str, target: str, **given: Any) -> int:
     """Convert the TorchScript archive IN, or those in a folder, and compare old and new outputs on the same inputs."""
-    from torchmigrate.artifacts import batch, report
+    from torchmigrate.artifacts import conversion_jobs, conversion_report
 
     if not os.path.exists(source):
         raise Failure(f"{source} does not exist")
@@ -109,29 +109,31 @@ def convert_archives(source: str, target: str, **given: Any) -> int:
     if not os.path.isdir(source) and os.path.isdir(target):
         target = os.path.join(target, f"{Path(source).stem}.pt2")
     wanted, folder = _parse_options(given)
-    work = batch.create_jobs(source, target, wanted, folder)
+    work = conversion_jobs.create_jobs(source, target, wanted, folder)
     if not work:
         raise Failure(f"there is no model file in {source}")
     with ProgressBar(sys.stderr, wanted=True) as progress:
         if given["ray"]:
-            from torchmigrate.artifacts import cluster
-            from torchmigrate.probe.ray import RayError
+            from torchmigrate.artifacts import ray_conversion
+            from torchmigrate.probe.ray_cluster import RayError
 
             try:
-                outcomes = cluster.run_on_cluster(work, given["ray_address"], progress)
+                outcomes = ray_conversion.run_on_cluster(work, given["ray_address"], progress)
             except RayError as error:
                 raise Failure(str(error)) from None
         else:
-            outcomes = batch.run_jobs(work, os.environ, given["jobs"], progress)
+            outcomes = conversion_jobs.run_jobs(work, os.environ, given["jobs"], progress)
     if given["report"]:
         is_json = Path(given["report"]).suffix == ".json"
         _write_text(
-            report.render_report_json(outcomes) if is_json else report.render_markdown(outcomes),
+            conversion_report.render_report_json(outcomes)
+            if is_json
+            else conversion_report.render_markdown(outcomes),
             given["report"],
         )
     color = wants_color(given["color"], sys.stdout)
     output.print_text(
-        report.render_table_text(outcomes, color=color, width=shutil.get_terminal_size().columns)
+        conversion_report.render_table_text(outcomes, color=color, width=shutil.get_terminal_size().columns)
     )
     if any(one.error for one in outcomes):
         return 2
@@ -141,11 +143,11 @@ def convert_archives(source: str, target: str, **given: Any) -> int:
 
 def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
     """Return the conversion that the options request, and the folder of input files, if one is given."""
-    from torchmigrate.artifacts import inputs
+    from torchmigrate.artifacts import input_specs
     from torchmigrate.artifacts.conversion import ConversionOptions
 
     files: dict[str, str] = {}
-    specs: dict[str, list[inputs.InputTree]] = {}
+    specs: dict[str, list[input_specs.InputTree]] = {}
     folder = None
     try:
         for text in given["inputs"]:
@@ -155,9 +157,9 @@ def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
             elif os.path.isfile(value):
                 files[method] = value
             else:
-                specs[method] = inputs.parse_inputs(value)
-        dynamic = tuple(inputs.parse_open_size(text) for text in given["dynamic"])
-    except inputs.SpecError as error:
+                specs[method] = input_specs.parse_inputs(value)
+        dynamic = tuple(input_specs.parse_open_size(text) for text in given["dynamic"])
+    except input_specs.SpecError as error:
         raise Failure(f"{error}") from None
     python = _choose_interpreter(given["python"])
     if python is None or not shutil.which(python):
@@ -185,10 +187,10 @@ def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
 
 def _choose_interpreter(named: str | None) -> str | None:
     """Return the user's interpreter as `collect.find_python` finds it; the running one instead of one on ``PATH`` if it has torch."""
-    from torchmigrate.probe import collect
+    from torchmigrate.probe import collector
 
-    python = collect.find_python(named, os.environ, Path.cwd())
-    is_by_chance = not named and python == collect.find_on_path(os.environ)
+    python = collector.find_python(named, os.environ, Path.cwd())
+    is_by_chance = not named and python == collector.find_on_path(os.environ)
     return sys.executable if is_by_chance and find_spec("torch") is not None else python
 
 

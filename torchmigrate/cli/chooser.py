@@ -63,15 +63,15 @@ class FixChooser:
 
     def _show_fix(self, finding: Finding) -> None:
         """Print the finding, and the lines that the fix changes."""
-        from torchmigrate.console import diff
+        from torchmigrate.console import unified_diff
         from torchmigrate.reporters import full
-        from torchmigrate.text.edits import apply_edits
+        from torchmigrate.text.text_edits import apply_edits
 
         text = "\n".join(full.describe_finding(finding, self._report, self._sourced)) + "\n"
         if finding.fix is not None and self._text:
-            made = diff.create_unified_diff(
+            made = unified_diff.create_unified_diff(
                 finding.path, self._text, apply_edits(self._text, finding.fix.edits)
             )
             hunks = made.split(b"\n", 2)[-1]  # without the lines that name the file
-            text += diff.escape_diff(hunks, color=self._report.color)
+            text += unified_diff.escape_diff(hunks, color=self._report.color)
         output.print_text(text, to_stderr=True)

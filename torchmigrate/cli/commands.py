@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from torchmigrate import __version__
-from torchmigrate.cli import adopting, mending, options, output
-from torchmigrate.cli import verify as verifying
+from torchmigrate.cli import adoption_options, fixing, options, output
+from torchmigrate.cli import verify_options as verifying
 from torchmigrate.cli.group import LazyGroup
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import ProgressBar, escape_controls, line_width, wants_color
@@ -34,12 +34,12 @@ VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TA
 
 
 @cli.command(
-    cls=adopting.CheckCommand,
+    cls=adoption_options.CheckCommand,
     epilog=VARIABLES,
     short_help="Report what an upgrade breaks, deprecates or supersedes.",
 )
 @options.add_session_options
-@adopting.add_options
+@adoption_options.add_options
 @click.option(
     "--with-probe", is_flag=True, help="Also check whether this machine can run the target version."
 )
@@ -57,7 +57,7 @@ VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TA
 )
 @click.option("--show-files", is_flag=True, help="List the files to check, and check nothing.")
 @click.option("--fix", "mends", is_flag=True, help="Also write the fixed files, as `fix --apply` does.")
-@mending.add_common_options
+@fixing.add_common_options
 def check(
     with_probe: bool,
     python: str | None,
@@ -84,11 +84,11 @@ def check(
             "--show-settings and --show-files cannot be used with --add-ignore or --write-baseline"
         )
     if mends or diff:
-        wanted = mending.FixRequest(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
-        return mending.run_fixes(wanted, given, diff=diff)
+        wanted = fixing.FixRequest(mends and not diff, exit_non_zero_on_fix=exit_non_zero_on_fix)
+        return fixing.run_fixes(wanted, given, diff=diff)
     if python and not with_probe:
         raise click.UsageError("--python requires --with-probe")
-    ignore = adopting.parse_ignore(add_ignore, until, given)
+    ignore = adoption_options.parse_ignore(add_ignore, until, given)
     if show_settings is not None:
         return print_settings(show_settings, given)
     if show_files:
@@ -105,7 +105,7 @@ def check(
             run.collect_results(runner.check_tree(tree, cache=run.cache, progress=progress))
     run.cache.close()
     if ignore or given["write_baseline"]:
-        return adopting.write_adoption(run, ignore)
+        return adoption_options.write_adoption(run, ignore)
     run.report_obsolete()
     if with_probe:
         from torchmigrate.cli import probed_machine
@@ -134,7 +134,7 @@ def check(
     type=options.PLACE,
     help="With --apply: describe what changed and what is left, in Markdown for a pull request.",
 )
-@mending.add_common_options
+@fixing.add_common_options
 @verifying.add_options
 def fix(
     apply: bool,
@@ -151,8 +151,8 @@ def fix(
 ) -> int:
     """Print the diff that fixes PATHS (default: here), or write the files with --apply."""
     judge = verifying.parse_request(verify, verify_runs, verify_timeout, verify_env)
-    wanted = mending.FixRequest(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
-    return mending.run_fixes(wanted, given, diff=diff)
+    wanted = fixing.FixRequest(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
+    return fixing.run_fixes(wanted, given, diff=diff)
 
 
 @cli.command()
@@ -166,13 +166,13 @@ def fix(
 )
 def rules(style: str) -> int:
     """List all rules."""
-    from torchmigrate.cli import pages
+    from torchmigrate.cli import rule_pages
     from torchmigrate.engine import registry
 
     text = (
-        pages.render_json(registry.load_rules())
+        rule_pages.render_json(registry.load_rules())
         if style == "json"
-        else pages.render_table(registry.load_rules())
+        else rule_pages.render_table(registry.load_rules())
     )
     output.print_text(text)
     return 0
@@ -197,21 +197,23 @@ def clean(cache_dir: str) -> int:
 @click.argument("codes", nargs=-1, required=True, metavar="CODES...")
 def explain(codes: tuple[str, ...], style: str) -> int:
     """Explain what rules find, why, and what to do. CODES are codes, prefixes of codes, or names of rules or families."""
-    from torchmigrate.cli import pages
+    from torchmigrate.cli import rule_pages
     from torchmigrate.engine import registry
 
-    rules = pages.find_rules(codes, registry.load_rules())
+    rules = rule_pages.find_rules(codes, registry.load_rules())
     if style == "json":
-        output.print_text(pages.render_documents(rules))
+        output.print_text(rule_pages.render_documents(rules))
     else:
         columns = line_width() if sys.stdout.isatty() else 0
-        output.print_text(pages.render_pages(rules, color=wants_color("auto", sys.stdout), width=columns))
+        output.print_text(
+            rule_pages.render_pages(rules, color=wants_color("auto", sys.stdout), width=columns)
+        )
     return 0
 
 
 def print_settings(file: str, given: Mapping[str, Any]) -> int:
     """Print the settings for a file."""
-    from torchmigrate.cli import show as showing
+    from torchmigrate.cli import show_settings as showing
 
     try:
         output.print_text(showing.render_settings(file, options.load_profiles(given)))
@@ -233,7 +235,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except Exception as error:
-        from torchmigrate.model.faults import describe_fault
+        from torchmigrate.model.tool_faults import describe_fault
 
         if {"-v", "--verbose"} & set(sys.argv):
             import traceback

@@ -10,7 +10,7 @@ from torchmigrate.adoption.git import GitError
 from torchmigrate.adoption.work_tree import WorkTree
 from torchmigrate.cli.options import Failure
 from torchmigrate.model.findings import Finding
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 
 if TYPE_CHECKING:
     from torchmigrate.cli.session import Session
@@ -25,7 +25,7 @@ def commit_by_rule(run: Session) -> int:
 
 
 def _commit_each(run: Session, work_tree: WorkTree) -> int:
-    from torchmigrate.run import joint, runner
+    from torchmigrate.run import multi_file, runner
 
     changed: set[str] = set()
     tried: set[str] = set()
@@ -36,7 +36,7 @@ def _commit_each(run: Session, work_tree: WorkTree) -> int:
         applied: list[Finding] = []
         paths: list[str] = []
         for tree in run.trees:
-            for unit in joint.group_for_writing(runner.fix_tree(tree, choose=wanted, cache=run.cache)):
+            for unit in multi_file.group_for_writing(runner.fix_tree(tree, choose=wanted, cache=run.cache)):
                 for fixed in run.deliver(unit, True):
                     paths.append(fixed.path)
                     applied += fixed.applied

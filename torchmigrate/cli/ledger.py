@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import click
 
-from torchmigrate.cli import histories, options, output
-from torchmigrate.model import versions
-from torchmigrate.model.versions import Version
-from torchmigrate.tables import api, changes
+from torchmigrate.cli import ledger_text, options, output
+from torchmigrate.model import torch_versions
+from torchmigrate.model.torch_versions import Version
+from torchmigrate.tables import api_changes, api_ledger
 
 FORMATS = ("text", "json", "markdown", "csv")
 
@@ -19,8 +19,8 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     """Return the names that begin with what is typed, one part further."""
     owner, dot, last = incomplete.rpartition(".")
     if not dot:
-        return sorted(name for name in api.list_owners() if "." not in name and name.startswith(last))
-    return sorted(f"{owner}.{name}" for name in api.list_members(owner) if name.startswith(last))
+        return sorted(name for name in api_ledger.list_owners() if "." not in name and name.startswith(last))
+    return sorted(f"{owner}.{name}" for name in api_ledger.list_members(owner) if name.startswith(last))
 
 
 @click.command(short_help="Show the history of names of torch's API, by release.")
@@ -55,17 +55,17 @@ def ledger(
         if style not in (None, "text", "json"):
             raise click.UsageError(f"--output-format {style} requires --from")
         found = [_find_history(name) for name in names]
-        text = histories.render_json(found) if style == "json" else histories.render_text(found)
+        text = ledger_text.render_json(found) if style == "json" else ledger_text.render_text(found)
     else:
         if style == "text":
             raise click.UsageError("--output-format text requires names")
         first, last = _parse_version(old), _parse_version(new or "latest")
         if first >= last:
             raise options.Failure(
-                f"--from {versions.render_version(first)} is not older than --to {versions.render_version(last)}"
+                f"--from {torch_versions.render_version(first)} is not older than --to {torch_versions.render_version(last)}"
             )
-        between = histories.find_changes(first, last, names, private=private)
-        text = histories.render_changes(between, first, last, style or "markdown")
+        between = ledger_text.find_changes(first, last, names, private=private)
+        text = ledger_text.render_changes(between, first, last, style or "markdown")
     if output_file:
         with output.replace_file(output_file) as file:
             file.write(text)
@@ -76,27 +76,27 @@ def ledger(
 
 def _parse_version(text: str) -> Version:
     try:
-        return versions.parse_target_version(text)
+        return torch_versions.parse_target_version(text)
     except ValueError as error:
         raise options.Failure(str(error)) from None
 
 
-def _find_removed_module(name: str) -> api.LedgerEntry | None:
+def _find_removed_module(name: str) -> api_ledger.LedgerEntry | None:
     """Return the removed module that contained a name, whose members have no entries of their own."""
     while name := name.rpartition(".")[0]:
-        entry = api.find_entry(name)
+        entry = api_ledger.find_entry(name)
         if entry is not None:
-            return entry if entry.kind == "module" and versions.NEWEST not in entry.present else None
+            return entry if entry.kind == "module" and torch_versions.NEWEST not in entry.present else None
     return None
 
 
-def _find_history(name: str) -> histories.NameHistory:
-    written = changes.find_changes(name)
-    if (entry := api.find_any_entry(name)) or written:
-        return histories.NameHistory(name, entry, written)
+def _find_history(name: str) -> ledger_text.NameHistory:
+    written = api_changes.find_changes(name)
+    if (entry := api_ledger.find_any_entry(name)) or written:
+        return ledger_text.NameHistory(name, entry, written)
     if module := _find_removed_module(name):
-        return histories.NameHistory(name, module, changes.find_changes(module.name))
-    near = histories.suggest_names(name)
+        return ledger_text.NameHistory(name, module, api_changes.find_changes(module.name))
+    near = ledger_text.suggest_names(name)
     meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
     if "." not in name:
         raise options.Failure(f"{name} is not a qualified name such as torch.qr{meant}")

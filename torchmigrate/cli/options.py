@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from torchmigrate.console.terminal import escape_controls
-from torchmigrate.model import versions
+from torchmigrate.model import torch_versions
 from torchmigrate.run import cache
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
@@ -118,7 +118,7 @@ def describe_versions(profiles: Collection[Profile]) -> str:
     several = len(minimums) > 1
     if several:
         origin = f"the oldest of several projects, {origin}; see --show-settings FILE"
-    return f"torch {versions.render_version(minimum.version)} ({origin}) to {versions.render_version(targets[-1])}"
+    return f"torch {torch_versions.render_version(minimum.version)} ({origin}) to {torch_versions.render_version(targets[-1])}"
 
 
 def _create_option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:

@@ -48,9 +48,9 @@ def print_bytes(data: bytes) -> None:
 def print_diff(changes: bytes, *, color: bool, raw: bool) -> None:
     """Print a unified diff: the exact bytes if ``raw`` and the output is no terminal, otherwise escaped text."""
     if color or not raw or sys.stdout.isatty():
-        from torchmigrate.console import diff
+        from torchmigrate.console import unified_diff
 
-        print_text(diff.escape_diff(changes, color=color))
+        print_text(unified_diff.escape_diff(changes, color=color))
     else:
         print_bytes(changes)
 
@@ -86,7 +86,7 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
     Raises `torchmigrate.cli.options.Failure`.
     """
     from torchmigrate.cli.options import Failure
-    from torchmigrate.run import attributes, write
+    from torchmigrate.run import attributes, write_file
 
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
@@ -94,7 +94,7 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
                 yield stream
             return
         target = Path(os.path.realpath(path))
-        with write.create_temporary(target) as (temporary, file):
+        with write_file.create_temporary(target) as (temporary, file):
             with io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="\n") as stream:
                 yield stream
             if target.exists():
@@ -102,7 +102,7 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
             else:
                 os.chmod(temporary, _default_mode())
             os.replace(temporary, target)
-    except (OSError, write.FileChanged) as error:
+    except (OSError, write_file.FileChanged) as error:
         raise Failure(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 

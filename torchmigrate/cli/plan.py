@@ -64,15 +64,15 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
 
 def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
     from torchmigrate.engine import registry
-    from torchmigrate.plan import make
-    from torchmigrate.project.owners import CodeOwners
-    from torchmigrate.run import outlook
+    from torchmigrate.plan import build
+    from torchmigrate.project.code_owners import CodeOwners
+    from torchmigrate.run import evaluation
 
-    outlooks = [outlook.Evaluation(result) for result in run.results]
+    outlooks = [evaluation.Evaluation(result) for result in run.results]
     owners = [CodeOwners(tree.root) for tree in run.trees]
     with ProgressBar(sys.stderr, wanted=not run.quiet) as progress:
         for tree in run.trees:
-            outlooks += outlook.evaluate_tree(tree, edits=edits, cache=run.cache, progress=progress)
+            outlooks += evaluation.evaluate_tree(tree, edits=edits, cache=run.cache, progress=progress)
     run.cache.close()
     settings, minimum = run.report.settings, run.report.minimum
     minimums = {
@@ -80,7 +80,7 @@ def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: b
         for tree in run.trees
         for file in tree.named
     }
-    asked = make.PlanRequest(
+    asked = build.PlanRequest(
         minimum,
         len(minimums) > 1,
         settings.target_version,
@@ -92,7 +92,7 @@ def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: b
         settings.min_version is not None,
         len(run.inputs),
     )
-    return make.build_plan(outlooks, asked)
+    return build.build_plan(outlooks, asked)
 
 
 def _render_plan(made: Plan, style: str, color: bool, links: bool) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from torchmigrate.cli.options import PLACE
-from torchmigrate.cli.probing import ProbeCommand
-from torchmigrate.probe import collect
-from torchmigrate.probe.facts import facts_to_json
+from torchmigrate.cli.probe_call import ProbeCommand
+from torchmigrate.probe import collector
+from torchmigrate.probe.machine_facts import facts_to_json
 
 FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 
@@ -41,7 +41,7 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
-    default=collect.IMPORT_LIMIT,
+    default=collector.IMPORT_LIMIT,
     show_default=True,
     help="Seconds that importing torch may take.",
 )

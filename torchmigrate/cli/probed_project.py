@@ -1,4 +1,4 @@
-"""`torchmigrate probe --project`: the files of a project, checked by `torchmigrate.probe.project`."""
+"""`torchmigrate probe --project`: the files of a project, checked by `torchmigrate.probe.project_findings`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import click
 
 from torchmigrate.console.terminal import escape_line
-from torchmigrate.documents.document import ProjectDocument
-from torchmigrate.gates.kinds import MAX_METADATA_BYTES, kind_of, may_concern_rules
+from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe import project, saying
-from torchmigrate.probe.facts import MachineFacts
-from torchmigrate.project import files
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES, kind_of, may_concern_rules
+from torchmigrate.probe import project_findings, wording
+from torchmigrate.probe.machine_facts import MachineFacts
+from torchmigrate.project import file_search
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run.profiles import Profiles
-from torchmigrate.text.source import SourceError
+from torchmigrate.text.source_text import SourceError
 
 
 def _print_warning(path: str, why: str) -> None:
@@ -33,20 +33,20 @@ def judge_files(paths: Sequence[str], facts: MachineFacts, unread: Unread = _pri
     passed = 0
     for document in _read_documents(paths, unread):
         try:
-            named = project.find_torch_references(document)
+            named = project_findings.find_torch_references(document)
         except (SourceError, RecursionError) as error:
             unread(document.path, str(error))
             continue
         for environment, references in named:
-            installed = [one for one in references if project.is_installed_to_run(one)]
+            installed = [one for one in references if project_findings.is_installed_to_run(one)]
             passed += not installed
-            found += project.judge_environment(document, environment, installed, facts)
+            found += project_findings.judge_environment(document, environment, installed, facts)
     if not found:
-        found.append(saying.create_info("RT031", "no file here requires torch"))
+        found.append(wording.create_info("RT031", "no file here requires torch"))
     if passed:
         places = "1 place" if passed == 1 else f"{passed} places"
         message = f"{places} where tests, documentation or development tools require torch were not checked"
-        found.append(saying.create_info("RT031", message))
+        found.append(wording.create_info("RT031", message))
     return found
 
 
@@ -56,7 +56,7 @@ def _is_judged(path: str) -> bool:
 
 
 def _read_documents(paths: Sequence[str], unread: Unread) -> Iterator[ProjectDocument]:
-    within = files.find_files(paths, wanted=_is_judged, excludes=Profiles({}).get_excludes)
+    within = file_search.find_files(paths, wanted=_is_judged, excludes=Profiles({}).get_excludes)
     for error in within.errors:
         unread(error.path, error.message)
     for file in within.inputs:

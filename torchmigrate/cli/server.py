@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import click
 
-from torchmigrate.cli import options, pages
+from torchmigrate.cli import options, rule_pages
 
 
 @click.command(short_help="Run a language server for editors.")
@@ -41,7 +41,7 @@ def _explain_rule(code: str) -> str | None:
     from torchmigrate.engine import registry
 
     rule = registry.load_rules().get(code)
-    return None if rule is None else pages.render_page(rule)
+    return None if rule is None else rule_pages.render_page(rule)
 
 
 def _reserve_stdout() -> BinaryIO:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.cli import options, output
-from torchmigrate.cli import verify as verifying
-from torchmigrate.cli.asked import find_files
+from torchmigrate.cli import verify_options as verifying
+from torchmigrate.cli.requested_files import find_files
 from torchmigrate.console.terminal import ProgressBar, escape_controls, line_width, wants_color, wants_links
 from torchmigrate.reporters.report import Report, format_count
 from torchmigrate.run import cache
@@ -23,9 +23,9 @@ from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
     from torchmigrate.cli.chooser import FixChooser
-    from torchmigrate.cli.known import KnownFindings
+    from torchmigrate.cli.known_findings import KnownFindings
     from torchmigrate.model.findings import FileError, FileResult, Finding
-    from torchmigrate.run.joint import FixResult
+    from torchmigrate.run.multi_file import FixResult
     from torchmigrate.settings.settings import Settings
 
 
@@ -117,9 +117,9 @@ class Session:
     ) -> KnownFindings | None:
         if not (writes or diff_base or any(settings_of(file.path).baseline for file in self.inputs)):
             return None
+        from torchmigrate.adoption.earlier_findings import collect_earlier_findings
         from torchmigrate.adoption.git import GitError
-        from torchmigrate.adoption.revision import collect_earlier_findings
-        from torchmigrate.cli.known import KnownFindings
+        from torchmigrate.cli.known_findings import KnownFindings
 
         try:
             earlier = collect_earlier_findings(self.trees, diff_base, self.cache) if diff_base else None
@@ -193,9 +193,9 @@ class Session:
         return next(given, None)
 
     def _show_diff(self, fixed: FixResult) -> None:
-        from torchmigrate.console import diff
+        from torchmigrate.console import unified_diff
 
-        made = diff.create_unified_diff(fixed.path, fixed.before, fixed.after)
+        made = unified_diff.create_unified_diff(fixed.path, fixed.before, fixed.after)
         if self._output_file:
             self._diff.append(made)
         else:
@@ -209,13 +209,13 @@ class Session:
         """Replace files, all or none; return whether they were replaced. A failure becomes an error."""
         from torchmigrate.model.findings import FileError
         from torchmigrate.project.folders import is_within
-        from torchmigrate.run import together
+        from torchmigrate.run import transaction
 
         place = os.path.realpath(unit[0].path)
         folder = next(tree.folder for tree in self.trees if is_within(place, tree.folder))
         try:
-            lost = together.write_together([(one.path, one.after, one.before) for one in unit], folder)
-        except together.NotWritten as failed:
+            lost = transaction.write_together([(one.path, one.after, one.before) for one in unit], folder)
+        except transaction.NotWritten as failed:
             reason = f"cannot be written: {getattr(failed.error, 'strerror', None) or failed.error}"
             for fixed in unit:
                 why = reason if fixed.path == failed.path else f"not changed, because {failed.path} {reason}"
@@ -233,7 +233,7 @@ class Session:
 
         for tree in self.trees:
             for journal in find_journals(tree.folder):
-                from torchmigrate.cli.unfinished import recover_journal
+                from torchmigrate.cli.recovery import recover_journal
 
                 self._add_errors(recover_journal(journal, tree, self.print_note, apply=apply))
 
@@ -313,7 +313,7 @@ class Session:
 
 def _warn_without_resolver() -> None:
     """Print a warning if no resolver is available."""
-    from torchmigrate.documents import resolve
+    from torchmigrate.documents import resolver
 
-    if resolve.find_resolver() is None:
+    if resolver.find_resolver() is None:
         output.print_text("warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.values import ExpandedValue
+from torchmigrate.documents.expanded_values import ExpandedValue
+from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 

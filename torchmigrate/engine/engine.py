@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from torchmigrate.engine.fixing import (
+from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.fix_rounds import (
     FixedFile,
     FixRounds,
     FixSelection,
@@ -14,22 +15,21 @@ from torchmigrate.engine.fixing import (
     create_file_error,
     create_proof_error,
 )
-from torchmigrate.engine.module import PythonModule
-from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.engine.subject import CheckedFile
-from torchmigrate.gates.kinds import is_document
-from torchmigrate.gates.languages import language_of
-from torchmigrate.model.faults import create_fault_error
+from torchmigrate.engine.python_module import PythonModule
+from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.model.options import RuleOptions
-from torchmigrate.project.expected import ExpectedProject
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.tool_faults import create_fault_error
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.project_file_kinds import is_document
+from torchmigrate.project.expected_project import ExpectedProject
 from torchmigrate.project.mentions import FileFacts
-from torchmigrate.project.project import Project
-from torchmigrate.project.said import RuleResults
-from torchmigrate.semantics.links import ModuleLinks
-from torchmigrate.text.directives import MARK
-from torchmigrate.text.read import read_source
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.project.project_facts import Project
+from torchmigrate.project.rule_results import RuleResults
+from torchmigrate.semantics.module_links import ModuleLinks
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError, SourceText
+from torchmigrate.text.suppression_syntax import MARK
 
 _ROOM = 1 << 19
 """Bytes of the modules that are kept; their trees take up forty times as much."""
@@ -57,13 +57,13 @@ class Engine:
     def open_file(self, path: str, data: bytes, project: Project, links: ModuleLinks | None) -> CheckedFile:
         """Return the parsed file. Raises SourceError if it cannot be read."""
         if is_document(path):
-            from torchmigrate.documents.document import ProjectDocument
+            from torchmigrate.documents.project_documents import ProjectDocument
             from torchmigrate.engine.project_file import ProjectFile
 
             return ProjectFile(ProjectDocument.decode_source(path, data), self.rules, project)
         if language_of(path) is not None:
             from torchmigrate.engine.foreign_file import ForeignFile
-            from torchmigrate.foreign.source import ForeignSource
+            from torchmigrate.foreign.foreign_source import ForeignSource
 
             source = ForeignSource.decode_source(path, data)
             source.links = links
@@ -140,9 +140,9 @@ class Engine:
         source, number = subject.source, 0
         findings = sorted(said.findings, key=lambda found: ((found.span or (), found.code)))
         if MARK in source.text:
-            from torchmigrate.engine import suppress
+            from torchmigrate.engine import suppressions
 
-            found = suppress.parse_suppressions(source, getattr(source, "comments_and_statements", None))
+            found = suppressions.parse_suppressions(source, getattr(source, "comments_and_statements", None))
             every = findings
             findings, number = found.filter_findings(
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target

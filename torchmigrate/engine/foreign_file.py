@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.engine.subject import CheckedFile
-from torchmigrate.foreign import check
-from torchmigrate.foreign.source import ForeignSource
+from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.rule_set import RuleSet
+from torchmigrate.foreign import rule_checks
+from torchmigrate.foreign.foreign_source import ForeignSource
 from torchmigrate.model.findings import Edit
 from torchmigrate.project.mentions import FileFacts
-from torchmigrate.project.project import Project
-from torchmigrate.project.said import RuleResults
-from torchmigrate.text.edits import VerifyError
+from torchmigrate.project.project_facts import Project
+from torchmigrate.project.rule_results import RuleResults
+from torchmigrate.text.text_edits import VerifyError
 
 
 class ForeignFile(CheckedFile):
@@ -32,7 +32,7 @@ class ForeignFile(CheckedFile):
         """Run the rules on the names in the file."""
         rules, source = self._rules, self._source
         said = RuleResults(source.path)
-        check.check_uses(
+        rule_checks.check_uses(
             said, source, source.contents, rules.on_foreign, rules.options, rules.selects, self._project
         )
         return said

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchmigrate.documents import check
-from torchmigrate.documents.document import ProjectDocument
-from torchmigrate.documents.verify import verify_document
-from torchmigrate.engine.ruleset import RuleSet
-from torchmigrate.engine.subject import CheckedFile
-from torchmigrate.gates.languages import language_of
+from torchmigrate.documents import reference_checks
+from torchmigrate.documents.edit_verification import verify_document
+from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.model.findings import Edit
+from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.project.mentions import FileFacts
-from torchmigrate.project.project import Project
-from torchmigrate.project.said import RuleResults
+from torchmigrate.project.project_facts import Project
+from torchmigrate.project.rule_results import RuleResults
 
 
 class ProjectFile(CheckedFile):
@@ -32,12 +32,12 @@ class ProjectFile(CheckedFile):
     def run_rules(self) -> RuleResults:
         """Run the rules on the references of the file, and on what its commands name."""
         rules, document = self._rules, self._document
-        said = check.check_references(
+        said = reference_checks.check_references(
             document, rules.on_references, rules.options, rules.selects, self._project
         )
         if rules.on_foreign and language_of(document.path) is not None:
-            from torchmigrate.foreign import check as foreign
-            from torchmigrate.foreign.reading import read_contents
+            from torchmigrate.foreign import rule_checks as foreign
+            from torchmigrate.foreign.foreign_readers import read_contents
 
             named = read_contents(document.path, document.text)
             foreign.check_uses(

@@ -17,8 +17,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from torchmigrate.gates.triggers import Trigger, load_triggers
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.prefilter.triggers import Trigger, load_triggers
 
 if TYPE_CHECKING:
     from torchmigrate.model.rule import Rule

@@ -1,6 +1,6 @@
 """The uses of torch's namespaces in C++, Objective-C++ and CUDA.
 
-One pass over the tokens reports braces, declarations, aliases and ``using`` to `torchmigrate.foreign.namespaces`.
+One pass over the tokens reports braces, declarations, aliases and ``using`` to `torchmigrate.foreign.cpp_namespaces`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
-from torchmigrate.foreign import files
-from torchmigrate.foreign.namespaces import JIT, NamespaceStack
-from torchmigrate.foreign.tokens import MARK, STRING, WORD, ForeignToken, find_arguments, tokenize_source
-from torchmigrate.foreign.use import ForeignUse
+from torchmigrate.foreign import model_file_names
+from torchmigrate.foreign.cpp_namespaces import JIT, NamespaceStack
+from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.grammar_tokens import (
+    MARK,
+    STRING,
+    WORD,
+    ForeignToken,
+    find_arguments,
+    tokenize_source,
+)
 from torchmigrate.model.findings import Span
 
 _KEPT = frozenset(
@@ -240,7 +247,9 @@ class _CppReader:
             return
         span = Span(self.tokens[start].start, self.tokens[self.index - 1].end)
         inside = find_arguments(self.tokens, self.index) if self._peek_text(0) == "(" else ()
-        yield ForeignUse(name, span, files.find_given_file(inside, self.tokens) if inside else "", calls=True)
+        yield ForeignUse(
+            name, span, model_file_names.find_given_file(inside, self.tokens) if inside else "", calls=True
+        )
 
     def _is_declaration(self, start: int) -> bool:
         """Whether the word at ``start`` is the name of a function that is being declared: a type stands before it."""

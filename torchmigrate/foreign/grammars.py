@@ -14,8 +14,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from torchmigrate.foreign.use import LANGUAGES
-from torchmigrate.gates.languages import MODULES
+from torchmigrate.foreign.foreign_use import LANGUAGES
+from torchmigrate.prefilter.foreign_languages import MODULES
 
 if TYPE_CHECKING:
     from tree_sitter import Parser

@@ -1,7 +1,7 @@
 """The findings of a run: plain data that worker processes send to the main process.
 
 Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its joined cells, see
-`torchmigrate.text.source`). Lines and columns are 1-based; columns count characters.
+`torchmigrate.text.source_text`). Lines and columns are 1-based; columns count characters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MultiFileFix(NamedTuple):
     """What the parts of a multi-file fix have in common; either all parts are applied or none.
 
     A rule that has seen the facts of the project says it of each part by itself, in the same words; whether all parts
-    are there in the end, `torchmigrate.run.joint` looks.
+    are there in the end, `torchmigrate.run.multi_file` looks.
     """
 
     name: str

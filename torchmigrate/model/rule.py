@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from torchmigrate.model.versions import Version, render_version
+from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -44,7 +44,7 @@ class Rule:
     an environment variable (``$TORCH_NCCL_NAN_CHECK``), or a module in a command (``$torch.distributed.launch``).
 
     ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which
-    torch warns and fails; severity follows from them (see `torchmigrate.model.versions.severity_at`).
+    torch warns and fails; severity follows from them (see `torchmigrate.model.torch_versions.severity_at`).
     """
 
     code: str
@@ -82,9 +82,9 @@ class Rule:
     check_function: Callable[..., Any] | None = None
     """Takes a `torchmigrate.api.Use` and a `torchmigrate.api.Context`, and yields findings."""
     check_reference_function: Callable[..., Any] | None = None
-    """Takes a reference in a project file and a `torchmigrate.documents.context.ReferenceContext`."""
+    """Takes a reference in a project file and a `torchmigrate.documents.reference_context.ReferenceContext`."""
     check_foreign_function: Callable[..., Any] | None = None
-    """Takes a `torchmigrate.foreign.use.ForeignUse` and a `torchmigrate.foreign.context.ForeignContext`."""
+    """Takes a `torchmigrate.foreign.foreign_use.ForeignUse` and a `torchmigrate.foreign.foreign_context.ForeignContext`."""
     note_function: Callable[..., Any] | None = None
     """Takes what a check takes, and yields names, or names with details."""
     name: str = ""
@@ -110,7 +110,7 @@ class Rule:
     def note(self, function: Function) -> Function:
         """Decorate the function that notes facts about the project from a use of a symbol in ``asks``.
 
-        Each name is afterwards found by `torchmigrate.project.project.Project.find_uses`, like a symbol; given as a pair
+        Each name is afterwards found by `torchmigrate.project.project_facts.Project.find_uses`, like a symbol; given as a pair
         with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The
         function sees one file only, and runs whether or not the findings of any rule are wanted there.
         """

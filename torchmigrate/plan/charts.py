@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan import words
+from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan
 
 _WIDTH, _HEIGHT, _BASE = 640, 170, 150
@@ -28,10 +28,10 @@ def render_effort_chart(plan: Plan) -> str:
                 f"<title>{number} {effort.value}</title></rect>"
             )
             at += wide
-    label = words.describe_efforts(plan.efforts)
+    label = phrases.describe_efforts(plan.efforts)
     bar = f'<svg viewBox="0 0 {_WIDTH} 26" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     keys = "".join(
-        f"<li>{_render_swatch(effort_class(effort))}{plan.efforts[effort]} {effort.value}: {words.MEANINGS[effort]}</li>"
+        f"<li>{_render_swatch(effort_class(effort))}{plan.efforts[effort]} {effort.value}: {phrases.MEANINGS[effort]}</li>"
         for effort in Effort
         if plan.efforts[effort]
     )
@@ -53,7 +53,7 @@ def render_release_chart(plan: Plan) -> str:
             if number:
                 parts.append(
                     f'<rect class="fill-{severity.value}" x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" '
-                    f'height="{tall:.1f}"><title>{render_version(release.version)}: {number} {words.VERBS[severity]}</title></rect>'
+                    f'height="{tall:.1f}"><title>{render_version(release.version)}: {number} {phrases.VERBS[severity]}</title></rect>'
                 )
         middle = left + wide / 2
         total = sum(release.severities.values())
@@ -62,7 +62,7 @@ def render_release_chart(plan: Plan) -> str:
             f'<text x="{middle:.1f}" y="{_HEIGHT - 5}" text-anchor="middle">{render_version(release.version)}</text>'
         )
     said = "; ".join(
-        f"{render_version(release.version)}: {', '.join(f'{release.severities[s]} {words.VERBS[s]}' for s in Severity)}"
+        f"{render_version(release.version)}: {', '.join(f'{release.severities[s]} {phrases.VERBS[s]}' for s in Severity)}"
         for release in plan.releases
     )
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
@@ -70,7 +70,7 @@ def render_release_chart(plan: Plan) -> str:
 
 def render_severity_key() -> str:
     """Return the key to the colors of `render_release_chart`."""
-    listed = "".join(f"<li>{_render_swatch(one.value)}{words.VERBS[one]}</li>" for one in Severity)
+    listed = "".join(f"<li>{_render_swatch(one.value)}{phrases.VERBS[one]}</li>" for one in Severity)
     return f'<ul class="key">{listed}</ul>'
 
 

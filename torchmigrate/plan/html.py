@@ -16,9 +16,9 @@ from importlib import resources
 from string import Template
 
 from torchmigrate.console.terminal import escape_controls
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan import words
+from torchmigrate.plan import phrases
 from torchmigrate.plan.charts import (
     effort_class,
     render_effort_chart,
@@ -26,7 +26,7 @@ from torchmigrate.plan.charts import (
     render_severity_key,
 )
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, RuleItems
-from torchmigrate.plan.sides import pair_lines
+from torchmigrate.plan.side_by_side import pair_lines
 
 _CODE = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"https://[^\s<>()]*[^\s<>().,;:]")
@@ -78,7 +78,7 @@ def _render_source(text: str) -> str:
 
 def _render_body(plan: Plan) -> Iterator[str]:
     yield f"<header><h1>Upgrade to torch {render_version(plan.target)}</h1>"
-    yield f"<p>{_render_prose(words.describe_plan(plan))}.</p>"
+    yield f"<p>{_render_prose(phrases.describe_plan(plan))}.</p>"
     for error in plan.errors:
         yield f'<p class="error">Not checked: <code>{_escape_html(error.path)}</code>: {_render_prose(error.message)}</p>'
     yield "</header><main>"
@@ -94,13 +94,13 @@ def _render_body(plan: Plan) -> Iterator[str]:
         yield from _render_matrix(plan)
         yield from _render_findings(plan)
     else:
-        yield f"<p>{_render_prose(words.NOTHING)}</p>"
+        yield f"<p>{_render_prose(phrases.NOTHING)}</p>"
     yield "</main>"
 
 
 def _render_step(number: int, step: PlanStep) -> Iterator[str]:
     yield f'<li id="step-{number}"><h3>{number}. {_escape_html(step.title)}</h3>'
-    yield f'<p>{_escape_html(step.why)} <span class="faint">({words.describe_efforts(step.efforts)})</span></p>'
+    yield f'<p>{_escape_html(step.why)} <span class="faint">({phrases.describe_efforts(step.efforts)})</span></p>'
     if step.commands:
         commands = "\n".join(map(_escape_html, step.commands))
         yield f"<pre>{commands}</pre>"
@@ -116,8 +116,8 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
 def _render_group(number: int, group: RuleItems) -> Iterator[str]:
     show = f'data-show="step={number} rule={_escape_html(group.code)}"'
     yield (
-        f'<li><strong>{_escape_html(group.code)}</strong> <span class="about">{_render_prose(words.describe_rule(group))}</span> '
-        f'<span class="{group.severity.value}">{words.describe_severities(group)}</span> '
+        f'<li><strong>{_escape_html(group.code)}</strong> <span class="about">{_render_prose(phrases.describe_rule(group))}</span> '
+        f'<span class="{group.severity.value}">{phrases.describe_severities(group)}</span> '
         f'<button type="button" class="link screen" {show} hidden>show</button></li>'
     )
 
@@ -133,14 +133,14 @@ def _render_matrix(plan: Plan) -> Iterator[str]:
         for release in plan.releases:
             counted = release.rules.get(code, Counter())
             numbers = (
-                f'<span class="{one.value}" title="{counted[one]} {words.VERBS[one]}">{counted[one]}{_SIGNS[one]}</span>'
+                f'<span class="{one.value}" title="{counted[one]} {phrases.VERBS[one]}">{counted[one]}{_SIGNS[one]}</span>'
                 for one in Severity
                 if counted[one]
             )
             cells.append(f"<td>{' '.join(numbers)}</td>")
         yield f'<tr><th scope="row">{_escape_html(code)}</th>{"".join(cells)}</tr>'
     yield '</tbody></table></div><p class="faint">✕ breaks, ! warns, plain: superseded.'
-    yield f" {words.SEVERAL}</p>" if plan.several else "</p>"
+    yield f" {phrases.SEVERAL}</p>" if plan.several else "</p>"
 
 
 def _render_findings(plan: Plan) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _join_words(text: str) -> str:
 
 def _render_item(number: int, group: RuleItems, item: PlanItem) -> Iterator[str]:
     finding = item.finding
-    where = words.format_lines([finding])
+    where = phrases.format_lines([finding])
     bad = [version for version, severity in item.course if severity is not Severity.INFO]
     since = (
         render_version(min(bad, default=item.course[0][0] if item.course else (0, 0))) if item.course else ""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from torchmigrate import __version__
-from torchmigrate.model import versions
+from torchmigrate.model import torch_versions
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems
 
@@ -24,10 +24,10 @@ def build_document(plan: Plan) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
-        "min_version": versions.render_version(plan.minimum),
+        "min_version": torch_versions.render_version(plan.minimum),
         "min_version_source": plan.source or None,
         "several_projects": plan.several,
-        "target_version": versions.render_version(plan.target),
+        "target_version": torch_versions.render_version(plan.target),
         "files": plan.files,
         "suppressed": plan.suppressed,
         "findings": {severity.value: plan.severities[severity] for severity in Severity},
@@ -76,16 +76,18 @@ def _render_item(item: PlanItem) -> dict[str, Any]:
         "message": finding.message,
         "hint": finding.hint,
         "fix": item.title or None,
-        "fix_needs": versions.render_version(item.minimum) if item.minimum else None,
+        "fix_needs": torch_versions.render_version(item.minimum) if item.minimum else None,
         "withheld": finding.withheld,
         "owners": list(item.owners),
-        "releases": {versions.render_version(version): severity.value for version, severity in item.course},
+        "releases": {
+            torch_versions.render_version(version): severity.value for version, severity in item.course
+        },
     }
 
 
 def _render_release(release: ReleaseFindings) -> dict[str, Any]:
     return {
-        "version": versions.render_version(release.version),
+        "version": torch_versions.render_version(release.version),
         "findings": {severity.value: release.severities[severity] for severity in Severity},
         "rules": {
             code: {severity.value: counted[severity] for severity in Severity if counted[severity]}

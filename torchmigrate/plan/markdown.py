@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.console.markdown import escape_markdown, render_code, render_message, render_with_links
+from torchmigrate.console.markdown_text import escape_markdown, render_code, render_message, render_with_links
 from torchmigrate.console.terminal import escape_controls
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan import words
+from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
 
 
@@ -20,7 +20,7 @@ def render_markdown(plan: Plan) -> str:
 def _render_lines(plan: Plan) -> Iterator[str]:
     yield f"# Upgrade to torch {render_version(plan.target)}"
     yield ""
-    yield escape_markdown(words.describe_plan(plan)) + "."
+    yield escape_markdown(phrases.describe_plan(plan)) + "."
     for error in plan.errors:
         yield ""
         yield f"> Not checked: {render_code(error.path)}: {escape_markdown(error.message)}"
@@ -28,7 +28,7 @@ def _render_lines(plan: Plan) -> Iterator[str]:
         yield from _render_tables(plan)
     else:
         yield ""
-        yield words.NOTHING
+        yield phrases.NOTHING
     for number, step in enumerate(plan.steps, 1):
         yield ""
         yield from _render_step(number, step)
@@ -40,22 +40,22 @@ def _render_tables(plan: Plan) -> Iterator[str]:
     yield "| --- | ---: | --- |"
     for effort in Effort:
         if plan.efforts[effort]:
-            yield f"| {effort.value} | {plan.efforts[effort]} | {words.MEANINGS[effort]} |"
+            yield f"| {effort.value} | {plan.efforts[effort]} | {phrases.MEANINGS[effort]} |"
     yield ""
     yield "| torch | breaks | warns | superseded | new there |"
     yield "| --- | ---: | ---: | ---: | --- |"
-    for span, release in words.merge_releases(plan.releases):
+    for span, release in phrases.merge_releases(plan.releases):
         numbers = " | ".join(str(release.severities[severity]) for severity in Severity)
-        yield f"| {span} | {numbers} | {escape_markdown(words.describe_new_rules(release))} |"
+        yield f"| {span} | {numbers} | {escape_markdown(phrases.describe_new_rules(release))} |"
     if plan.several:
         yield ""
-        yield words.SEVERAL
+        yield phrases.SEVERAL
 
 
 def _render_step(number: int, step: PlanStep) -> Iterator[str]:
     yield f"## {number}. {escape_markdown(step.title)}"
     yield ""
-    yield f"{escape_markdown(step.why)} ({words.describe_efforts(step.efforts)})"
+    yield f"{escape_markdown(step.why)} ({phrases.describe_efforts(step.efforts)})"
     if step.commands:
         yield ""
         yield "```sh"
@@ -69,8 +69,8 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
 
 
 def _render_group(group: RuleItems) -> Iterator[str]:
-    yield f"- [ ] **{escape_markdown(group.code)}** {escape_markdown(group.name)}: {words.describe_severities(group)}"
-    for message, helps in words.group_advice(group):
+    yield f"- [ ] **{escape_markdown(group.code)}** {escape_markdown(group.name)}: {phrases.describe_severities(group)}"
+    for message, helps in phrases.group_advice(group):
         yield f"  - {render_message(message)}"
         for text, reasons in helps:
             for reason, items in reasons:
@@ -79,8 +79,8 @@ def _render_group(group: RuleItems) -> Iterator[str]:
                 if notes:
                     yield f"{margin}- {notes}"
                     margin += "  "
-                for path, findings in words.group_by_file(items).items():
-                    numbers = words.format_lines(findings)
+                for path, findings in phrases.group_by_file(items).items():
+                    numbers = phrases.format_lines(findings)
                     yield f"{margin}- {render_code(path)}{': ' + numbers if numbers else ''}"
     if group.source:
         yield f"  - Source: {render_with_links(group.source)}"

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from torchmigrate.model.findings import FileError, Finding
-from torchmigrate.model.versions import Version
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.text.hunks import EditHunk
+from torchmigrate.text.edit_hunks import EditHunk
 
 
 class Effort(enum.Enum):

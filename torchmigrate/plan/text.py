@@ -15,7 +15,7 @@ from torchmigrate.console.terminal import (
 )
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan import words
+from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
 from torchmigrate.reporters.report import format_position
 
@@ -39,7 +39,7 @@ class _TextRenderer:
         self._links = links
 
     def render_lines(self, plan: Plan) -> Iterator[str]:
-        yield from self._wrap_lines(self._make_bold(escape_controls(words.describe_plan(plan)) + "."))
+        yield from self._wrap_lines(self._make_bold(escape_controls(phrases.describe_plan(plan)) + "."))
         for error in plan.errors:
             where = format_position(error.path, error.line, error.column, error.cell)
             yield from self._wrap_lines(escape_line(f"{where}: error: {error.message}"))
@@ -50,7 +50,7 @@ class _TextRenderer:
             yield from self._render_matrix(plan)
         else:
             yield ""
-            yield from self._wrap_lines(words.NOTHING)
+            yield from self._wrap_lines(phrases.NOTHING)
         for number, step in enumerate(plan.steps, 1):
             yield ""
             yield from self._render_step(number, step)
@@ -58,21 +58,21 @@ class _TextRenderer:
     def _render_efforts(self, plan: Plan) -> Iterator[str]:
         for effort in Effort:
             if plan.efforts[effort]:
-                yield f"{plan.efforts[effort]:>5} {effort.value:<13} {words.MEANINGS[effort]}"
+                yield f"{plan.efforts[effort]:>5} {effort.value:<13} {phrases.MEANINGS[effort]}"
 
     def _render_matrix(self, plan: Plan) -> Iterator[str]:
         yield self._make_bold(f"{'torch':<13}  breaks  warns  superseded  new there")
-        for span, release in words.merge_releases(plan.releases):
+        for span, release in phrases.merge_releases(plan.releases):
             numbers = [release.severities[severity] for severity in Severity]
             row = f"{span:<13} {numbers[0]:>7} {numbers[1]:>6} {numbers[2]:>11}"
-            more = wrap_text(escape_controls(words.describe_new_rules(release)), self._width, " " * 42)
+            more = wrap_text(escape_controls(phrases.describe_new_rules(release)), self._width, " " * 42)
             yield row + ("  " + more[0].lstrip() if more else "")
             yield from more[1:]
         if plan.several:
-            yield from self._wrap_lines(words.SEVERAL)
+            yield from self._wrap_lines(phrases.SEVERAL)
 
     def _render_step(self, number: int, step: PlanStep) -> Iterator[str]:
-        count = f"({words.describe_efforts(step.efforts)})"
+        count = f"({phrases.describe_efforts(step.efforts)})"
         yield from self._wrap_lines(self._make_bold(f"{number}. {escape_controls(step.title)}") + f" {count}")
         yield from self._wrap_lines(step.why, "   ")
         for group in step.groups:
@@ -87,16 +87,16 @@ class _TextRenderer:
         url = next((word for word in group.source.split() if word.startswith("https://")), "")
         if self._links and url:
             code = render_link(code, url.rstrip(".,;)"))
-        number = words.describe_severities(group)
+        number = phrases.describe_severities(group)
         number = click.style(number, fg=_COLORS[group.severity]) if self._color else number
         yield f"   {code} {escape_controls(group.name)}: {number}"
-        for message, helps in words.group_advice(group):
+        for message, helps in phrases.group_advice(group):
             yield from self._wrap_lines(escape_controls(message), "     ")
             for text, reasons in helps:
                 yield from self._wrap_lines(escape_controls(text), "     ")
                 for reason, items in reasons:
                     yield from self._wrap_lines(escape_controls(reason), "     ")
-                    yield from self._render_places(words.group_by_file(items))
+                    yield from self._render_places(phrases.group_by_file(items))
 
     def _render_places(self, found: Mapping[str, list[Finding]]) -> Iterator[str]:
         for path, findings in list(found.items())[:MAX_PLACES]:
@@ -106,7 +106,7 @@ class _TextRenderer:
 
     def _render_place(self, path: str, findings: list[Finding]) -> str:
         named = escape_controls(format_position(path, None, None, None))
-        numbers = words.format_lines(findings)
+        numbers = phrases.format_lines(findings)
         text = f"{named}:{numbers}" if numbers else named
         return render_link(text, create_file_url(path)) if self._links else text
 

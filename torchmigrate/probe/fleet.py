@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.console.terminal import escape_controls
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.probe import saying
-from torchmigrate.probe.facts import FactsError, Gpu, MachineFacts, parse_facts
-from torchmigrate.probe.fit import find_candidates, judge_fit
+from torchmigrate.probe import wording
+from torchmigrate.probe.build_fit import find_candidates, judge_fit
+from torchmigrate.probe.machine_facts import FactsError, Gpu, MachineFacts, parse_facts
 from torchmigrate.probe.verdict import MachineVerdict, judge_machine
-from torchmigrate.tables import matrix
-from torchmigrate.tables.matrix import TorchBuild, rank_build
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild, rank_build
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,7 +62,7 @@ def read_all_machines(paths: Iterable[Path]) -> tuple[list[tuple[str, MachineFac
         try:
             machines += read_machines(path)
         except FactsError as failure:  # noqa: PERF203 (one file must not end the others)
-            unread.append(saying.create_error("RT039", f"{failure}; the machines in this file were skipped"))
+            unread.append(wording.create_error("RT039", f"{failure}; the machines in this file were skipped"))
     return machines, unread
 
 
@@ -134,10 +134,10 @@ def report_common_build(groups: Sequence[MachineGroup]) -> Finding:
     target = groups[0].verdict.target
     build = find_common_build(groups)
     if build is None:
-        return saying.create_warning("RT033", f"no single build of torch {target} supports all machines")
-    index = matrix.find_index_url(build)
+        return wording.create_warning("RT033", f"no single build of torch {target} supports all machines")
+    index = torch_builds.find_index_url(build)
     hint = f"pip install torch=={build.version}" + (f"+{build.variant} --index-url {index}" if index else "")
-    return saying.create_info("RT033", f"torch {target} ({build.variant}) supports all machines", hint)
+    return wording.create_info("RT033", f"torch {target} ({build.variant}) supports all machines", hint)
 
 
 def build_rows(groups: Sequence[MachineGroup]) -> list[tuple[str, ...]]:
@@ -147,7 +147,7 @@ def build_rows(groups: Sequence[MachineGroup]) -> list[tuple[str, ...]]:
         facts, verdict = one.facts, one.verdict
         breaks = sorted({f.code for f in verdict.findings if f.severity is not Severity.INFO})
         cells = (
-            saying.name_gpus(facts.gpus) or "no GPU",
+            wording.name_gpus(facts.gpus) or "no GPU",
             facts.driver.version or "-",
             facts.torch.version if facts.torch else "-",
             " ".join(breaks) or "-",

@@ -10,12 +10,19 @@ from dataclasses import dataclass
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.probe import driver, installed, libraries, on_gpus, sight, target
-from torchmigrate.probe.commands import InstallCommands, ProbeCall, create_install
-from torchmigrate.probe.facts import MachineFacts
-from torchmigrate.probe.fit import BuildFit, find_candidates, judge_fit
-from torchmigrate.tables import matrix
-from torchmigrate.tables.matrix import TorchBuild
+from torchmigrate.probe import (
+    driver_findings,
+    gpu_findings,
+    gpu_visibility,
+    library_findings,
+    package_findings,
+    target_findings,
+)
+from torchmigrate.probe.build_fit import BuildFit, find_candidates, judge_fit
+from torchmigrate.probe.install_commands import InstallCommands, ProbeCall, create_install
+from torchmigrate.probe.machine_facts import MachineFacts
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +54,35 @@ def judge_machine(
 
     ``asked`` is the call of the probe, for its hints only.
     """
-    version = wanted or matrix.list_versions()[-1]
-    build = target.choose_build(version, facts)
+    version = wanted or torch_builds.list_versions()[-1]
+    build = target_findings.choose_build(version, facts)
     findings = check_machine(facts, asked)
-    stopping = sight.STOPPING_CODES & {f.code for f in findings if f.severity is not Severity.INFO}
-    stopped = bool(stopping) and not sight.judge_visibility(facts).whole
+    stopping = gpu_visibility.STOPPING_CODES & {f.code for f in findings if f.severity is not Severity.INFO}
+    stopped = bool(stopping) and not gpu_visibility.judge_visibility(facts).whole
     reported = {(finding.code, finding.hint) for finding in findings}
     findings += [
-        f for f in target.check_target(version, facts, build, stopped) if (f.code, f.hint) not in reported
+        f
+        for f in target_findings.check_target(version, facts, build, stopped)
+        if (f.code, f.hint) not in reported
     ]
     rows = [
         BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus))
         for b in find_candidates(version, facts)
     ]
     installation = (
-        None if build is None or target.is_build_installed(build, facts) else create_install(build, facts)
+        None
+        if build is None or target_findings.is_build_installed(build, facts)
+        else create_install(build, facts)
     )
     return MachineVerdict(facts, version, tuple(findings), tuple(rows), build, installation)
 
 
 def check_machine(facts: MachineFacts, asked: ProbeCall | None = None) -> list[Finding]:
     """Find what is wrong with the machine and the installed torch, whatever the target version is."""
-    findings = [*installed.check_packages(facts, asked or ProbeCall()), *driver.check_driver(facts)]
-    findings += [*on_gpus.check_gpus(facts), *libraries.check_libraries(facts)]
+    findings = [
+        *package_findings.check_packages(facts, asked or ProbeCall()),
+        *driver_findings.check_driver(facts),
+    ]
+    findings += [*gpu_findings.check_gpus(facts), *library_findings.check_libraries(facts)]
     failing = {finding.code for finding in findings if finding.severity is not Severity.INFO}
-    return [*findings, *sight.check_visibility(facts, failing)]
+    return [*findings, *gpu_visibility.check_visibility(facts, failing)]

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from torchmigrate.project.folders import is_repository, iter_upward
-from torchmigrate.project.patterns import IgnorePatterns
+from torchmigrate.project.ignore_patterns import IgnorePatterns
 
 EXCLUDE = (
     ".bzr",

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from torchmigrate.model.symbols import join_name, split_name
+from torchmigrate.model.qualified_names import join_name, split_name
 from torchmigrate.project.folders import is_within
-from torchmigrate.project.modules import get_module_path
-from torchmigrate.semantics.links import ModuleLinks
+from torchmigrate.project.module_paths import get_module_path
+from torchmigrate.semantics.module_links import ModuleLinks
 
 
 class Exporting(Protocol):
-    """The part of `torchmigrate.project.project.Project` that links need, without an import circle."""
+    """The part of `torchmigrate.project.project_facts.Project` that links need, without an import circle."""
 
     exports: dict[str, dict[str, str]]
 

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
+from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding
-from torchmigrate.model.identity import Fingerprints
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.report import Report, iterate_findings, prefix_cell
 from torchmigrate.reporters.streaming import dump_json

@@ -10,13 +10,13 @@ from dataclasses import asdict, replace
 from typing import IO, Any
 
 from torchmigrate import __version__
-from torchmigrate.model import versions
+from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import rule_url
 from torchmigrate.reporters.report import Report, iterate_findings
 from torchmigrate.reporters.streaming import dump_json
-from torchmigrate.reporters.verified import Verified
+from torchmigrate.reporters.verification import Verified
 
 SCHEMA_VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
@@ -47,8 +47,8 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
             "fixed": report.fixed,
             "suppressed": report.suppressed,
             "known": report.known,
-            "target_version": versions.render_version(report.settings.target_version),
-            "min_version": versions.render_version(report.minimum.version),
+            "target_version": torch_versions.render_version(report.settings.target_version),
+            "min_version": torch_versions.render_version(report.minimum.version),
             "min_version_source": report.minimum.source,
         },
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from torchmigrate.console.markdown import render_code, render_message
+from torchmigrate.console.markdown_text import render_code, render_message
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import rule_url

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from torchmigrate import __version__
-from torchmigrate.console.markdown import escape_markdown, render_code, render_message, render_with_links
+from torchmigrate.console.markdown_text import escape_markdown, render_code, render_message, render_with_links
 from torchmigrate.model.findings import FileResult, Finding
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Safety
 from torchmigrate.reporters.report import Report, format_count, iterate_findings
 

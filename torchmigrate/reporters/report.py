@@ -12,10 +12,10 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 from torchmigrate.model.vocabulary import Safety, Severity
 
 if TYPE_CHECKING:
-    from torchmigrate.documents.minimum import Minimum
+    from torchmigrate.documents.minimum_torch import Minimum
     from torchmigrate.model.findings import FileResult, Finding, Fix
     from torchmigrate.model.rule import Rule
-    from torchmigrate.reporters.verified import Verified
+    from torchmigrate.reporters.verification import Verified
     from torchmigrate.settings.settings import Settings
 
 

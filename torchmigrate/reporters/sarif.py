@@ -11,9 +11,9 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from torchmigrate import __version__
-from torchmigrate.model import versions
+from torchmigrate.model import torch_versions
+from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
-from torchmigrate.model.identity import Fingerprints
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.links import HOME, rule_url
@@ -58,8 +58,8 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
                     }
                 ],
                 "properties": {
-                    "targetVersion": versions.render_version(report.settings.target_version),
-                    "minVersion": versions.render_version(report.minimum.version),
+                    "targetVersion": torch_versions.render_version(report.settings.target_version),
+                    "minVersion": torch_versions.render_version(report.minimum.version),
                 },
                 "results": (_render_result(finding, codes, prints) for finding in iterate_findings(results)),
             }
@@ -86,7 +86,7 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
 def _find_level(rule: Rule, report: Report) -> str:
     """Return the level that the rule's versions mean at the target, which most of its findings have."""
     target = report.settings.target_version
-    return LEVELS[versions.severity_at(target, rule.deprecated, rule.breaks)]
+    return LEVELS[torch_versions.severity_at(target, rule.deprecated, rule.breaks)]
 
 
 def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:

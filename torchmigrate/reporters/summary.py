@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from torchmigrate.console.terminal import escape_controls, escape_line, wrap_text
-from torchmigrate.gates import kinds, languages
-from torchmigrate.model.versions import KNOWN, NEWEST, render_version
+from torchmigrate.model.torch_versions import KNOWN, NEWEST, render_version
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.prefilter import foreign_languages, project_file_kinds
 from torchmigrate.reporters.concise import COLORS, apply_style, format_counts
 from torchmigrate.reporters.report import Report, format_count
 
@@ -68,7 +68,7 @@ def _describe_coverage(report: Report) -> str:
 def _classify_file(path: str) -> str:
     if path.endswith(".ipynb"):
         return "notebook"
-    kind = kinds.kind_of(path) or languages.language_of(path)
+    kind = project_file_kinds.kind_of(path) or foreign_languages.language_of(path)
     return "Python" if kind in (None, "python") else str(kind)
 
 

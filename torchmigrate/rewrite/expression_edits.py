@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchmigrate.model.findings import NoFix
 
-from .comments import find_lost_comments
+from .comment_rescue import find_lost_comments
 from .line_ends import is_multiline
 from .parentheses import ExpressionRole, fit_parentheses, strip_parentheses
 

@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from torchmigrate.model.findings import NoFix, Span
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 

@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchmigrate.model.findings import Edit, FixChange, NoFix, Span
-from torchmigrate.text.source import SourceText
+from torchmigrate.text.source_text import SourceText
 
 from . import changes as kinds
-from .difference import find_edits
-from .import_statements import place_import
-from .layout import break_long_lines
-from .parts import render_placeholders
+from .call_layout import break_long_lines
+from .import_edits import place_import
+from .placeholders import render_placeholders
 from .region import Region
-from .regions import RegionSelector
-from .statements import StatementPosition
-from .tree import rewrite_module
+from .region_selection import RegionSelector
+from .statement_positions import StatementPosition
+from .tree_difference import find_edits
+from .tree_rewriting import rewrite_module
 
 
 class Rewriter:

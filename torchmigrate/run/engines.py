@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.versions import render_version
+from torchmigrate.model.torch_versions import render_version
 from torchmigrate.run.cache import compute_digest
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.selection import RuleSelection
 
 if TYPE_CHECKING:
     from torchmigrate.engine.engine import Engine
-    from torchmigrate.gates.screen import FilePrefilter
-    from torchmigrate.model.options import RuleOptions
+    from torchmigrate.model.rule_options import RuleOptions
+    from torchmigrate.prefilter.file_prefilter import FilePrefilter
     from torchmigrate.run.tree import Tree
 
 
@@ -83,7 +83,7 @@ class Engines:
 
 
 def _create_options(profile: Profile) -> RuleOptions:
-    from torchmigrate.model.options import RuleOptions
+    from torchmigrate.model.rule_options import RuleOptions
 
     settings = profile.settings
     return RuleOptions(

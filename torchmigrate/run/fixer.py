@@ -7,12 +7,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property, partial
 
-from torchmigrate.model.faults import create_fault_error
 from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.tool_faults import create_fault_error
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.project.importing import ImportedNames
-from torchmigrate.run.choice import FixChoice
-from torchmigrate.run.joint import FixResult
+from torchmigrate.project.import_scan import ImportedNames
+from torchmigrate.run.fix_choice import FixChoice
+from torchmigrate.run.multi_file import FixResult
 from torchmigrate.run.scanner import Scanner
 from torchmigrate.settings.settings import Settings
 
@@ -26,8 +26,8 @@ class Fixer:
 
     def fix_file(self, place: str, left_out: Collection[str]) -> FixResult:
         """Return the file at ``place`` after its fixes, without the multi-file fixes ``left_out``; nothing is written."""
-        from torchmigrate.engine.fixing import FixSelection
-        from torchmigrate.text.source import SourceError
+        from torchmigrate.engine.fix_rounds import FixSelection
+        from torchmigrate.text.source_text import SourceError
 
         result = self._scanner.get_result(place)
         applies = partial(_is_applied, self._get_settings(place), left_out)

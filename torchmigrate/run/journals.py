@@ -1,4 +1,4 @@
-"""The names of the journals that exist while several files are replaced together; see `torchmigrate.run.together`."""
+"""The names of the journals that exist while several files are replaced together; see `torchmigrate.run.transaction`."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.documents.minimum import Minimum, MinimumFinder
-from torchmigrate.model.versions import KNOWN, Version, render_version
+from torchmigrate.documents.minimum_torch import Minimum, MinimumFinder
+from torchmigrate.model.torch_versions import KNOWN, Version, render_version
 from torchmigrate.project.folders import is_repository
 from torchmigrate.project.ignores import Excludes
 from torchmigrate.settings import config

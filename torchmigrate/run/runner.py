@@ -14,8 +14,8 @@ from torchmigrate.run.wire import PackedResults
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
-    from torchmigrate.run.joint import FixResult
-    from torchmigrate.run.known import KnownFacts
+    from torchmigrate.run.facts_store import KnownFacts
+    from torchmigrate.run.multi_file import FixResult
     from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
@@ -83,9 +83,9 @@ def fix_tree(
     Findings in one file depend on other files (for example on whether any of them still scripts), so the project is scanned
     and fixed again until nothing changes: a second run would find nothing to do.
     """
-    from torchmigrate.run.choice import FixChoice
+    from torchmigrate.run.fix_choice import FixChoice
     from torchmigrate.run.fixer import Fixer
-    from torchmigrate.run.joint import fix_together
+    from torchmigrate.run.multi_file import fix_together
     from torchmigrate.run.scanner import Scanner
 
     choice = FixChoice(choose, see)

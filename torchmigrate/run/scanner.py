@@ -7,15 +7,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import FileResult
-from torchmigrate.project.expected import ExpectedProject
-from torchmigrate.project.files import InputFile
-from torchmigrate.project.project import Project
-from torchmigrate.run import sharing
+from torchmigrate.project.expected_project import ExpectedProject
+from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.project_facts import Project
+from torchmigrate.run import parallel
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.joint import block_incomplete, collect_multi_file_fixes
-from torchmigrate.run.known import FactsStore, KnownFacts
-from torchmigrate.run.looker import FileChecker
+from torchmigrate.run.facts_store import FactsStore, KnownFacts
+from torchmigrate.run.file_checker import FileChecker
+from torchmigrate.run.multi_file import block_incomplete, collect_multi_file_fixes
 from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import gathered, is_unread
@@ -149,7 +149,7 @@ class Scanner:
         """Add the facts of files to ``facts`` while ``done`` files are finished already; return the files that have to wait."""
         files, total = {place: self.files[place] for place in places}, done + len(places)
         waiting = []
-        for place, look in sharing.check_files(self._looker, files):
+        for place, look in parallel.check_files(self._looker, files):
             if look.waits:
                 waiting.append(place)
                 continue
@@ -176,7 +176,7 @@ class Scanner:
     def _check_again(self, places: Sequence[str]) -> None:
         """Check files again with all that is known of the others."""
         files = {place: self.files[place] for place in places}
-        for place, look in sharing.check_files(self._looker, files):
+        for place, look in parallel.check_files(self._looker, files):
             self.failed = self.failed or look.failed
             if look.scan is not None:
                 self._asked_elsewhere |= look.scan.facts.asked_elsewhere
@@ -203,7 +203,7 @@ class Scanner:
 
     def _link_files(self, facts: dict[str, FileFacts], fresh: Sequence[str]) -> None:
         """Follow re-exported names from file to file; only the ``fresh`` files can add new links."""
-        from torchmigrate.project.exports import ExportLinker
+        from torchmigrate.project.export_linking import ExportLinker
 
         def look(place: str, data: bytes) -> FileFacts:
             scan = self._looker.scan_content(place, self.files[place], data)

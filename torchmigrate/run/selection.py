@@ -7,17 +7,17 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.engine import registry
-from torchmigrate.gates.sorts import FileSorts
+from torchmigrate.prefilter.file_sorts import FileSorts
 from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.fingerprint import compute_fingerprint
 from torchmigrate.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from torchmigrate.engine.ruleset import RuleSet
-    from torchmigrate.gates.screen import FilePrefilter
-    from torchmigrate.gates.triggers import Trigger
-    from torchmigrate.model.options import RuleOptions
+    from torchmigrate.engine.rule_set import RuleSet
     from torchmigrate.model.rule import Rule
+    from torchmigrate.model.rule_options import RuleOptions
+    from torchmigrate.prefilter.file_prefilter import FilePrefilter
+    from torchmigrate.prefilter.triggers import Trigger
 
 _screens: dict[bytes, FilePrefilter] = {}
 """Prefilters by key: compiling one takes longer than checking a small file, and forked processes inherit it."""
@@ -73,7 +73,7 @@ class RuleSelection:
         """The prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
         key = self._key_of(b"screen")
         if key not in _screens:
-            from torchmigrate.gates.screen import FilePrefilter
+            from torchmigrate.prefilter.file_prefilter import FilePrefilter
 
             _screens[key] = FilePrefilter.from_triggers(self._triggers)
         return _screens[key]
@@ -82,7 +82,7 @@ class RuleSelection:
         """Return the rules with the ones enabled that ``settings`` select."""
         key = self._key_of(b"rules")
         if key not in _rule_sets:
-            from torchmigrate.engine.ruleset import RuleSet
+            from torchmigrate.engine.rule_set import RuleSet
 
             _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.get_prefilter.gate)
         return _rule_sets[key].with_options(

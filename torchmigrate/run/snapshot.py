@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchmigrate.project.files import InputFile
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.wire import PackedResults
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchmigrate.gates import kinds
-from torchmigrate.gates.kinds import SUFFIXES
-from torchmigrate.gates.languages import language_of
-from torchmigrate.project import files
-from torchmigrate.project.files import InputFile
+from torchmigrate.prefilter import project_file_kinds
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.project_file_kinds import SUFFIXES
+from torchmigrate.project import file_search
+from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.folders import find_tree_root, is_project, is_repository, is_within, iter_upward
 from torchmigrate.project.ignores import EXCLUDE, Excludes
 from torchmigrate.run.profiles import Profile, Profiles
@@ -48,7 +48,11 @@ class Tree:
 
 def is_of_interest(path: str) -> bool:
     """Return whether some rule may read files with this name."""
-    return path.endswith(SUFFIXES) or kinds.kind_of(path) is not None or language_of(path) is not None
+    return (
+        path.endswith(SUFFIXES)
+        or project_file_kinds.kind_of(path) is not None
+        or language_of(path) is not None
+    )
 
 
 def find_trees(paths: Sequence[str], named: Sequence[InputFile], profiles: Profiles) -> Iterator[Tree]:
@@ -108,7 +112,7 @@ def _list_files(root: str, profiles: Profiles) -> Sequence[InputFile]:
 
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
-    return files.find_files(
+    return file_search.find_files(
         [shown], wanted=is_of_interest, excludes=lambda folder: _get_excludes(folder, profiles)
     ).inputs
 

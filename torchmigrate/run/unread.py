@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from torchmigrate.foreign.grammars import describe_unread
-from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import FileResult
+from torchmigrate.prefilter.foreign_languages import language_of
 
 CODE = "ER600"
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from torchmigrate.semantics import nodes
-from torchmigrate.semantics.parents import ParentMap
-from torchmigrate.semantics.reaching import COMPREHENSIONS, DEFERRED, FUNCTIONS, ReachingBindings
+from torchmigrate.semantics import node_walks
+from torchmigrate.semantics.parent_nodes import ParentMap
+from torchmigrate.semantics.reaching_bindings import COMPREHENSIONS, DEFERRED, FUNCTIONS, ReachingBindings
+from torchmigrate.semantics.scope_builder import ModuleScopes
 from torchmigrate.semantics.scopes import Scope
-from torchmigrate.semantics.statements import ModuleScopes
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
@@ -172,7 +172,7 @@ _naming = _NameFields()
 def _collect_names(statement: ast.stmt) -> set[str | None]:
     """Yield every name that a statement binds or reads, and None for what may leave the scope or a loop."""
     found: set[str | None] = set()
-    for node in nodes.walk_nodes(statement):
+    for node in node_walks.walk_nodes(statement):
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             found.add(None)
         for field_name in _naming[type(node)]:

@@ -7,12 +7,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
 if TYPE_CHECKING:
+    from torchmigrate.semantics.symbol_uses import SymbolUses
     from torchmigrate.semantics.use import Use
-    from torchmigrate.semantics.uses import SymbolUses
 
 SCRIPTED_RESULTS = tuple(
     f"torch.jit.{maker}()"

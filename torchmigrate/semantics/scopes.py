@@ -1,4 +1,4 @@
-"""Scopes, bindings and the places of statements, as `torchmigrate.semantics.statements` builds them."""
+"""Scopes, bindings and the places of statements, as `torchmigrate.semantics.scope_builder` builds them."""
 
 from __future__ import annotations
 

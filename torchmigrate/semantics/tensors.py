@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.scopes import Scope, StatementPlace
-from torchmigrate.semantics.uses import SymbolUses
+from torchmigrate.semantics.symbol_uses import SymbolUses
 
 CLASSES = frozenset(
     f"torch.{name}"

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchmigrate.adoption.ignoring import IgnoreComment, add_ignore_comments
+from torchmigrate.adoption.ignore_comments import IgnoreComment, add_ignore_comments
 from torchmigrate.model.findings import FileResult, Finding, Span
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.project import files
-from torchmigrate.server.documents import Document, Edits, TextDocument
+from torchmigrate.project import file_search
+from torchmigrate.server.open_documents import Document, Edits, TextDocument
+from torchmigrate.server.open_project import OpenProject
 from torchmigrate.server.positions import Encoding, Range
-from torchmigrate.server.project import OpenProject
 from torchmigrate.server.workspace import Diagnostic, Documents, Workspace, collect_contents, pair_diagnostics
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.text.source_text import SourceError, SourceText
 
 
 class ActionRequest(NamedTuple):
@@ -127,7 +127,7 @@ class Actions:
             document = documents.get(place)
             if document is None:
                 source, fixed = (
-                    SourceText.decode_source(place, files.read_file(place)),
+                    SourceText.decode_source(place, file_search.read_file(place)),
                     SourceText.decode_source(place, after),
                 )
                 document = TextDocument(self._name_of(place), None, source.text.decode(), self.encoding)

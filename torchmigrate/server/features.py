@@ -8,9 +8,9 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from torchmigrate.run.tree import is_of_interest
-from torchmigrate.server import messages, watched
+from torchmigrate.server import conversions, watched
 from torchmigrate.server.actions import Action, ActionRequest
-from torchmigrate.server.documents import NotebookDocument, TextDocument
+from torchmigrate.server.open_documents import NotebookDocument, TextDocument
 from torchmigrate.server.positions import Encoding
 from torchmigrate.server.server import Server, path_from_uri
 
@@ -42,7 +42,7 @@ def create_server(cache_folder: str | None, explained: Callable[[str], str | Non
 
 
 _ACTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.QuickFix, messages.FIX_ALL], resolve_provider=True
+    code_action_kinds=[types.CodeActionKind.QuickFix, conversions.FIX_ALL], resolve_provider=True
 )
 
 
@@ -84,13 +84,13 @@ def _on_text_opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None
     if path is not None and is_of_interest(path) and not path.endswith(".ipynb"):
         if not ls.is_told:
             ls.expect_file(path)
-        ls.put_document(messages.create_text(params.text_document, ls.encoding), path)
+        ls.put_document(conversions.create_text(params.text_document, ls.encoding), path)
 
 
 def _on_text_changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     found = ls.find_document(params.text_document.uri)
     if found is not None and isinstance(found[1], TextDocument):
-        changes = messages.parse_changes(params.content_changes)
+        changes = conversions.parse_changes(params.content_changes)
         ls.put_document(found[1].apply_changes(params.text_document.version, changes), found[0])
 
 
@@ -108,7 +108,7 @@ def _on_notebook_opened(ls: Server, params: types.DidOpenNotebookDocumentParams)
     if path is not None and path.endswith(".ipynb"):
         texts = {item.uri: item for item in params.cell_text_documents}
         cells = [
-            messages.create_cell(cell, texts[cell.document], ls.encoding)
+            conversions.create_cell(cell, texts[cell.document], ls.encoding)
             for cell in notebook.cells
             if cell.document in texts
         ]
@@ -127,13 +127,13 @@ def _on_notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentPara
         texts = {item.uri: item for item in change.structure.did_open or ()}
         known = {cell.text.name: cell for cell in cells}
         cells[array.start : array.start + array.delete_count] = [
-            messages.create_cell(cell, texts[cell.document], ls.encoding)
+            conversions.create_cell(cell, texts[cell.document], ls.encoding)
             if cell.document in texts
             else known[cell.document]
             for cell in array.cells or ()
         ]
     for one in change.text_content or ():
-        edits, document = messages.parse_changes(one.changes), one.document
+        edits, document = conversions.parse_changes(one.changes), one.document
         cells = [
             cell._replace(text=cell.text.apply_changes(document.version, edits))
             if cell.text.name == document.uri
@@ -178,13 +178,13 @@ async def _list_actions(ls: Server, params: types.CodeActionParams) -> list[type
     documents = ls.get_documents()
     offers: list[Action] = []
     if _is_kind_requested(only, types.CodeActionKind.QuickFix.value):
-        where = messages.parse_range(params.range)
+        where = conversions.parse_range(params.range)
         offers += await ls.run_guarded(ls.actions.list_actions, documents, place, uri, where) or []
-    if _is_kind_requested(only, messages.FIX_ALL) and await ls.run_guarded(
+    if _is_kind_requested(only, conversions.FIX_ALL) and await ls.run_guarded(
         ls.actions.has_fixes, documents, place
     ):
         offers.append(Action("Apply all safe fixes (torchmigrate)", ActionRequest("all")))
-    made = [messages.render_action(offer, uri, document.get_version(uri)) for offer in offers]
+    made = [conversions.render_action(offer, uri, document.get_version(uri)) for offer in offers]
     return made if _can_resolve(ls) else [await _resolve_action(ls, one) for one in made]
 
 
@@ -204,7 +204,7 @@ def _can_resolve(ls: Server) -> bool:
 
 async def _resolve_action(ls: Server, action: types.CodeAction) -> types.CodeAction:
     try:
-        name, version, todo = messages.parse_action(action.data)
+        name, version, todo = conversions.parse_action(action.data)
     except ValueError as error:
         raise JsonRpcInvalidParams(str(error)) from None
     found = ls.find_document(name)
@@ -215,7 +215,7 @@ async def _resolve_action(ls: Server, action: types.CodeAction) -> types.CodeAct
     workspace = ls.client_capabilities.workspace
     support = workspace.workspace_edit if workspace else None
     versioned = support is not None and bool(support.document_changes)
-    action.edit = messages.render_edit(changes, versioned=versioned) if changes else None
+    action.edit = conversions.render_edit(changes, versioned=versioned) if changes else None
     return action
 
 
@@ -223,7 +223,7 @@ async def _show_hover(ls: Server, params: types.HoverParams) -> types.Hover | No
     found = ls.find_document(params.text_document.uri)
     if found is None:
         return None
-    at = messages.parse_range(types.Range(params.position, params.position))
+    at = conversions.parse_range(types.Range(params.position, params.position))
     codes = (
         await ls.run_guarded(
             ls.actions.find_codes, ls.get_documents(), found[0], params.text_document.uri, at

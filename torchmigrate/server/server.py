@@ -17,10 +17,10 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from torchmigrate import __version__
-from torchmigrate.server import messages, watched
+from torchmigrate.server import conversions, watched
 from torchmigrate.server.actions import Actions
-from torchmigrate.server.checks import CheckQueue
-from torchmigrate.server.documents import Document
+from torchmigrate.server.check_queue import CheckQueue
+from torchmigrate.server.open_documents import Document
 from torchmigrate.server.positions import Encoding
 from torchmigrate.server.progress import ProgressBar, Stopped
 from torchmigrate.server.protocol import StrictProtocol
@@ -153,7 +153,7 @@ class Server(LanguageServer):
 
     def _publish_document(self, document: Document, shown: DocumentDiagnostics) -> None:
         for name in document.list_texts():
-            mine = [messages.render_diagnostic(one) for one in shown.diagnostics if one.text == name]
+            mine = [conversions.render_diagnostic(one) for one in shown.diagnostics if one.text == name]
             self._publish_text(name, mine, document.get_version(name))
         for fault in set(shown.faults) - self._faults:
             self._faults.add(fault)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lsprotocol import types
 
-from torchmigrate.gates.kinds import kind_of
+from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.folders import SETTLING
 
 GLOBS = (

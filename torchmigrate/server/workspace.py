@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchmigrate.model.faults import is_tool_fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.tool_faults import is_tool_fault
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.project.folders import find_tree_root, is_within
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.scanner import Progress
-from torchmigrate.server.documents import Document, locate_error
+from torchmigrate.server.open_documents import Document, locate_error
+from torchmigrate.server.open_project import OpenProject, Texts
 from torchmigrate.server.positions import Range
-from torchmigrate.server.project import OpenProject, Texts
 
 Documents = Mapping[str, Document]
 """All open documents by path, in the state that one check sees."""

@@ -167,7 +167,7 @@ def suggest_name(name: str, known: list[str]) -> str:
 
 def _read_table(path: str) -> dict[str, Any] | None:
     """Return the settings in the file at ``path``; None for a pyproject.toml without any."""
-    from torchmigrate.text.toml import parse_toml
+    from torchmigrate.text.toml_reader import parse_toml
 
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

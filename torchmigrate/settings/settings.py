@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from torchmigrate.model import versions
-from torchmigrate.model.versions import Version
+from torchmigrate.model import torch_versions
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.project.ignores import EXCLUDE, Excludes
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ def _create_choice(*names: str) -> ValueType[str]:
 
 
 def _read_minimum(value: object) -> Version | None:
-    return None if value == "auto" else versions.parse_version(_read_text(value))
+    return None if value == "auto" else torch_versions.parse_version(_read_text(value))
 
 
 def _read_per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -108,7 +108,7 @@ FILE = ValueType("the path of a file", _read_path, {"type": "string"})
 JOBS = ValueType("a number of processes", _read_number, {"type": "integer", "minimum": 0})
 VERSION = ValueType(
     '"latest" or a version such as "2.12"',
-    lambda value: versions.parse_target_version(_read_text(value)),
+    lambda value: torch_versions.parse_target_version(_read_text(value)),
     {"anyOf": [{"const": "latest"}, _VERSION_SCHEMA]},
 )
 MINIMUM = ValueType(
@@ -153,13 +153,16 @@ class Settings:
         PER_FILE, (), "Rules not to report in the files that a pattern matches.", metavar="GLOB:CODES"
     )
     target_version: Version = define_setting(
-        VERSION, versions.NEWEST, "The torch to upgrade to; severities follow from it.", metavar="VERSION"
+        VERSION,
+        torch_versions.NEWEST,
+        "The torch to upgrade to; severities follow from it.",
+        metavar="VERSION",
     )
     min_version: Version | None = define_setting(
         MINIMUM,
         None,
         "The oldest torch that the project still supports; no fix needs a newer one. auto: the lower bound in "
-        f"the project's metadata, else {versions.render_version(versions.OLDEST)}.",
+        f"the project's metadata, else {torch_versions.render_version(torch_versions.OLDEST)}.",
         metavar="VERSION|auto",
     )
     exclude: tuple[str, ...] = define_setting(
@@ -323,7 +326,7 @@ def value_to_toml(one: dataclasses.Field[Any], value: Any) -> object:
     if kind is MINIMUM and value is None:
         return "auto"
     if kind in (VERSION, MINIMUM):
-        return versions.render_version(value)
+        return torch_versions.render_version(value)
     if kind is PER_FILE:
         return {pattern: list(codes) for pattern, codes in value}
     return list(value) if isinstance(value, tuple) else value

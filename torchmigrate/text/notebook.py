@@ -1,7 +1,7 @@
 """Notebooks: the code cells of an ``.ipynb`` file as one Python text, and edits written back into its JSON.
 
 What IPython adds to Python (magics, shell lines, help) is masked byte for byte by harmless Python, so that every
-offset means the same in the text and in the cells (`torchmigrate.text.ipython`).
+offset means the same in the text and in the cells (`torchmigrate.text.ipython_masks`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchmigrate.model.findings import Edit, Location, Span
-from torchmigrate.text.edits import render_edit, sort_edits
-from torchmigrate.text.ipython import mask_cell
-from torchmigrate.text.nbjson import CodeCell, escapes_non_ascii, parse_code_cells, patch_cell
-from torchmigrate.text.source import SourceError, SourceText
+from torchmigrate.text.ipython_masks import mask_cell
+from torchmigrate.text.notebook_json import CodeCell, escapes_non_ascii, parse_code_cells, patch_cell
+from torchmigrate.text.source_text import SourceError, SourceText
+from torchmigrate.text.text_edits import render_edit, sort_edits
 
 
 class Notebook(SourceText):

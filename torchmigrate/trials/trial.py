@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.run.joint import FixResult
-from torchmigrate.trials.baseline import SLOWER, ReferenceRuns, UnusableCommand
-from torchmigrate.trials.command import CommandOutcome, JudgingCommand
-from torchmigrate.trials.copies import copy_project
-from torchmigrate.trials.search import OutOfRuns, bisect_items
+from torchmigrate.run.multi_file import FixResult
+from torchmigrate.trials.bisection import OutOfRuns, bisect_items
+from torchmigrate.trials.judging_command import CommandOutcome, JudgingCommand
+from torchmigrate.trials.project_copies import copy_project
+from torchmigrate.trials.reference_runs import SLOWER, ReferenceRuns, UnusableCommand
 
 Key = tuple[str, str, tuple[str, ...], int]
 """A key for a finding in every subset of the fixes: path, code, source lines, and index among equal ones."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.rewrite.changes import Template, template
-from torchmigrate.semantics.resolve import last_name, string_value
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
-from .._operators.operators import is_string_parameter
-from .collectives import C10D, GET_NAME
+from .._operators.custom_operators import is_string_parameter
+from .group_takers import C10D, GET_NAME
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

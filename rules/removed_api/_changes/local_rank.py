@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.project.brought import find_imported_files
-from torchmigrate.project.modules import get_module_path
+from torchmigrate.project.import_closure import find_imported_files
+from torchmigrate.project.module_paths import get_module_path
 
 if TYPE_CHECKING:
-    from torchmigrate.project.project import Project
+    from torchmigrate.project.project_facts import Project
 
 _LINE_BREAK = re.compile(r"\\\r?\n|\r?\n[ \t]*-[ \t]+")
 """The break in a command of several lines: in a shell, and as a list in YAML."""

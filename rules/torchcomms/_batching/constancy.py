@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.nodes import map_parents, walk_nodes
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.node_walks import map_parents, walk_nodes
 
-from .._simulator.program import SimulatedProgram
-from .._simulator.values import COLLECTIVE_OPERATIONS, SINGLE_OPERATIONS
-from .function import TrapFunction, find_root_name
-from .sites import IssueSite, RequestForm
+from .._simulator.followed_values import COLLECTIVE_OPERATIONS, SINGLE_OPERATIONS
+from .._simulator.simulated_program import SimulatedProgram
+from .issue_sites import IssueSite, RequestForm
+from .trap_function import TrapFunction, find_root_name
 
 _ORDERED_CALLS = frozenset({"wait", "batch_isend_irecv", *COLLECTIVE_OPERATIONS, *SINGLE_OPERATIONS})
 """Calls that must keep their position among the operations."""

@@ -10,9 +10,9 @@ from torchmigrate.api import NoFix
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Insert, Merge, Remove, Replace, ReplaceStatement, replace, template
 
-from .function import TrapFunction
-from .operations import OperationTemplates
-from .sites import IssueSite, RequestForm
+from .issue_sites import IssueSite, RequestForm
+from .operation_templates import OperationTemplates
+from .trap_function import TrapFunction
 
 
 @dataclass(frozen=True)

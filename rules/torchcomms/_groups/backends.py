@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import string_value
+from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.scopes import BindingKind
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.resolve import last_name
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.scopes import BindingKind
 
 from .backends import find_backends, uses_nccl
-from .ranks import RankEvidence, judge_rank
-from .reach import RankCondition, find_calls, find_conditions
+from .rank_evidence import RankEvidence, judge_rank
+from .rank_reach import RankCondition, find_calls, find_conditions
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

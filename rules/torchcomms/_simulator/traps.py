@@ -10,20 +10,27 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.calls import find_argument
-from torchmigrate.semantics.nodes import walk_nodes
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.node_walks import walk_nodes
 
 from .._groups.backends import find_backends, uses_nccl
-from .._groups.groups import INIT_FUNCTIONS, may_be_nccl, qualify_c10d
+from .._groups.group_functions import INIT_FUNCTIONS, may_be_nccl, qualify_c10d
 from .communicators import Channels, CommunicatorSimulation, Deadlock, Operation, Trace, is_closed
-from .flight import FlightSearch
-from .program import SimulatedProgram
-from .statements import Interpreter
-from .values import SINGLE_OPERATIONS, FunctionDefinition, NotARing, ProgramRaised, RankWorld, UnclearCode
+from .followed_values import (
+    SINGLE_OPERATIONS,
+    FunctionDefinition,
+    NotARing,
+    ProgramRaised,
+    RankWorld,
+    UnclearCode,
+)
+from .interpreter import Interpreter
+from .requests_in_flight import FlightSearch
+from .simulated_program import SimulatedProgram
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.uses import SymbolUses
+    from torchmigrate.semantics.symbol_uses import SymbolUses
 
 ASYNC_FUNCTIONS = qualify_c10d("isend", "irecv")
 BLOCKING_FUNCTIONS = qualify_c10d("send", "recv")

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
 from torchmigrate.model.findings import FixChange
 
-from .._script.bodies import ASKS as BODIES_ASK
-from .._script.bodies import check_body, collect_reached
-from .._script.controlflow import depends_on_values
-from .._script.fate import find_importers
-from . import bindings, escaping
-from .authoring import BASES, METHODS, TRACES_ASKS, checks_for_tracing, find_trace, traces_anything
-from .purpose import check_class
+from .._script.control_flow import depends_on_values
+from .._script.function_escapes import find_importers
+from .._script.plain_bodies import ASKS as BODIES_ASK
+from .._script.plain_bodies import check_body, collect_reached
+from . import class_escapes, cpp_casts
+from .call_purpose import check_class
+from .torchscript_makers import BASES, METHODS, TRACES_ASKS, checks_for_tracing, find_trace, traces_anything
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *escaping.ASKS)
+ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *class_escapes.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
     {
@@ -58,7 +58,7 @@ def _try_fix(ctx: Context) -> Fix | NoFix:
 
 
 def _create_fix(ctx: Context) -> Fix:
-    bindings.check_casts(ctx)
+    cpp_casts.check_casts(ctx)
     changes: list[FixChange] = []
     for other in ctx.uses.all_uses:
         if other.kind is Kind.IMPORT or other.symbol not in (*METHODS, *BASES):
@@ -148,7 +148,7 @@ def _change_base(use: Use, ctx: Context) -> FixChange:
     if not isinstance(definition, ast.ClassDef) or not use.certain:
         raise NoFix(f"`{ctx.get_text(use.node)}` may be something else in line {use.node.lineno}")
     check_class(definition, ctx)
-    escaping.check_escapes(definition, ctx)
+    class_escapes.check_escapes(definition, ctx)
     if attribute := next(_find_script_reads(definition, ctx), None):
         raise NoFix(f"`.{attribute}` exists only on a TorchScript module")
     if any(

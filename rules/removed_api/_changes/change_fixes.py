@@ -1,0 +1,59 @@
+"""The fix of a change, and the torch that its replacement needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, NoFix
+from torchmigrate.model.torch_versions import Version, render_version
+
+from .recipe_edits import create_recipe_fix
+from .use_intent import is_wrapped
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.version_guards import VersionReach
+    from torchmigrate.tables.api_changes import ApiChange
+
+
+def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
+    """Create the fix of the first recipe that fits. Raises NoFix."""
+    is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
+    is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
+    meant = use.is_compared_by_identity or is_wrapped(use)
+    if meant and not (is_gone or is_value or change.is_same_object):
+        raise NoFix(
+            "the function is not called here but used as an object, and its replacement is a different one"
+        )
+    fix = create_recipe_fix(use, ctx, change)
+    require_minimum(change.needs, ctx, reached)
+    return fix
+
+
+def require_minimum(needs: Version, ctx: Context, reached: VersionReach) -> None:
+    """Raise NoFix if the oldest torch that reaches a use lacks the replacement."""
+    if needs > (minimum := oldest_reaching(ctx, reached)):
+        raise NoFix(
+            f"the replacement needs torch {render_version(needs)}, and the project supports {render_version(minimum)}; raise its lower "
+            "bound, or pass --min-version"
+        )
+
+
+def oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
+    """Return the oldest torch that reaches a use."""
+    return max(ctx.options.minimum, reached.low or ctx.options.minimum)
+
+
+def hint_branch(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> str | None:
+    """Return a hint how to support older releases as well, if the replacement is too new for them."""
+    new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", last_part(use))
+    if not new or change.needs <= oldest_reaching(ctx, reached):
+        return None
+    branch = f'`if torch.__version__ >= "{render_version(change.needs)}":`'
+    return f"until then, use `{new}` under {branch} and `{use.name}` in its `else` branch"
+
+
+def last_part(use: Use) -> str:
+    """Return the last part of the used name; that of an environment variable without leading underscores."""
+    last = use.name.rpartition(".")[2]
+    return last.lstrip("_") if use.name.startswith("$") else last

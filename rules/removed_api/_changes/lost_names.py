@@ -1,0 +1,100 @@
+"""Names that torch has dropped, according to the ledger, and that no entry by hand and no other family covers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, Rule, Severity
+from torchmigrate.model.torch_versions import render_version
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables.release_sets import RELEASES
+
+from .missing_names import find_failing_imports, is_harmless
+from .use_intent import is_replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchmigrate.api import Context, Use
+
+_COVERED_ELSEWHERE = (
+    *("torch.jit", "torch._jit_internal", "torch._C", "torch.utils.jit", "torch.utils.bundled_inputs"),
+    *("torch.utils.mobile_optimizer", "torch.onnx.utils", "torch.onnx._internal", "torch.onnx.symbolic"),
+    *("torch.testing._internal", "torch.distributed._functional_collectives"),
+    *("torch.distributed._tensor", "torch.distributed._shard.checkpoint"),
+    *("torch.distributed._sharded_tensor", "torch.distributed._sharding_spec"),
+    "torch.onnx.export_to_pretty_string",
+    *(
+        "functorch.dim.Tensor",
+        "torch.fx.experimental.sym_node",
+        "torch.fx.experimental.symbolic_shapes.FloorDiv",
+    ),
+)
+"""Prefixes of names that other families cover, that only torch's own tests use, that torch redirects in `sys.modules`, or
+that exist only at run time."""
+
+_INTERNALS = re.compile(
+    r"torch\._dynamo\.polyfills\b|torch\.(?:_refs|_prims\w*|_decomp|_lazy|_numpy|_vendor)\b"
+)
+"""Internals of the compilers, whose names are those of operators and of other libraries."""
+
+
+def list_lost(level: api_ledger.Publicity) -> tuple[str, ...]:
+    """Return the lost symbols of one level, and patterns for everything in its lost modules."""
+    written = api_changes.index_by_symbol(*api_changes.ApiChangeKind)
+    prefixes = (*_COVERED_ELSEWHERE, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
+    return tuple(
+        sorted(
+            name
+            for name in (
+                *api_ledger.find_lost_names(level),
+                *(f"{module}.*" for module in api_ledger.find_lost_names(level, modules=True)),
+            )
+            if name not in written and not name.startswith(prefixes) and not _INTERNALS.match(name)
+        )
+    )
+
+
+def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rule:
+    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `findings`."""
+    symbols = tuple(name for level in levels for name in list_lost(level))
+    rule = Rule(code, symbols, pairs=dict.fromkeys(symbols, ()))
+
+    @rule.check
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield from check_lost(use, ctx, what)
+
+    return rule
+
+
+def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
+    """Yield a finding for a use of a name that the target lacks; ``what`` says so, to be followed by a version."""
+    entry, target = api_ledger.find_entry(use.symbol.removesuffix(".*")), ctx.options.target
+    if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
+        return
+    if is_harmless(use, ctx, find_reach(use, ctx.uses)):
+        return
+    had = [run for run in entry.present.find_runs() if run[0] <= target]
+    if not had:
+        return
+    first, last = had[-1]
+    since = next(release for release in RELEASES if release > last)
+    had_by = (
+        f"torch {render_version(first)} to {render_version(last)}"
+        if first < last
+        else f"only torch {render_version(last)}"
+    )
+    yield ctx.finding(
+        use,
+        f"`{{symbol}}` {what} in torch {render_version(since)}; {had_by} had it",
+        severity=Severity.ERROR,
+        fix=fix,
+    )
+    for one in find_failing_imports(use, ctx):
+        message = (
+            f"`{{symbol}}` {what} in torch {render_version(since)}, so this import fails; {had_by} had it"
+        )
+        yield ctx.finding(one, message, severity=Severity.ERROR)

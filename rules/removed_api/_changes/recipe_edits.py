@@ -1,0 +1,284 @@
+"""The edits of the recipes in the table; see `torchmigrate.tables.api_changes.ChangeRecipe`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.model.findings import FixChange as Edit
+from torchmigrate.rewrite.changes import (
+    AddArgument,
+    DropArguments,
+    MoveImport,
+    NameArgument,
+    Part,
+    Rename,
+    replace,
+    template,
+)
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.tables import api_changes
+from torchmigrate.tables.api_changes import ChangeRecipe
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.tables.api_changes import ApiChange
+
+_NAME = re.compile(r"\btorch(?:\.\w+)+")
+_RENAMED = api_changes.index_by_symbol(
+    api_changes.ApiChangeKind.REMOVED,
+    api_changes.ApiChangeKind.DEPRECATED,
+    api_changes.ApiChangeKind.DOCUMENTED,
+)
+
+
+def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
+    """Create the fix of the first recipe that fits the use. Raises NoFix."""
+    for recipe in change.recipes:
+        _check_project(recipe, ctx)
+        edits = _move_import(change, use, ctx) or _apply_recipe(recipe, use, ctx)
+        if edits is not None:
+            return create_fix(edits, _render_title(recipe, use), recipe)
+    if use.kind is not Kind.CALL:
+        raise NoFix("it is not called here, and its replacement takes other arguments")
+    raise NoFix("there is no automatic replacement for these arguments")
+
+
+def create_fix(edits: Iterable[Edit], title: str, recipe: ChangeRecipe) -> Fix:
+    """Create the fix of a recipe; if it is unsafe, the title says why."""
+    if recipe.unsafe:
+        return Fix(tuple(edits), Safety.UNSAFE, f"{title}; unsafe because {recipe.unsafe}")
+    return Fix(tuple(edits), Safety.SAFE, title)
+
+
+def _check_project(recipe: ChangeRecipe, ctx: Context) -> None:
+    """Raise NoFix if the project uses what works only with the old name, and does not define it itself."""
+    for expression in recipe.unless:
+        word = re.match(r"\w+", expression)
+        sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
+        for path, line in ctx.project.find_spellings(sought, beside=""):
+            raise NoFix(
+                f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
+            )
+
+
+def new_name(recipe: ChangeRecipe, use: Use) -> str:
+    """Return the qualified name that replaces the old one."""
+    return recipe.to.replace("{leaf}", use.name.rpartition(".")[2])
+
+
+def list_argument_edits(recipe: ChangeRecipe, call: ast.Call) -> list[Edit]:
+    """List the edits that a recipe makes to the arguments of a call."""
+    edits: list[Edit] = []
+    if recipe.first:
+        edits.append(AddArgument(call, template(recipe.first), first=True))
+    for argument, name in zip(call.args, recipe.name, strict=False):
+        if name:
+            edits.append(NameArgument(argument, name))
+    given = {keyword.arg: keyword for keyword in call.keywords}
+    edits += [Rename(given[old], new) for old, new in recipe.rename.items() if old in given]
+    edits += [replace(given[name].value, code) for name, code in recipe.set.items() if name in given]
+    dropped = tuple(given[name] for name in recipe.drop if name in given)
+    if dropped:
+        edits.append(DropArguments(call, dropped))
+    for name, code in recipe.add.items():
+        if name not in given:
+            edits.append(AddArgument(call, template(code), keyword=name))
+    return edits
+
+
+def list_call_edits(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
+    """List the edits that a recipe makes to a call: to its arguments, and the expression around it. Raises NoFix."""
+    edits = list_argument_edits(recipe, call)
+    if recipe.around:
+        _check_readers(recipe, call, use, ctx)
+        edits.append(_replace_by_code(call, recipe.around, {"call": call}, use, ctx))
+    return edits
+
+
+def render_wrapper(recipe: ChangeRecipe) -> str:
+    """Return the part of a title that names the call a recipe puts around the old one."""
+    return f", inside `{recipe.around.partition('(')[0]}`" if recipe.around else ""
+
+
+def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> None:
+    """Raise NoFix if the result is used by something that the call around it would break."""
+    try:
+        places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
+    except ValueEscapes:
+        return
+    for place in (call, *places):
+        parent = ctx.uses.data_flow.parents[place]
+        reader = parent.func if isinstance(parent, ast.Call) and place in parent.args else parent
+        if (name := last_name(reader)) in recipe.bare_for:
+            raise NoFix(
+                f"line {place.lineno} passes its result to `{name}`, which would fail for one{render_wrapper(recipe)}"
+            )
+
+
+def matches_call(recipe: ChangeRecipe, call: ast.Call) -> bool:
+    """Return whether a call has the keywords that the recipe is right for."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    return all(
+        (name not in given) if not code else (name in given and _is_written_as(given[name], code))
+        for name, code in recipe.given.items()
+    )
+
+
+def _apply_recipe(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
+    if recipe.remove:
+        is_statement = isinstance(use.place.statement, ast.Expr) and use.place.statement.value is use.call
+        return [ctx.remove_statement(use.place)] if is_statement else None
+    if recipe.write:
+        return write_replacement(recipe, use, ctx)
+    return _rename_use(recipe, use, ctx)
+
+
+def _move_import(change: ApiChange, use: Use, ctx: Context) -> list[Edit] | None:
+    """Return the edit of an import of several names that all moved to the same module; None if they did not."""
+    module = _moved_module(change, use.name)
+    named = ctx.rebind_use(use, f"{module}.{use.name.rpartition('.')[2]}") if module else None
+    if module is None or named is None or len(named.statement.names) == 1:
+        return None
+    for alias in named.statement.names:
+        symbol = f"{named.statement.module}.{alias.name}"
+        other = _RENAMED.get(symbol)
+        if other is None or other.needs > change.needs or _moved_module(other, symbol) != module:
+            return None
+    return [MoveImport(named.statement, module)]
+
+
+def _moved_module(change: ApiChange, symbol: str) -> str | None:
+    """Return the module that has the symbol now, if it is the same object under the same name."""
+    recipe = change.recipes[0] if change.recipes else ChangeRecipe()
+    leaf = symbol.rpartition(".")[2]
+    module, _, name = recipe.to.replace("{leaf}", leaf).rpartition(".")
+    return module if name == leaf and recipe == ChangeRecipe(to=recipe.to, same=recipe.same) else None
+
+
+def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
+    new = new_name(recipe, use)
+    plain = not (recipe.first or recipe.name or recipe.add or recipe.rename)
+    same = new.rpartition(".")[2] == use.name.rpartition(".")[2]
+    if use.kind is Kind.CALL and use.call is not None:
+        if recipe.takes is not None and bind_arguments(recipe.takes, use.call) is None:
+            return None
+        named = ctx.rebind_use(use, new) if plain and same else None
+        return [named or ctx.rename_use(use, new), *list_argument_edits(recipe, use.call)]
+    if use.kind is Kind.DECORATOR and recipe.bare and isinstance(use.node, ast.expr):
+        return [replace(use.node, f"{{symbol}}({recipe.bare})", symbol=ctx.write_symbol(new, use))]
+    if plain or (recipe.first and use.kind in (Kind.ANNOTATION, Kind.ISINSTANCE)):
+        named = ctx.rebind_use(use, new) if plain and same else None
+        if named is not None:
+            return [named]
+        is_set = use.kind is Kind.ASSIGNMENT and not recipe.same
+        if is_set or use.kind is Kind.STRING or not isinstance(use.node, ast.expr):
+            return None
+        return [ctx.rename_use(use, new)]
+    return None
+
+
+def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
+    """Return the edit that replaces the call or the name by a new expression; None if the recipe does not cover the use."""
+    if not isinstance(use.node, ast.expr) or use.kind in (Kind.STRING, Kind.ASSIGNMENT):
+        return None
+    if recipe.takes is None:
+        return [_replace_by_code(use.node, recipe.write, {}, use, ctx)]
+    if use.kind is not Kind.CALL or use.call is None:
+        return None
+    bound = bind_arguments(recipe.takes, use.call)
+    if bound is None:
+        return None
+    parameters = bound.signature.parameters
+    mentioned = {name for name in parameters if f"{{{name}}}" in recipe.write} | recipe.given.keys()
+    if not bound.arguments.keys() <= mentioned:
+        return None
+    bound.apply_defaults()
+    if not all(_is_written_as(bound.arguments[name], code) for name, code in recipe.given.items()):
+        return None
+    parts: dict[str, Part] = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in bound.arguments.items()
+        if name in mentioned
+    }
+    if isinstance(use.node, ast.Attribute):
+        parts["self"] = use.node.value
+    return [_replace_by_code(_find_replaced(recipe, use.call, ctx), recipe.write, parts, use, ctx)]
+
+
+def _find_replaced(recipe: ChangeRecipe, call: ast.Call, ctx: Context) -> ast.expr:
+    """Return the expression to replace: the call, or the part of its result that is read. Raises NoFix."""
+    if not recipe.result:
+        return call
+    outer = ctx.uses.data_flow.parents.get(call)
+    if not isinstance(outer, (ast.Attribute, ast.Subscript)):
+        raise NoFix(
+            "the old function returns more than the new one; take the needed part of the result right at the call"
+        )
+    if ast.unparse(outer).removeprefix(ast.unparse(call)) not in recipe.result:
+        raise NoFix("the new function does not return this part of the old one's result")
+    return outer
+
+
+def _replace_by_code(place: ast.expr, code: str, parts: Mapping[str, Part], use: Use, ctx: Context) -> Edit:
+    """Create the edit that replaces an expression by ``code``, with torch's names as this file writes them."""
+    symbols: dict[str, Part] = {}
+
+    def insert_symbol(match: re.Match[str]) -> str:
+        name = f"symbol{len(symbols)}"
+        symbols[name] = ctx.write_symbol(match[0], use)
+        return f"{{{name}}}"
+
+    text = _NAME.sub(insert_symbol, code.replace("{leaf}", use.name.rpartition(".")[2]))
+    used = {name: part for name, part in parts.items() if f"{{{name}}}" in text}
+    return replace(place, text, **used, **symbols)
+
+
+def _render_title(recipe: ChangeRecipe, use: Use) -> str:
+    if recipe.remove:
+        return "Remove the call"
+    if recipe.to:
+        return f"Use `{new_name(recipe, use)}`"
+    called = re.match(r"torch[\w.]*(?=\([^)])", recipe.write)
+    return f"Use `{called[0] if called else recipe.write}`"
+
+
+@cache
+def _parse_signature(takes: str) -> inspect.Signature:
+    """Return the signature of parameters as in a ``def``; its defaults are the nodes of the default values."""
+    parameters = inspect.signature(eval(f"lambda {takes}: None")).parameters.values()
+    return inspect.Signature(
+        [
+            one
+            if one.default is one.empty
+            else one.replace(default=ast.parse(repr(one.default)).body[0].value)  # type: ignore[attr-defined]
+            for one in parameters
+        ]
+    )
+
+
+def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
+    """Bind the arguments of a call to the parameters of ``takes``; return None if they do not fit."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if None in keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None
+    try:
+        return _parse_signature(takes).bind(*call.args, **keywords)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
+    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal."""
+    if isinstance(node, tuple):
+        return False
+    if code == "int":
+        number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+        return isinstance(number, ast.Constant) and type(number.value) is int
+    return ast.unparse(node) == code

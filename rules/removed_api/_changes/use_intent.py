@@ -1,0 +1,80 @@
+"""The intent of a use: to call the name, to replace it, or only to ask about it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind
+from torchmigrate.tables import api_changes, api_ledger
+
+from .missing_names import other_bindings
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.tables.api_changes import ApiChange
+
+_SETTINGS = re.compile(
+    r"torch\.(?:_dynamo|_inductor|_functorch|compiler|distributed|fx\.experimental)\._?config\."
+)
+"""Modules of settings (`torch.utils._config_module`), which reject values for unknown names."""
+
+
+def is_replaced(use: Use) -> bool:
+    """Return whether the use assigns to the name, which works even if it is gone, unless it is a setting."""
+    return use.kind is Kind.ASSIGNMENT and not _SETTINGS.match(use.symbol)
+
+
+def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
+    """Return whether the used attribute, whose owner is unknown, is one that the file itself defines."""
+    if not use.symbol.startswith(".") or change.kind is api_changes.ApiChangeKind.METHOD:
+        return False
+
+    def defines_name(node: ast.AST) -> bool:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node.name == use.name
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        return stored and use.name in (getattr(node, "attr", None), getattr(node, "id", None))
+
+    return any(map(defines_name, ctx.uses.data_flow.parents))
+
+
+def is_import_called(use: Use, ctx: Context) -> bool:
+    """Return whether the name that one of several alternative imports binds is called in its scope."""
+    if not other_bindings(use):
+        return False
+    assert isinstance(use.node, ast.alias)
+    name, parents = use.node.asname or use.node.name, ctx.uses.data_flow.parents
+    owner = use.place.scope.find_scope(name)
+    return owner is not None and any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(parents.get(node), ast.Call)
+        for node in ast.walk(owner.node)
+    )
+
+
+def is_truth_tested(use: Use) -> bool:
+    """Return whether a test asks whether the name has a value: ``if GradScaler:``, ``not autocast``."""
+    parent = use.parents[-1]
+    return getattr(parent, "test", None) is use.node or isinstance(parent, ast.UnaryOp)
+
+
+def is_wrapped(use: Use) -> bool:
+    """Return whether the function is replaced by a wrapper (``F.upsample = wrapped(F.upsample)``), or asked for its name."""
+    parent, statement = use.parents[-1], use.place.statement
+    if isinstance(parent, ast.Attribute) and parent.attr.startswith("__"):
+        return True
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(ast.unparse(target) == ast.unparse(use.node) for target in targets)
+
+
+def warns_when_called(use: Use) -> bool:
+    """Return whether the name is one of a function or class, which does not warn before it is called."""
+    entry = api_ledger.find_entry(use.symbol)
+    return entry is not None and entry.kind in ("function", "method", "class")
+
+
+def is_class_member(use: Use) -> bool:
+    """Return whether the name is a member of a class, such as an enumeration: functions that take it warn, comparisons do not."""
+    owner = api_ledger.find_any_entry(use.symbol.rpartition(".")[0])
+    return owner is not None and owner.kind == "class"

@@ -1,0 +1,87 @@
+"""Markers that do nothing in eager mode, and whether TorchScript still needs them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind, NoFix
+
+from .torchscript_makers import AUTHORING, BASES, TRACING, find_nearest
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.project.mentions import Mention
+
+SCRIPTED_LINES = "TorchScript made of these lines"
+"""Mention: the lines of its own file that a script compiles, if it compiles nothing else."""
+_COMPILED_IN_TRACES = (
+    *("torch.jit.export", "torch._jit_internal.export"),
+    *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing", "torch.jit._trace._script_if_tracing"),
+)
+"""The symbols that are compiled during a trace; everything else runs as Python, and its markers are not read."""
+ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
+"""The symbols that a rule lists in its ``asks``, with the note about scripted lines as its note, to call the functions below."""
+
+_MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
+
+
+def explain_need(use: Use, ctx: Context, *others: Mention) -> str | None:
+    """Return why a marker for TorchScript has to stay, or None if it can be removed.
+
+    ``others`` are further places that need the marker.
+    """
+    waiting = find_blocker(use, ctx, *others)
+    if waiting is None and ctx.options.keep_torchscript_support:
+        return "users of the project may script this code; if they do not, set `keep-torchscript-support = false`"
+    return waiting
+
+
+def check_removable(use: Use, ctx: Context, *others: Mention) -> None:
+    """Raise NoFix, with the reason, if a marker cannot be removed."""
+    if reason := explain_need(use, ctx, *others):
+        raise NoFix(reason)
+
+
+def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
+    """Return the nearest place where the project makes TorchScript that may contain the code of ``use``, or of ``others``.
+
+    The result is a reason for NoFix, or None. ``is_traced``: whether a trace does more with the marker than to run the code.
+    """
+    uses = ctx.project.find_uses
+    makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
+    # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
+    if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
+        makers = [maker for maker in makers if maker.symbol not in TRACING]
+    used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
+    makers = [m for m in makers if m.kind is not Kind.IMPORT or (m.path, m.symbol) not in used]
+    makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
+    if not makers:
+        return None
+    maker = find_nearest(makers, ctx)
+    return f"waits for `{maker.symbol}` at {maker.path}:{maker.line}"
+
+
+def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
+    """Whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
+    noted = ctx.uses.compute_once(SCRIPTED_LINES, lambda: _collect_notes(makers, ctx)).get(
+        (maker.path, maker.line)
+    )
+    if noted is None:
+        return True
+    if os.path.abspath(maker.path) != os.path.abspath(ctx.source.path):
+        return False
+    spans = [span.split("-") for note in noted for span in str(dict(note.constants)["lines"]).split()]
+    return any(int(first) <= use.node.lineno <= int(last) for first, last in spans)
+
+
+def _collect_notes(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:
+    """Return the notes about lines, by place, of the places where all scripted code is noted."""
+    notes: dict[tuple[str, int], list[Mention]] = {}
+    for note in ctx.project.find_uses(SCRIPTED_LINES):
+        notes.setdefault((note.path, note.line), []).append(note)
+    # Several scripts may share a line: unless all of them are noted, it is unknown what they compile.
+    counted = Counter((maker.path, maker.line) for maker in makers)
+    return {place: found for place, found in notes.items() if len(found) == counted[place]}

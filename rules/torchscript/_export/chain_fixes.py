@@ -1,0 +1,117 @@
+"""The fixes and hints of a file's chains, for the rules that report their members.
+
+All findings of one chain (the trace, the freeze, the save, the load of the saved file) carry the same fix. Where other
+modules load the file, it is one part of a multi-file fix.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, NoFix
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
+
+from .._authoring.torchscript_makers import IF_TRACING, LOADING
+from .._script import script_patches
+from . import multi_file_fix
+from .chain_outcomes import get_outcomes
+from .expression_kinds import find_class
+from .file_readers import describe_foreign_readers, find_named_readers
+from .in_place_observers import ASKS as TELLING_ASKS
+from .multi_file_fix import UNTRACED, add_file_changes, create_load_fix
+from .result_chain import ASKS as CHAIN_ASKS
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+    from .result_chain import ResultChain
+
+ASKS = (*CHAIN_ASKS, *IF_TRACING, *TELLING_ASKS)
+"""The symbols that a rule must add to its ``asks`` to call the functions below."""
+_ON_DEVICES = {"Java", "Kotlin", "Swift"}
+
+
+def check_member(use: Use, ctx: Context) -> Iterator[Finding]:
+    """Yield the finding of a rule whose every use is a member of a chain, if it can have a fix at all."""
+    hints = [hint for hint in (find_stub_hint(use, ctx), find_consumers_hint(use, ctx)) if hint]
+    yield ctx.finding(use, fix=lambda: create_chain_fix(use, ctx), hint="; ".join(hints) or None)
+
+
+def create_chain_fix(use: Use, ctx: Context) -> Fix:
+    """Return the fix of the chain that a use belongs to. Raise NoFix where there is none."""
+    found = get_outcomes(ctx).get(id(use.node))
+    if found is not None:
+        if found.fix is None:
+            assert found.reason is not None
+            raise NoFix(found.reason)
+        return add_file_changes(found.chain, found.fix)
+    if use.kind is not Kind.CALL:
+        raise NoFix("it is used as a value, and not called")
+    if use.symbol in LOADING:
+        return create_load_fix(use, ctx)
+    raise NoFix(UNTRACED)
+
+
+def collect_notes(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+    """Yield the notes for other modules about a use that makes, saves, loads or replaces TorchScript."""
+    yield from multi_file_fix.note_file_uses(use, ctx)
+    yield from script_patches.note_patch(use, ctx)
+
+
+def find_consumers_hint(use: Use, ctx: Context) -> str | None:
+    """Return the hint where code in other languages reads the file that ``use`` saves; None where none does."""
+    if use.kind is not Kind.CALL or use.call is None:
+        return None
+    if use.symbol not in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
+        return None
+    name = find_file_name(use, ctx.uses)
+    found = find_named_readers(name, ctx)
+    if not found:
+        return None
+    places = ", ".join(f"{language} at {place}" for language, place in found.items())
+    successor = "ExecuTorch" if found.keys() <= _ON_DEVICES else "AOTInductor or ExecuTorch"
+    return f"`{name}` is read by {places}; use {successor} there"
+
+
+def find_stub_hint(use: Use, ctx: Context) -> str | None:
+    """Return the hint to complete an export, where a module is saved and no call shows example inputs; else None."""
+    found = get_outcomes(ctx).get(id(use.node))
+    if found is None or not found.lacks_inputs:
+        return None
+    readers = describe_foreign_readers(None, ctx)
+    return _render_stub(found.chain) + (f"; use AOTInductor or ExecuTorch for {readers}" if readers else "")
+
+
+def _render_stub(chain: ResultChain) -> str:
+    """Return the export and the save of a scripted module, with the parameters of ``forward`` as example inputs."""
+    ctx = chain.ctx
+    model = find_argument(chain.call, 0, "obj")
+    text = ctx.get_text(model) if model is not None else "model"
+    path = chain.find_path(*chain.saves[0])
+    target = ctx.get_text(path) if path is not None else "path"
+    forward = _find_forward(chain, model)
+    needed, takes = ["…"], ""
+    if forward is not None:
+        parameters = [*forward.args.posonlyargs, *forward.args.args][1:]
+        needed = [p.arg for p in parameters[: len(parameters) - len(forward.args.defaults)]]
+        takes = f" (`forward({re.sub(r'^self(, /)?(, |$)', '', ast.unparse(forward.args))})`)"
+    inputs = f"({needed[0]},)" if len(needed) == 1 else f"({', '.join(needed)})"
+    return (
+        f"export it with example inputs{takes}: "
+        f"`torch.export.save(torch.export.export({text}, {inputs}), {target})`, and name the file `….pt2`"
+    )
+
+
+def _find_forward(chain: ResultChain, model: ast.expr | None) -> ast.FunctionDef | None:
+    """Return the ``forward`` of the module's class, where this file defines it."""
+    definition: ast.AST | None = find_class(model, chain.use, chain.ctx)
+    if isinstance(model, ast.Name) and model.id == "self" and chain.scope.parent is not None:
+        definition = chain.scope.parent.node
+    if not isinstance(definition, ast.ClassDef):
+        return None
+    methods = (node for node in definition.body if isinstance(node, ast.FunctionDef))
+    return next((method for method in methods if method.name == "forward"), None)

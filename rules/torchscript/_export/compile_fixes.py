@@ -1,0 +1,196 @@
+"""Fixes that compile what a chain scripts or traces, or leave it as it is.
+
+A scripted module that leaves its scope is compiled in place: ``model = torch.jit.script(model)`` → ``model.compile()``. Its
+type, its attributes, the keys of its state_dict and its pickles stay those of the plain module, so that only code which
+needs TorchScript itself can observe the change.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.model.findings import FixChange
+from torchmigrate.rewrite.changes import (
+    DropArguments,
+    Insert,
+    Remove,
+    Rename,
+    ReplaceStatement,
+    replace,
+    template,
+)
+from torchmigrate.semantics.call_arguments import argument_value, list_arguments
+
+from .._authoring import call_purpose, cpp_casts
+from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
+from .._script import compile_choice
+from . import in_place_observers
+from .expression_kinds import find_declared_kind, find_kind
+from .module_keepers import find_reads
+from .result_chain import MODES, MOVES, PARTS, ResultChain, get_targets
+
+_COMPILE_METHOD = (2, 1)
+"""The first torch with `PythonModule.compile`."""
+_OF_MODULES = PARTS | MODES | MOVES
+_MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
+
+
+def create_compile_fix(chain: ResultChain, model: ast.expr) -> Fix:
+    """Return the fix ``script(model)`` → ``torch.compile(model)``. Raise NoFix where the result would be used differently."""
+    _check_uses(chain)
+    call = chain.call
+    gone = tuple(node for node in list_arguments(call) if argument_value(node) is not model)
+    changes = [
+        *unwrap_results(chain),
+        chain.ctx.rename_use(chain.use, "torch.compile"),
+        *(Rename(keyword, "model") for keyword in call.keywords if keyword.value is model),
+        DropArguments(call, gone),
+    ]
+    return Fix(tuple(changes), Safety.UNSAFE, "Use `torch.compile`")
+
+
+def create_eager_fix(chain: ResultChain, model: ast.expr, title: str) -> Fix:
+    """Return the fix ``script(model)`` → ``model``. Raise NoFix where the result would be used differently."""
+    _check_uses(chain)
+    call_purpose.check_plain_result(chain.call, model, chain.use.place, chain.ctx)
+    statement = chain.flow.parents[chain.call]
+    targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
+    is_same = targets == [ast.unparse(model)]
+    change = (
+        chain.ctx.remove_statement(chain.use.place)
+        if is_same
+        else replace(chain.call, "{model}", model=model)
+    )
+    return Fix((*unwrap_results(chain), change), Safety.UNSAFE, title, anytime=True)
+
+
+def _check_uses(chain: ResultChain) -> None:
+    # Only a function comes here saved: a module that is saved is exported.
+    if chain.saves:
+        raise NoFix(
+            f"line {chain.saves[0][1].lineno} saves it, but `torch.export` does not accept functions, and compiled code "
+            "cannot be saved"
+        )
+    if chain.keys_line:
+        raise NoFix(
+            f"line {chain.keys_line} uses the names of its parameters, which `torch.compile` changes; use `model.compile()`"
+        )
+
+
+def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes that take `freeze(…)` and `optimize_for_inference(…)` off their arguments."""
+    for place, call in chain.wrappers:
+        statement = chain.flow.parents[call]
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(place, ast.Name) and isinstance(target, ast.Name) and target.id == place.id:
+            assert isinstance(statement, ast.Assign)
+            yield Remove(statement)
+        else:
+            yield replace(call, "{module}", module=place)
+
+
+def drop_mode_calls(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes that remove `.eval()` and `.train()`, which an exported module rejects."""
+    for place, call in chain.modes:
+        statement = chain.flow.parents[call]
+        if isinstance(statement, ast.Expr) and isinstance(place, (ast.Name, ast.Attribute)):
+            yield Remove(statement)
+        else:
+            yield replace(call, "{module}", module=place)
+
+
+def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix:
+    """Return the fix of a scripted module whose result leaves its scope, for the reason ``leaves``.
+
+    Raise NoFix with that reason where the result is not kept by one variable or attribute alone, and with another one
+    where something may observe the difference.
+    """
+    ctx, target = chain.ctx, _find_target(chain)
+    if target is None or chain.scope.is_class or not _is_module(model, chain):
+        raise NoFix(leaves)
+    is_same = ast.unparse(target) == ast.unparse(model)
+    if not is_same and not isinstance(model, ast.Call):
+        raise NoFix(leaves)
+    compile_choice.check_author_choice(chain.use, ctx)
+    cpp_casts.check_casts(ctx)
+    frozen = _find_freezing_calls(chain, target)
+    in_place_observers.check_observers(chain, model, target, [chain.call, *frozen.values()])
+    chain.members += [call.func for call in frozen.values()]
+    uncompiled = compile_choice.explain_uncompiled("module", ctx)
+    if uncompiled:
+        call_purpose.check_plain_result(chain.call, model, chain.use.place, ctx)
+    elif ctx.options.minimum < _COMPILE_METHOD:
+        raise NoFix("`Module.compile` needs torch 2.1")
+    changes: list[FixChange] = [Remove(statement) for statement in frozen]
+    statement, compiles = chain.use.place.statement, template("{module}.compile()", module=target)
+    assert isinstance(statement, (ast.Assign, ast.AnnAssign))
+    if statement.value is _find_whole_call(chain) and is_same:
+        changes.append(Remove(statement) if uncompiled else ReplaceStatement(statement, compiles))
+    else:
+        changes.append(replace(chain.call, "{model}", model=model))
+        changes += [] if uncompiled else [Insert(statement, compiles, after=True)]
+    title = uncompiled or "Compile the module in place"
+    return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))
+
+
+def _find_whole_call(chain: ResultChain) -> ast.expr:
+    """Return the call of `script`, or the `typing.cast` of its result."""
+    parent = chain.flow.parents[chain.call]
+    if isinstance(parent, ast.Call) and chain.ctx.is_named(parent.func, chain.use, "typing.cast"):
+        return parent
+    return chain.call
+
+
+def _find_target(chain: ResultChain) -> ast.expr | None:
+    """Return the one variable or attribute that gets the module, unchanged, moved or in another mode."""
+    statement = chain.use.place.statement
+    targets = get_targets(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else []
+    if len(targets) != 1 or targets[0] is None:
+        return None
+    assert isinstance(statement, (ast.Assign, ast.AnnAssign))
+    value: ast.AST = _find_whole_call(chain)
+    while value is not statement.value:
+        attribute = chain.flow.parents[value]
+        value = chain.flow.parents[attribute]
+        is_moved = isinstance(attribute, ast.Attribute) and attribute.attr in MODES | MOVES
+        if not is_moved or not isinstance(value, ast.Call) or value.func is not attribute:
+            return None
+    owner: ast.expr = targets[0]
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return targets[0] if isinstance(owner, ast.Name) else None
+
+
+def _is_module(model: ast.expr, chain: ResultChain) -> bool:
+    """Whether a module is scripted, by how it is made, annotated or named, or by what the file asks of it."""
+    kind = find_kind(model, chain.use, chain.ctx)
+    if kind is not None:
+        return kind == "module"
+    if isinstance(model, ast.Name) and (owner := chain.scope.find_scope(model.id)) is not None:
+        declared = {
+            find_declared_kind(binding.node, chain.flow.parents) for binding in owner.bindings[model.id]
+        }
+        if "module" in declared:
+            return "function" not in declared
+    if isinstance(model, ast.Name) and _MODULE_NAME.search(model.id):
+        return True
+    around = find_reads(model, chain).values()
+    return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in around)
+
+
+def _find_freezing_calls(chain: ResultChain, target: ast.expr) -> dict[ast.stmt, ast.Call]:
+    """Return the statements right after the script that freeze it into the same variable, each with its call."""
+    place, found = chain.use.place, dict[ast.stmt, ast.Call]()
+    for statement in place.block[place.block.index(place.statement) + 1 :]:
+        call = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
+            break
+        names = [ast.unparse(node) for node in (*statement.targets, *list_arguments(call))]
+        is_frozen = chain.ctx.is_named(call.func, chain.use, *FREEZES, *OPTIMIZES)
+        if not is_frozen or names != [ast.unparse(target)] * 2:
+            break
+        found[statement] = call
+    return found

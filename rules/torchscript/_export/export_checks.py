@@ -1,0 +1,163 @@
+"""Checks that `torch.export` can take what is traced: it would reject some code, and run other code differently."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind, NoFix
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.node_walks import walk_nodes
+
+from .._authoring.torchscript_makers import IF_TRACING
+from .expression_kinds import find_binding, find_class
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_IS_TRACING = tuple(name for name in IF_TRACING if name.endswith("is_tracing"))
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PACKS = frozenset({"convert", "convert_fx", "quantize", "quantize_qat", "quantize_dynamic"})
+"""Functions whose result has packed weights: objects of C++.
+
+With torch 2.13, `torch.export.export` of such a result raises AttributeError ("does not have a field with name
+'__obj_flatten__'").
+"""
+_QUANTIZATION = ("torch.ao.quantization.", "torch.quantization.")
+_DISTRIBUTIONS = re.compile(r"torch\.distributions\.(\w+\.)*[A-Z]\w*|pyro\.[\w.]+")
+"""Classes that check arguments and samples unless `validate_args=False`: a branch on `constraint.check(value).all()`."""
+_NUMBERS = frozenset({"item", "tolist", "numpy"})
+_REDUCES = frozenset(
+    {"sum", "mean", "max", "min", "amax", "amin", "any", "all", "norm", "prod", "std", "var", "allclose"}
+)
+
+
+def check_tracing_queries(traced: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where the traced function or module calls `torch.jit.is_tracing` or suppresses `TracerWarning`."""
+    bound = find_binding(traced, use.place.scope, ctx)
+    definition = bound if isinstance(bound, _Function) else find_class(traced, use, ctx)
+    for node in ast.walk(definition) if definition is not None else ():
+        if last_name(node) == "TracerWarning":
+            line = getattr(node, "lineno", 0)
+            raise NoFix(
+                f"line {line} suppresses `TracerWarning`: what the trace runs once would then run at each call"
+            )
+    asking = [mention for mention in ctx.project.find_uses(*_IS_TRACING) if mention.kind is Kind.CALL]
+    if not asking:
+        return
+    paths, first, last = {os.path.abspath(ctx.source.path)}, 0, None
+    if definition is not None:
+        first, last = definition.lineno, definition.end_lineno
+    else:
+        paths = find_origin_files(traced, use, ctx)
+    for mention in asking:
+        if os.path.abspath(mention.path) in paths and first <= mention.line <= (last or mention.line):
+            raise NoFix(
+                f"{mention.path}:{mention.line} asks `{mention.symbol}`, which is False under `torch.export`"
+            )
+
+
+def find_origin_files(traced: ast.expr, use: Use, ctx: Context) -> set[str]:
+    """Return the absolute paths of the project's files that may define a function, or the class of a module."""
+    node: ast.AST = traced
+    for _ in range(4):
+        if isinstance(found := find_binding(node, use.place.scope, ctx), ast.expr):
+            node = found
+        elif isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
+            node = node.value
+        else:
+            break
+    resolved = ctx.resolve_node(node, use)
+    if resolved is None or resolved.names[0].startswith("torch."):
+        return set()
+    links = ctx.project.create_links(os.path.abspath(ctx.source.path))
+    return {os.path.abspath(path) for path, _, _ in links.iter_splits(resolved.names[0])}
+
+
+def check_quantized(model: ast.expr, made: ast.AST | None, use: Use, ctx: Context) -> None:
+    """Raise NoFix where ``model``, the value of the expression ``made``, is quantized in the scope of its trace."""
+    scope, name = use.place.scope.node, ast.unparse(model)
+    for node in ctx.uses.compute_once((_find_quantizing_calls, scope), lambda: _find_quantizing_calls(scope)):
+        resolved = ctx.resolve_node(node.func, use)
+        if resolved is None or not resolved.names[0].startswith(_QUANTIZATION):
+            continue
+        # What quantizes in place has no result that is bound, but is given the model itself.
+        given = find_argument(node, 0, "model")
+        if node is made or (given is not None and ast.unparse(given) == name):
+            raise NoFix(
+                f"line {node.lineno} quantizes it, and `torch.export` rejects packed weights; quantize the exported "
+                "program instead (torchao's `prepare_pt2e`, `convert_pt2e`)"
+            )
+
+
+def _find_quantizing_calls(scope: ast.AST) -> list[ast.Call]:
+    return [
+        node for node in walk_nodes(scope) if isinstance(node, ast.Call) and last_name(node.func) in _PACKS
+    ]
+
+
+def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where `forward` of the exported class, or a method that it calls, depends on values of tensors."""
+    definition = find_class(traced, use, ctx)
+    rejected = "a tensor's value, which `torch.export` rejects; use `torch.cond` or `torch.where`"
+    for node in _walk_forward(definition) if definition is not None else ():
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)) and _depends_on_tensor(node.test):
+            raise NoFix(f"line {node.lineno} branches on {rejected}")
+        if not isinstance(node, ast.Call):
+            continue
+        if _takes_number(node):
+            raise NoFix(f"line {node.lineno} reads {rejected}")
+        if any(keyword.arg == "validate_args" for keyword in node.keywords):
+            continue
+        resolved = ctx.resolve_node(node.func, use)
+        if resolved is not None and _DISTRIBUTIONS.fullmatch(resolved.names[0]):
+            raise NoFix(
+                f"`{ctx.get_text(node.func)}` in line {node.lineno} checks tensor values, which `torch.export` rejects; "
+                "pass `validate_args=False` to distributions"
+            )
+
+
+def _walk_forward(definition: ast.ClassDef) -> Iterator[ast.AST]:
+    """Yield the nodes of `forward`, and of the methods of the class that it calls."""
+    methods = {node.name: node for node in definition.body if isinstance(node, ast.FunctionDef)}
+    waiting = ["forward"]
+    while waiting:
+        method = methods.pop(waiting.pop(), None)
+        for node in ast.walk(method) if method is not None else ():
+            yield node
+            if isinstance(node, ast.Attribute) and last_name(node.value) == "self":
+                waiting.append(node.attr)
+
+
+def _takes_number(call: ast.Call) -> bool:
+    """Whether a call makes a number or an array of a tensor, which a trace keeps as a constant."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr in _NUMBERS and not call.args and last_name(call.func.value) != "self"
+    return last_name(call.func) in ("int", "float", "bool") and any(map(_reduces_tensor, call.args))
+
+
+def _depends_on_tensor(test: ast.expr) -> bool:
+    """Whether a condition certainly depends on the value of a tensor."""
+    if isinstance(test, ast.BoolOp):
+        return any(map(_depends_on_tensor, test.values))
+    if isinstance(test, ast.UnaryOp):
+        return _depends_on_tensor(test.operand)
+    if isinstance(test, ast.Compare):
+        is_identity = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in test.ops)
+        return not is_identity and any(map(_reduces_tensor, (test.left, *test.comparators)))
+    return _reduces_tensor(test)
+
+
+def _reduces_tensor(node: ast.expr) -> bool:
+    """Whether an expression reduces a tensor: ``x.abs().max()``, ``torch.any(mask) + 1``."""
+    if isinstance(node, ast.BinOp):
+        return _reduces_tensor(node.left) or _reduces_tensor(node.right)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in _REDUCES and last_name(node.func.value) not in ("self", "np", "numpy", "math")

@@ -1,0 +1,210 @@
+"""The fix that turns a chain into an export: ``trace(model, x)`` → ``torch.export.export(model, (x,))``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.model.findings import FixChange
+from torchmigrate.rewrite.changes import (
+    AddArgument,
+    DropArguments,
+    Insert,
+    Rename,
+    Symbol,
+    replace,
+    template,
+)
+from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
+from torchmigrate.semantics.name_resolution import last_name
+
+from .._authoring.torchscript_makers import SCRIPTS, TRACE_MODULES
+from . import export_checks
+from .compile_fixes import drop_mode_calls, unwrap_results
+from .expression_kinds import find_binding, find_input_form, find_kind
+from .input_sizes import render_dynamic_shapes
+from .result_chain import ResultChain
+from .saves_and_loads import convert_saves
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.scopes import StatementPlace
+
+_TRACE_ONLY = frozenset(
+    [
+        "check_trace",
+        "check_inputs",
+        "check_tolerance",
+        "optimize",
+        "strict",
+        "_force_outplace",
+        "_store_inputs",
+        "_compilation_unit",
+        "_module_class",
+    ]
+)
+"""Arguments of a trace that an export does not need."""
+_NEW_KEYWORDS = {
+    "func": "mod",
+    "mod": "mod",
+    "obj": "mod",
+    "example_inputs": "args",
+    "inputs": "args",
+    "example_kwarg_inputs": "kwargs",
+}
+
+
+def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Fix:
+    """Return the fix that exports ``model`` with example ``inputs``: those of a trace, or a call of the scripted module.
+
+    Raise NoFix where the exported module could not be used as the traced or scripted one is.
+    """
+    if find_kind(model, chain.use, chain.ctx) == "scripted":
+        raise NoFix("it is given a scripted or traced module, and `torch.export` needs a plain one")
+    made = find_binding(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
+    if isinstance(made, ast.Call) and last_name(made.func) == "compile":
+        raise NoFix(f"line {made.lineno} compiles it already, and `torch.export` needs a plain module")
+    export_checks.check_quantized(model, made, chain.use, chain.ctx)
+    export_checks.check_value_dependence(model, chain.use, chain.ctx)
+    if chain.saves and chain.moved_line:
+        raise NoFix(f"line {chain.moved_line} moves the result; move the model before it is exported")
+    given = (
+        _convert_script_arguments(chain, model, inputs)
+        if chain.use.symbol in SCRIPTS
+        else _convert_trace_arguments(chain, inputs)
+    )
+    changes = (
+        chain.ctx.rename_use(chain.use, "torch.export.export"),
+        *given,
+        *_convert_options(chain, model, inputs),
+        *unwrap_results(chain),
+        *drop_mode_calls(chain),
+        *_call_through_module(chain),
+        *convert_saves(chain),
+    )
+    return Fix(changes, Safety.UNSAFE, "Use `torch.export`, and adapt what uses the result")
+
+
+def _convert_script_arguments(
+    chain: ResultChain, model: ast.expr, example: ast.expr | None
+) -> Iterator[FixChange]:
+    """Yield the changes that pass the arguments of a call of the scripted module to the export."""
+    assert isinstance(example, ast.Call)
+    call = chain.call
+    yield DropArguments(
+        call, tuple(node for node in list_arguments(call) if argument_value(node) is not model)
+    )
+    yield from _rename_keywords(keyword for keyword in call.keywords if keyword.value is model)
+    inputs = template(_tuple_code(example.args), inputs=example.args)
+    yield AddArgument(call, inputs, "args" if call.keywords else None)
+
+
+def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Iterator[FixChange]:
+    """Yield the changes that make arguments of an export from those of a trace."""
+    call = chain.call
+    unknown = [k for k in call.keywords if k.arg not in _NEW_KEYWORDS and k.arg not in _TRACE_ONLY]
+    if unknown or len(call.args) > 2 or any(isinstance(node, ast.Starred) for node in call.args):
+        raise NoFix("its arguments are not spelled out")
+    gone = tuple(keyword for keyword in call.keywords if keyword.arg in _TRACE_ONLY)
+    yield DropArguments(call, gone)
+    yield from _rename_keywords(keyword for keyword in call.keywords if keyword not in gone)
+    if inputs is not None:
+        yield from _convert_example(chain, inputs)
+    elif any(keyword.arg == "example_kwarg_inputs" for keyword in call.keywords):
+        yield AddArgument(call, template("()"), "args")
+    else:
+        raise NoFix("it has no example inputs")
+
+
+def _rename_keywords(keywords: Iterable[ast.keyword]) -> Iterator[FixChange]:
+    for keyword in keywords:
+        name = _NEW_KEYWORDS[keyword.arg or ""]
+        if name != keyword.arg:
+            yield Rename(keyword, name)
+
+
+def _convert_options(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Iterator[FixChange]:
+    """Yield the changes of the module, where its forward is traced, and of the arguments beside the inputs."""
+    if isinstance(model, ast.Attribute) and model.attr == "forward":
+        yield replace(model, "{module}", module=model.value)
+    if chain.ctx.options.minimum < (2, 8):
+        yield AddArgument(chain.call, template("False"), "strict")  # the default from 2.8 on
+    if shapes := render_dynamic_shapes(chain, inputs):
+        yield AddArgument(chain.call, shapes, "dynamic_shapes")
+
+
+def _convert_example(chain: ResultChain, inputs: ast.expr) -> Iterator[FixChange]:
+    """Yield the change that makes a tuple of the example inputs."""
+    traced = find_argument(chain.call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
+    assert traced is not None
+    if isinstance(inputs, ast.List):
+        yield replace(traced, _tuple_code(inputs.elts), inputs=inputs.elts)
+    elif traced is not inputs or not isinstance(inputs, ast.Tuple):
+        yield replace(traced, _TUPLES[_find_input_form(chain, inputs)], inputs=inputs)
+
+
+def _tuple_code(inputs: list[ast.expr]) -> str:
+    return "({inputs},)" if len(inputs) == 1 else "({inputs})"
+
+
+_TUPLES = {
+    "tuple": "{inputs}",
+    "list": "tuple({inputs})",
+    "one": "({inputs},)",
+    "either": "tuple({inputs}) if isinstance({inputs}, (tuple, list)) else ({inputs},)",
+}
+
+
+def _find_input_form(chain: ResultChain, inputs: ast.expr) -> str:
+    """Return "tuple", "list" or "one" for the example inputs, or "either" where only a run can show that."""
+    shown = find_input_form(inputs, chain.use, chain.ctx) or _find_form_in_calls(chain, inputs)
+    if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
+        raise NoFix(f"it is unclear whether the example in line {inputs.lineno} is one tensor or several")
+    return shown or "either"
+
+
+def _find_form_in_calls(chain: ResultChain, inputs: ast.expr) -> str | None:
+    """Return "one" or "list" where the result is called with the example itself."""
+    for call in chain.find_calls():
+        given = call.args[0] if len(call.args) == 1 else None
+        if given is not None and ast.dump(given) == ast.dump(inputs):
+            return "one"
+        if isinstance(given, ast.Starred) and ast.dump(given.value) == ast.dump(inputs):
+            return "list"
+    return None
+
+
+def _call_through_module(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes that use the result through `.module()`, which is called once."""
+    if not chain.saves:
+        yield replace(chain.call, "{program}.module()", program=chain.call)
+    elif len(chain.modules) > 1 or any(chain.flow.is_repeated(place, chain.call) for place in chain.modules):
+        yield from _name_program(chain)
+    else:
+        for place in chain.modules:
+            yield replace(place, "{program}.module()", program=place)
+
+
+def _name_program(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes that bind the program to a new variable, so that the old one can be its module."""
+    statement = chain.use.place.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)
+    if not isinstance(target, ast.Name) or is_inline or _shares_its_line(chain.use.place):
+        raise NoFix("its result is both called and saved; give it a variable and a line of its own")
+    taken = {name for scope in chain.ctx.uses.scopes.all for name in scope.bindings}
+    candidates = ("exported", "exported_program", *(f"exported_{number}" for number in range(2, 1000)))
+    program = Symbol(next(candidate for candidate in candidates if candidate not in taken))
+    yield replace(target, "{program}", program=program)
+    made = template("{module} = {program}.module()", module=Symbol(target.id), program=program)
+    yield Insert(statement, made, after=True)
+    for place, _ in chain.saves:
+        yield replace(place, "{program}", program=program)
+
+
+def _shares_its_line(place: StatementPlace) -> bool:
+    statement, parent = place.statement, place.parent
+    others = [other for other in place.block if other is not statement]
+    beside = any(o.lineno == statement.end_lineno or o.end_lineno == statement.lineno for o in others)
+    return beside or (parent is not None and parent.statement.lineno == statement.lineno)

@@ -1,0 +1,163 @@
+"""Saves and loads of a chain, rewritten as `torch.export.save` and `torch.export.load`.
+
+``m.save(p)`` → ``torch.export.save(program, p2)``, and ``torch.jit.load(p)`` → ``torch.export.load(p2).module()``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmigrate.api import Kind, NoFix, NotYet, Use
+from torchmigrate.model.findings import FixChange
+from torchmigrate.rewrite.changes import (
+    AddArgument,
+    DropArguments,
+    NameArgument,
+    Rename,
+    replace,
+    template,
+)
+from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
+
+from .._authoring.torchscript_makers import LOADING
+from .compile_fixes import drop_mode_calls
+from .file_paths import is_same_file, may_be_same_file
+from .result_chain import ResultChain, SavedFile, is_method_save
+
+_NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
+
+
+def convert_saves(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes of all saves of a chain, and of what loads the same files in this module.
+
+    Raise NoFix where something else in this module may use the files.
+    """
+    for place, call in chain.saves:
+        path = chain.find_path(place, call)
+        if path is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+            raise NoFix(f"line {call.lineno} does not spell out the path that it saves to")
+        yield from _convert_save(chain, place, call)
+        same = next(
+            (file for file in chain.files if is_same_file(path, file.paths[0], chain.use, chain)), None
+        )
+        if same is None:
+            chain.files.append(SavedFile([path]))
+        else:
+            same.paths.append(path)
+    for file in chain.files:
+        yield from _convert_loads(chain, file)
+
+
+def _convert_save(chain: ResultChain, place: ast.expr, call: ast.Call) -> Iterator[FixChange]:
+    for keyword in call.keywords:
+        if keyword.arg not in ("f", *_NEW_KEYWORDS):
+            raise NoFix(
+                f"line {call.lineno} saves it with `{keyword.arg or '**'}`, which `torch.export.save` does not have"
+            )
+        if keyword.arg in _NEW_KEYWORDS:
+            yield Rename(keyword, _NEW_KEYWORDS[keyword.arg])
+    yield replace(call.func, "{save}", save=chain.ctx.write_symbol("torch.export.save", chain.use))
+    position = 2
+    if is_method_save(place, call):
+        yield AddArgument(call, template("{program}", program=place), first=True)
+        position = 1
+    files = find_argument(call, position, "_extra_files")
+    values = files.values if isinstance(files, ast.Dict) else []
+    if any(isinstance(value, ast.Constant) and isinstance(value.value, bytes) for value in values):
+        raise NoFix(f"line {call.lineno} saves extra files as bytes, and `torch.export.save` takes str only")
+    if len(call.args) > position:
+        yield NameArgument(call.args[position], "extra_files")
+
+
+def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
+    """Yield the changes of what loads a file in this module, and add the paths that it is loaded from."""
+    ctx, path = chain.ctx, file.paths[0]
+    for use, other in _find_other_saves(path, chain):
+        if is_same_file(other, path, use, chain):
+            raise NoFix(f"line {use.node.lineno} also saves this file")
+    loads = [(use, use.call) for use in ctx.uses.all_uses if use.symbol in LOADING and use.call is not None]
+    reads = [(use, find_argument(call, 0, "f")) for use, call in loads]
+    mine = [(use, read) for use, read in reads if read is not None and is_same_file(read, path, use, chain)]
+    chain.members += [use.node for use, _ in mine]
+    for use, read in reads:
+        if (use, read) not in mine and may_be_same_file(read, path, use, chain):
+            raise NotYet(f"line {use.node.lineno}, which may load this file, no longer loads TorchScript")
+    for use, read in mine:
+        if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
+            raise NoFix(f"line {use.node.lineno} loads the file before it is saved")
+        file.paths.append(read)
+        result = ResultChain(use, ctx)
+        try:
+            yield from convert_load(result)
+        except NoFix as none:
+            raise NoFix(f"line {use.node.lineno} loads the file and has no fix: {none.reason}") from None
+        # A load whose result nothing calls only checks that the file can be loaded.
+        file.is_read |= bool(result.find_calls() or result.kept)
+
+
+def _find_other_saves(path: ast.expr, chain: ResultChain) -> Iterator[tuple[Use, ast.expr]]:
+    """Yield the other saves of the module and their paths, but for literals that differ from a literal ``path``."""
+    mine = [call for _, call in chain.saves]
+    saves = chain.ctx.uses.compute_once(_group_saves, lambda: _group_saves(chain.ctx.uses.all_uses))
+    literals = [_literal_code(path), None] if isinstance(path, ast.Constant) else list(saves)
+    for literal in literals:
+        yield from ((use, other) for use, other in saves.get(literal, ()) if use.call not in mine)
+
+
+def _group_saves(found: Sequence[Use]) -> dict[str | None, list[tuple[Use, ast.expr]]]:
+    """Group the saves among uses, each with its path, by the code of a literal path; None for other paths."""
+    saves: dict[str | None, list[tuple[Use, ast.expr]]] = {}
+    for use in found:
+        if use.kind is Kind.CALL and use.call is not None and use.symbol in (*SAVES, *SAVE_METHODS):
+            path = find_argument(use.call, 1 if use.symbol in SAVES else 0, "f")
+            if path is not None:
+                saves.setdefault(_literal_code(path), []).append((use, path))
+    return saves
+
+
+def _literal_code(path: ast.expr) -> str | None:
+    return repr(path.value) if isinstance(path, ast.Constant) else None
+
+
+def convert_load(result: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes of one load, whose result is followed.
+
+    Raise NoFix where the exported program could not be used as the loaded module is.
+    """
+    result.follow_value(result.call)
+    call, ctx = result.call, result.ctx
+    for _, again in (*result.saves, *result.wrappers):
+        raise NoFix(f"line {again.lineno} saves or freezes the loaded module again")
+    if find_argument(call, 2, "_extra_files") is not None:
+        raise NoFix("`torch.export.load` returns extra files as str, not as bytes")
+    if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
+        raise NoFix("the arguments of the load are not spelled out")
+    device = find_argument(call, 1, "map_location")
+    if isinstance(device, (ast.Lambda, ast.Dict)):
+        raise NoFix("`map_location` is not a device")
+    if varying := _find_varying_call(result):
+        raise NoFix(f"line {varying.lineno} may call it with other sizes than the example's")
+    if not result.use.certain:
+        raise NoFix("the name may refer to something else")
+    yield ctx.rename_use(result.use, "torch.export.load")
+    yield DropArguments(call, tuple(node for node in list_arguments(call) if argument_value(node) is device))
+    if device is None or (isinstance(device, ast.Constant) and device.value is None):
+        yield replace(call, "{program}.module()", program=call)
+    else:
+        yield replace(call, "{program}.module().to({device})", program=call, device=device)
+    yield from drop_mode_calls(result)
+
+
+def _find_varying_call(chain: ResultChain) -> ast.Call | None:
+    """Find a call of the result with batches of a data loader, of which the last one is smaller."""
+    for call in chain.find_calls():
+        around = chain.flow.parents.get(call)
+        while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
+            sources = [ast.unparse(loop.iter).lower() for loop in loops]
+            if any(word in source for source in sources for word in ("loader", "dataset", "batch")):
+                return call
+            around = chain.flow.parents.get(around)
+    return None

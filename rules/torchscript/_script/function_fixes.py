@@ -1,0 +1,188 @@
+"""The fixes of scripted functions and classes, which are compiled or become plain again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
+from torchmigrate.rewrite.changes import Rename, replace
+from torchmigrate.semantics.call_arguments import find_argument, list_arguments
+from torchmigrate.semantics.node_walks import Function
+
+from .._authoring import call_purpose
+from .._authoring.torchscript_makers import checks_for_tracing, find_trace, traces_anything
+from .._export.expression_kinds import find_binding
+from . import compile_choice, control_flow, function_escapes, scripted_callers
+from .plain_bodies import align_with_python, check_origin
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.findings import FixChange
+
+_KEPT = (
+    "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
+    '`script-replacement = "eager"` makes it a plain function all the same'
+)
+_UNSEEN = (
+    "traces, which keeps loops and branches only of scripted functions, and this function is not in this file"
+)
+
+
+def fix_decorated(use: Use, ctx: Context) -> Fix:
+    """Return the fix of ``@torch.jit.script def f``: ``@torch.compile def f``, or ``def f``."""
+    definition = use.decorated
+    assert definition is not None
+    if use.kind is Kind.CALL:
+        raise NoFix("`script` takes no arguments as a decorator")
+    aligned = _check_unscripted(definition, use, ctx)
+    if isinstance(definition, ast.ClassDef):
+        return Fix(
+            (ctx.remove_decorator(use),),
+            Safety.UNSAFE,
+            "Remove the decorator: a class has nothing to compile",
+            anytime=True,
+        )
+    title = compile_choice.explain_eager(definition, use, ctx)
+    if title:
+        return Fix((ctx.remove_decorator(use), *aligned), Safety.UNSAFE, title, anytime=True)
+    if (alias := _find_alias(use, ctx)) is not None:
+        return fix_referenced(alias, ctx)
+    scripted_callers.check_callers(definition, use, ctx)
+    return _create_compile_fix(use, ctx, aligned)
+
+
+def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
+    """Return the fix of ``g = torch.jit.script(f)``: ``g = torch.compile(f)``, or ``g = f``."""
+    if len(list_arguments(call)) != 1:
+        raise NoFix("its other arguments have no counterpart")
+    statement = use.place.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+    name = target.id if isinstance(target, ast.Name) else None
+    found = find_binding(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
+    is_seen = isinstance(found, Function) or isinstance(function, ast.Lambda)
+    # Only the body shows whether the function has control flow that a trace would freeze.
+    if kind == "function" and not is_seen and _may_be_traced(ctx):
+        place = "this file" if checks_for_tracing(ctx) else find_trace(ctx)
+        raise NoFix(f"{place} {_UNSEEN}")
+    if isinstance(found, ast.arg):
+        raise NoFix(f"it is unclear which function `{found.arg}` is, and whether it is plain Python")
+    check_origin(function, use, ctx)
+    aligned = _check_unscripted(found, use, ctx)
+    if kind == "class":
+        title: str | None = "Use the class itself: it has nothing to compile"
+    else:
+        title = compile_choice.explain_eager(found, use, ctx)
+    if title is None:
+        if (alias := _find_alias(use, ctx)) is not None:
+            return fix_referenced(alias, ctx)
+        scripted_callers.check_callers(found, use, ctx)
+        return _create_compile_fix(use, ctx, aligned)
+    call_purpose.check_plain_result(call, function, use.place, ctx)
+    if isinstance(function, ast.Name) and function.id == name:
+        return Fix((ctx.remove_statement(use.place), *aligned), Safety.UNSAFE, title, anytime=True)
+    changes = (replace(call, "{function}", function=function), *aligned)
+    return Fix(changes, Safety.UNSAFE, title, anytime=True)
+
+
+def fix_referenced(use: Use, ctx: Context) -> Fix:
+    """Return the fix of ``compiler = torch.jit.script``, ``partial(torch.jit.script)``, or a default value."""
+    parent = use.parents[-1]
+    if isinstance(parent, ast.Call) and use.node in parent.args[1:]:
+        raise NoFix("it is an argument of a call that may do anything with it")
+    if compile_choice.explain_eager(None, use, ctx):
+        raise NoFix("functions are to stay eager, and then it has no replacement")
+    for other in _find_uses_through(use, ctx):
+        _check_compilable(other, ctx)
+    for function in _find_decorated_by(use, ctx):
+        if align_with_python(function, use, ctx):
+            raise NoFix(f"line {function.lineno} may be scripted with it, and is not plain Python")
+    return _create_compile_fix(use, ctx)
+
+
+def _check_compilable(use: Use, ctx: Context) -> None:
+    """Raise NoFix where code that is scripted under another name of `script` is not to be compiled."""
+    line = use.node.lineno
+    given = find_argument(use.call, 0, "obj") if use.call is not None else None
+    function = use.decorated or given
+    if isinstance(function, ast.Name):
+        function = find_binding(function, use.place.scope, ctx)  # type: ignore[assignment]
+    if not isinstance(function, (Function, ast.Lambda)):
+        raise NoFix(f"line {line} scripts something other than a function of this file")
+    try:
+        aligned = _check_unscripted(function, use, ctx)
+    except NotYet:
+        raise
+    except NoFix as none:
+        raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
+    if aligned:
+        raise NoFix(f"line {line} scripts a function with it that is not plain Python")
+    if compile_choice.explain_eager(function, use, ctx):
+        raise NotYet(f"line {line} no longer scripts a function with it that must not be compiled")
+    scripted_callers.check_callers(function, use, ctx)
+
+
+def _find_alias(use: Use, ctx: Context) -> Use | None:
+    """Return the use that binds the variable through which ``use`` names `script`, if there is one."""
+    if not isinstance(use.node, ast.Name):
+        return None
+    values = [binding.value for binding in use.place.scope.find_bindings(use.node.id)]
+    by_node = ctx.uses.compute_once(
+        "uses by node", lambda: {other.node: other for other in ctx.uses.all_uses}
+    )
+    return next((by_node[value] for value in values if value in by_node), None)
+
+
+def _find_uses_through(use: Use, ctx: Context) -> Iterator[Use]:
+    """Find the uses that name `script` through the variable that ``use`` binds."""
+    statement = use.place.statement
+    if isinstance(statement, ast.Assign) and statement.value is use.node:
+        for other in ctx.uses.all_uses:
+            if other is not use and other.symbol == use.symbol and _find_alias(other, ctx) is use:
+                yield other
+
+
+def _find_decorated_by(use: Use, ctx: Context) -> Iterator[Function | ast.ClassDef]:
+    """Find definitions decorated with a variable that may be ``use``: ``if …: script = torch.jit.script``."""
+    statement = use.place.statement
+    target = (
+        statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
+    )
+    if not isinstance(target, ast.Name) or len(use.place.scope.find_bindings(target.id)) < 2:
+        return
+    for definition in ctx.uses.data_flow.parents:
+        if isinstance(definition, (Function, ast.ClassDef)):
+            named = (one.id for one in definition.decorator_list if isinstance(one, ast.Name))
+            if target.id in named:
+                yield definition
+
+
+def _create_compile_fix(use: Use, ctx: Context, aligned: tuple[FixChange, ...] = ()) -> Fix:
+    keywords = use.call.keywords if use.call is not None else ()
+    renamed = (Rename(keyword, "model") for keyword in keywords)
+    return Fix(
+        (ctx.rename_use(use, "torch.compile"), *renamed, *aligned), Safety.UNSAFE, "Use `torch.compile`"
+    )
+
+
+def _check_unscripted(function: ast.AST | None, use: Use, ctx: Context) -> tuple[FixChange, ...]:
+    """Return the changes in a function that is no longer scripted. Raises NoFix where it has to stay scripted."""
+    aligned: tuple[FixChange, ...] = ()
+    if not isinstance(
+        function, ast.ClassDef
+    ):  # scripting a class gives the class, which Python runs as it is
+        function_escapes.check_function_escapes(use, ctx)
+        aligned = align_with_python(function, use, ctx)
+    if isinstance(function, Function) and _may_be_traced(ctx):
+        if control_flow.depends_on_values(function):
+            raise NoFix(_KEPT)
+        if control_flow.calls_autograd(function):
+            raise NoFix(
+                "a trace records the gradients that a function computes only while the function is scripted"
+            )
+    return aligned
+
+
+def _may_be_traced(ctx: Context) -> bool:
+    return checks_for_tracing(ctx) or (ctx.options.script_replacement != "eager" and traces_anything(ctx))

@@ -1,0 +1,134 @@
+"""Whether scripted code is plain Python: its own body, and the functions of this file that it calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Kind, NoFix
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.dataflow import has_exact_position
+from torchmigrate.semantics.node_walks import Function, walk_nodes
+
+from .._export.export_checks import find_origin_files
+from .._export.expression_kinds import find_binding, find_class, get_assigned_attributes
+from .inferred_types import infer_types
+from .python_differences import PythonDifference, find_differences
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+    from torchmigrate.model.findings import FixChange
+    from torchmigrate.semantics.scopes import Scope
+
+IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
+ERRORS = ("torch.jit.Error",)
+ASKS = (*IS_SCRIPTING, *ERRORS)
+"""The symbols that a rule lists in its ``asks`` to call the functions below."""
+
+_SIZE = r"\.(?:shape|size\(\))"
+_SIZES_AS_LISTS = (
+    rf"{_SIZE}(?:\[[^\]\n]*:[^\]\n]*\])?[ \t]*(?:\+|==|!=)[ \t]*\["
+    rf"|\][ \t]*(?:\+|==|!=)[ \t]*[\w.]+{_SIZE}(?!\[)"
+)
+"""The pattern of code that adds a list to a size, or compares the two."""
+
+
+def check_module(module: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where a method of a module's class behaves differently in Python than in TorchScript."""
+    made = get_assigned_attributes(ctx).get(module.attr) if isinstance(module, ast.Attribute) else None
+    for each in made or [module]:
+        check_body(find_class(each, use, ctx), use, ctx)
+        check_origin(each, use, ctx)
+
+
+def check_body(scripted: ast.AST | None, use: Use, ctx: Context) -> None:
+    """Raise NoFix where a function, or a method of a class, behaves differently in Python than in TorchScript."""
+    for difference, _ in _find_alignments(scripted, use, ctx):
+        raise _create_reason(difference)
+
+
+def check_origin(scripted: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where the file that a function, or the class of a module, is imported from is not plain Python."""
+    # Only a search in the text is affordable here: the file may be large, and no rule reads it now.
+    among = sorted(path for path in find_origin_files(scripted, use, ctx) if path in ctx.project)
+    for path, line in ctx.project.find_spellings(((".s",), (_SIZES_AS_LISTS,)), beside="", among=among):
+        raise NoFix(
+            f"the code may not be plain Python: {ctx.project.get_display_path(path)}:{line} treats a size as a list, as only TorchScript does"
+        )
+
+
+def align_with_python(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[FixChange, ...]:
+    """Return the changes that make a function behave in Python as it does in TorchScript. Raises NoFix."""
+    return tuple(change for _, changes in _find_alignments(scripted, use, ctx) for change in changes)
+
+
+def _find_alignments(
+    scripted: ast.AST | None, use: Use, ctx: Context
+) -> Iterator[tuple[PythonDifference, list[FixChange]]]:
+    """Yield the differences that can be removed, each with its changes. Raises NoFix where one cannot."""
+    for function in collect_reached(scripted, use.place.scope, ctx):
+        if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
+            continue  # which Python runs, before the module is scripted
+        for difference in _find_differences(function, ctx):
+            if not difference.operands or not has_exact_position(difference.node, ctx.uses.data_flow.parents):
+                raise _create_reason(difference)
+            yield (
+                difference,
+                [replace(operand, "list({operand})", operand=operand) for operand in difference.operands],
+            )
+        _check_scripting_test(function, ctx)
+        if any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk_nodes(function)):
+            for mention in ctx.project.find_uses(*ERRORS):
+                if mention.kind is not Kind.IMPORT:
+                    place = f"{mention.path}:{mention.line}"
+                    raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
+
+
+def _find_differences(function: Function, ctx: Context) -> list[PythonDifference]:
+    return ctx.uses.compute_once(
+        (find_differences, function), lambda: list(find_differences(function, infer_types(function, ctx)))
+    )
+
+
+def _create_reason(difference: PythonDifference) -> NoFix:
+    return NoFix(
+        f"the code is not plain Python: line {getattr(difference.node, 'lineno', 0)} {difference.reason}"
+    )
+
+
+def _check_scripting_test(function: ast.AST, ctx: Context) -> None:
+    asking = ctx.uses.compute_once(
+        IS_SCRIPTING, lambda: [use for use in ctx.uses.all_uses if use.symbol in IS_SCRIPTING]
+    )
+    inside = set(walk_nodes(function)) if asking else set()
+    for use in asking:
+        if use.kind is Kind.CALL and use.node in inside:
+            raise NoFix(
+                f"line {use.node.lineno} checks whether the code is scripted, and would take the other branch"
+            )
+
+
+def collect_reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
+    """Return the functions of a definition, their callees in this file, and for a class those of its bases and parts."""
+    return ctx.uses.compute_once(
+        (collect_reached, root, scope), lambda: list(_find_reached(root, scope, ctx))
+    )
+
+
+def _find_reached(root: ast.AST | None, scope: Scope, ctx: Context) -> Iterator[Function]:
+    found = [root] if isinstance(root, (ast.ClassDef, Function)) else []
+    for definition in found:  # which grows
+        inner = ctx.uses.scopes.by_node.get(definition, scope)
+        if isinstance(definition, ast.ClassDef):
+            named = [base for base in definition.bases if isinstance(base, ast.Name)]
+            found += [node for node in definition.body if isinstance(node, Function) and node not in found]
+        else:
+            yield definition
+            calls = (node.func for node in walk_nodes(definition) if isinstance(node, ast.Call))
+            named = [called for called in calls if isinstance(called, ast.Name)]
+        for name in named:
+            callee = find_binding(name, inner, ctx)
+            followed = (Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else Function
+            if isinstance(callee, followed) and callee not in found:
+                found.append(callee)

@@ -1,0 +1,136 @@
+"""The base images of environments, and the images with the target torch that replace them."""
+
+from __future__ import annotations
+
+import re
+
+from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.torch_versions import Version, parse_version, render_version
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild, get_major
+
+CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
+TORCH_TAG = re.compile(
+    r"(?P<torch>\d+\.\d+(?:\.\d+)?)-cuda(?P<cuda>\d+(?:\.\d+)?)-cudnn\d+-(?P<flavour>runtime|devel)"
+)
+_FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?P<system>\w+[\d.]*)")
+
+
+def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> Edit | None:
+    """Return the edit that names the image for the target; None if the present one can stay.
+
+    Raises NoFix if the image has to change and no image for the target is known.
+    """
+    if image.name == "pytorch/pytorch":
+        match = TORCH_TAG.fullmatch(image.text)
+        if image.undecided or match is None:
+            raise NoFix("it is unclear which torch the image brings")
+        return (
+            None
+            if parse_version(match["torch"]) >= target
+            else _create_torch_image_edit(image, match, target, chosen)
+        )
+    if image.name == "nvidia/cuda":
+        match = CUDA_TAG.match(image.text)
+        if image.undecided or match is None:
+            raise NoFix("it is unclear which CUDA the image has")
+        same = get_major(match["cuda"]) == get_major(chosen.cuda)
+        return None if same else _create_cuda_image_edit(image, match, chosen.cuda or "")
+    if image.name == "nvidia/pytorch":
+        raise NoFix("the image brings its own torch")
+    return None
+
+
+_CONDA = re.compile(r"(?<![\w.-])(?:(?:micro)?mamba|(?:mini)?conda)(?![\w.-])")
+_PIP = re.compile(r"(?P<uv>\buv\s+)?(?<![\w./-])pip(?:3(?:\.\d+)?)?[\"',\s]+install\b")
+_OWN_ENVIRONMENT = re.compile(
+    r"break[-_]system[-_]packages|-m\s+venv\b|\bvirtualenv\b|\buv\s+venv\b", re.IGNORECASE
+)
+
+_ASSIGNED = re.compile(r"(?<![\w$])[A-Z][A-Z0-9_]*[\"']?\s*[:=]\s*[\"']?(?:\$\{(?:\w+:-)?)?[\w./-]*:?$")
+"""The text before an image that is the value of a variable or a build argument."""
+
+
+def create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edit | None:
+    """Return the edit that lets the file's pip commands install into the new image; None if none is needed.
+
+    The images in the tables have the Python of Ubuntu 24.04, into which pip installs only with a special option
+    (PEP 668), and no conda: https://github.com/pytorch/pytorch/pull/170338,
+    https://github.com/DIAGNijmegen/rse-grand-challenge/issues/4765. Raises NoFix where one line is not enough.
+    """
+    code = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    if found := _CONDA.search(code):
+        raise NoFix(f"blocked by `{found[0]}`, which the new image does not have")
+    line = text[text.rfind("\n", 0, image.span.start) + 1 : image.span.start]
+    if not docker and _ASSIGNED.search(line):
+        raise NoFix("it is unclear what is built on top of this image")
+    # An environment of its own (``-m venv``) is not the system's.
+    every = list(_PIP.finditer(code, image.span.end))
+    if not every or _OWN_ENVIRONMENT.search(code):
+        return None
+    found = next((one for one in every if one["uv"]), every[0])
+    if found["uv"] or not docker:
+        asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
+        raise NoFix(
+            f"blocked by `{found[0]}`: it needs {asked} in the new image, where Python belongs to the system"
+        )
+    end = text.find("\n", image.span.end) + 1
+    line_end = "\r\n" if text[end - 2 : end] == "\r\n" else "\n"
+    return Edit(end, end, f"ENV PIP_BREAK_SYSTEM_PACKAGES=1{line_end}")
+
+
+def find_image_python(chosen: TorchBuild) -> str | None:
+    """Return the Python of the `pytorch/pytorch` image with a build of torch; None if no image is known."""
+    rows = torch_builds.load_table("images")["pytorch"]
+    return next(
+        (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
+    )
+
+
+def has_compiler(image: Reference) -> bool:
+    """Return whether an image has the CUDA compiler; torch's wheels do not use what other images have of CUDA."""
+    return "devel" in image.text or image.undecided != ""
+
+
+def _check_editable(image: Reference) -> None:
+    """Raise NoFix for an image that may not be edited."""
+    if reason := image.fixed or image.unit.fixed:
+        raise NoFix(reason)
+    if image.unit.role is InstallRole.TEST:
+        raise NoFix("workflows often build for several CUDA versions on purpose")
+    if image.several:
+        raise NoFix("the file gives several values for the tag")
+
+
+def _create_torch_image_edit(
+    image: Reference, match: re.Match[str], target: Version, chosen: TorchBuild
+) -> Edit:
+    """Return the edit to the `pytorch/pytorch` image with a build, of the same flavor. Raises NoFix if it is unknown."""
+    _check_editable(image)
+    for row in torch_builds.load_table("images")["pytorch"]:
+        if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
+            new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
+            if found := image.value.create_edit(0, len(image.text), new):
+                return found
+            raise NoFix("the tag is assembled from several variables")
+    raise NoFix(f"no {match['flavour']} image of torch {render_version(target)} is known")
+
+
+def _create_cuda_image_edit(image: Reference, match: re.Match[str], cuda: str) -> Edit:
+    """Return the edit to the `nvidia/cuda` image with a CUDA version, of the same flavor. Raises NoFix if it is unknown."""
+    _check_editable(image)
+    rest = _FLAVOUR.fullmatch(match["rest"] or "")
+    row = next((row for row in torch_builds.load_table("images")["cuda"] if row["cuda"] == cuda), None)
+    if rest is None or row is None:
+        raise NoFix(f"no image with CUDA {cuda} is known for this tag")
+    flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]
+    if flavour not in row["flavours"] or rest["system"] not in row["systems"]:
+        raise NoFix(f"no {flavour} image with CUDA {cuda} is known for {rest['system']}")
+    new = f"{row['version']}-{flavour}-{rest['system']}"
+    if found := image.value.create_edit(0, len(image.text), new):
+        return found
+    start = image.value.create_edit(0, match.start("rest"), row["version"])
+    if start is None or match["rest"] != f"-{flavour}-{rest['system']}":
+        raise NoFix("the tag is assembled from several variables")
+    return start

@@ -1,0 +1,161 @@
+"""The build of torch that environments ask for today, and the build of the target to move to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from torchmigrate.documents import base_images
+from torchmigrate.documents.references import Environment, InstallUnit, find_references_in
+from torchmigrate.documents.upgrade_rules import (
+    COMPANIONS,
+    TORCH_NAMES,
+    explain_missing_build,
+    explain_no_build,
+    find_cuda_tag,
+)
+from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.model.findings import NoFix
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.torch_versions import render_version
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild, get_major
+
+
+def choose_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild:
+    """Return the build to move to: the one that is used today if the target has it, else the nearest. Raises NoFix."""
+    variants = find_index_variants(environments, requires_torch) or find_index_variants(
+        environments, provides_torch
+    )
+    if len(variants) == 1 and not explain_missing_build(variant := next(iter(variants)), options):
+        if build_selection.is_published(options.target, variant) is None:
+            raise NoFix(f"it is unclear whether torch {render_version(options.target)} has a {variant} build")
+        chosen = build_selection.find_build(options.target, variant)
+    else:
+        chosen = find_nearest_build(environments, options)
+    if chosen is None:
+        raise NoFix(_explain_no_build(find_requested_cuda(environments), options))
+    companions = find_references_in(environments, Sort.REQUIREMENT, *COMPANIONS)
+    # A build that was published later may have come without builds of the companions.
+    if chosen.apart and companions:
+        raise NoFix(f"it is unclear whether {companions[0].name} has a {chosen.variant} build too")
+    if variants or find_references_in(environments, Sort.IMAGE, "pytorch/pytorch"):
+        return chosen
+    # No index is named, so that an installer takes the default build.
+    default = build_selection.choose_build(options.target, options.gpu_architectures)
+    if default is None or get_major(default.cuda) != get_major(chosen.cuda):
+        raise NoFix(
+            f"CUDA {get_major(chosen.cuda)} is required, but no index here has torch {render_version(options.target)}"
+            f" for {chosen.variant}"
+        )
+    return default
+
+
+def find_nearest_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild | None:
+    """Return the build of the target that is nearest to the CUDA that environments ask for."""
+    return build_selection.choose_build(
+        options.target, options.gpu_architectures, find_requested_cuda(environments)
+    )
+
+
+def _explain_no_build(asked: str, options: RuleOptions) -> str:
+    """Return why the target has no build for the CUDA version ``asked``."""
+    older = build_selection.choose_build(options.target, options.gpu_architectures) if asked else None
+    if older is None or get_major(asked) == get_major(older.cuda):
+        return explain_no_build(options)
+    return (
+        f"torch {render_version(options.target)} has no build for CUDA {get_major(asked)} that is at least {asked}, and it is"
+        " unclear which GPUs and drivers have to be supported"
+    )
+
+
+def find_requested_cuda(environments: Sequence[Environment]) -> str:
+    """Return the CUDA version that an index or a pin asks for, else an image, else a variable; empty if none does.
+
+    Of several it is the newest, which also runs what was built for the others.
+    """
+    variants = find_index_variants(environments, requires_torch) or find_index_variants(
+        environments, provides_torch
+    )
+    for found in (
+        {
+            build_selection.parse_variant_cuda(variant)
+            for variant in variants | _find_pinned_variants(environments)
+        },
+        set(_find_image_cudas(environments)),
+        set(_find_variable_cudas(environments)),
+    ):
+        if known := found - {""}:
+            return max(known, key=torch_builds.parse_number)
+    return ""
+
+
+def find_current_cuda(environments: Sequence[Environment]) -> str:
+    """Return the CUDA version of what is installed today: the one asked for, else that of a pinned torch; empty if unknown."""
+    pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
+    pinned = (
+        clause.minor_version
+        for one in pins
+        for clause in parse_clauses(one)
+        if clause.is_exact and clause.minor_version
+    )
+    defaults = (build_selection.choose_build(minor) for minor in pinned)
+    return find_requested_cuda(environments) or next((one.cuda for one in defaults if one and one.cuda), "")
+
+
+def requires_only_cpu(environments: Sequence[Environment]) -> bool:
+    """Return whether environments ask for the CPU build and for no other."""
+    indexes = find_references_in(environments, Sort.INDEX)
+    pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
+    builds = {clause.local for one in pins for clause in parse_clauses(one)}
+    builds |= {tag.name if (tag := find_cuda_tag(index)) else "" for index in indexes}
+    cpu = "cpu" in builds or any(index.text.rstrip("/").endswith("/cpu") for index in indexes)
+    return cpu and not builds - {"", "cpu"}
+
+
+def _find_pinned_variants(environments: Sequence[Environment]) -> set[str]:
+    pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
+    return {clause.local for one in pins for clause in parse_clauses(one) if clause.local.startswith("cu")}
+
+
+def _find_image_cudas(environments: Sequence[Environment]) -> Iterable[str]:
+    for image in find_references_in(environments, Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda"):
+        pattern = base_images.TORCH_TAG if image.name == "pytorch/pytorch" else base_images.CUDA_TAG
+        if found := pattern.match(image.text):
+            yield found["cuda"]
+
+
+def _find_variable_cudas(environments: Sequence[Environment]) -> Iterable[str]:
+    for variable in find_references_in(environments, Sort.VARIABLE, "CUDA_VERSION"):
+        if found := re.match(r"\d+\.\d+", variable.text):
+            yield found[0]
+
+
+def find_index_variants(
+    environments: Iterable[Environment], concerned: Callable[[InstallUnit], bool]
+) -> set[str]:
+    """Return the variants (``cu130``) of the indexes in those units that ``concerned`` selects."""
+    units = [unit for environment in environments for unit in environment.units if concerned(unit)]
+    return {
+        tag.name
+        for unit in units
+        for index in unit.find_references(Sort.INDEX)
+        if (tag := find_cuda_tag(index))
+    }
+
+
+def requires_torch(unit: InstallUnit) -> bool:
+    """Return whether a unit requires torch or a companion, or chooses the build with ``--torch-backend``."""
+    chooses = any(index.option == "--torch-backend" for index in unit.find_references(Sort.INDEX))
+    return chooses or bool(unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS))
+
+
+def provides_torch(unit: InstallUnit) -> bool:
+    """Return whether a unit requires torch, or names the index for a torch that is required elsewhere."""
+    environment = unit.environment
+    whole_list = bool(environment.includes) and not environment.spans
+    serves = bool(unit.find_references(Sort.INDEX)) and (
+        whole_list or not unit.find_references(Sort.REQUIREMENT)
+    )
+    return requires_torch(unit) or serves

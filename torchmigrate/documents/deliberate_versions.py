@@ -1,0 +1,183 @@
+"""Environments whose versions are intended: for one version or machine by the name of the file, or by a comment."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+
+from torchmigrate.documents.build_choice import find_index_variants, provides_torch
+from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
+from torchmigrate.documents.requirement_purposes import Purpose
+from torchmigrate.documents.upgrade_rules import (
+    COMPANIONS,
+    TORCH_NAMES,
+    explain_missing_build,
+    is_old_on_purpose,
+)
+from torchmigrate.model.findings import NoFix, Span
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.project.project_facts import Project
+from torchmigrate.tables import build_selection
+from torchmigrate.text.source_text import SourceText
+
+_VERSION_IN_NAME = re.compile(
+    r"(?:torch|pt|pytorch)[-_.]?v?[12][-_.]?\d+|(?:cu|cuda)[-_.]?1[0-3][-_.]?\d|(?:^|[-_./])(?:min(?:imum|imal)?|oldest|lowest"
+    r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
+    re.IGNORECASE,
+)
+"""A version or a machine in the name of a file."""
+_VENDORED = re.compile(
+    r"(?:^|/)(?:3rd[-_]?party|third[-_]?party|_?vendor(?:ed|s)?|submodules)/", re.IGNORECASE
+)
+
+
+def is_vendored(path: str, project: Project) -> bool:
+    """Return whether a file belongs to a copy of another project."""
+    return _VENDORED.search(project.get_repository_path(path).replace(os.sep, "/")) is not None
+
+
+def check_unit_movable(unit: InstallUnit, source: SourceText, options: RuleOptions, project: Project) -> None:
+    """Raise NoFix for a unit that must not move, whatever the target."""
+    if unit.role is InstallRole.LOCK:
+        raise NoFix("a lock file is written by its tool; run that once the project's own files are fixed")
+    if unit.role is InstallRole.DOC:
+        raise NoFix(IN_DOCUMENTATION)
+    if is_vendored(os.path.realpath(source.path), project):
+        raise NoFix("this is a copy of another project; upgrade it at its origin")
+    if unit.fixed:
+        raise NoFix(unit.fixed)
+    key = ("meant", unit.environment, options)
+    if reason := project.compute_once(key, lambda: _explain_intent(source, unit.environment, options)):
+        raise NoFix(reason)
+    if unit.role is InstallRole.TEST:
+        raise NoFix("a test configuration chooses its versions on purpose")
+
+
+def check_environment_movable(source: SourceText, environment: Environment, options: RuleOptions) -> None:
+    """Raise NoFix for an environment whose versions are intended."""
+    if reason := _explain_intent(source, environment, options):
+        raise NoFix(reason)
+
+
+def _explain_intent(source: SourceText, environment: Environment, options: RuleOptions) -> str:
+    """Return why the versions of an environment are intended; empty if they are not."""
+    if environment.blocker:
+        return environment.blocker
+    if any(is_old_on_purpose(one, options) for one in environment.units):
+        return "tests often install an older torch on purpose"
+    if name := _find_version_in_name(source.path, environment, options):
+        return f"the file is for one version, according to its name: {name}"
+    if _is_for_building(source.path, environment):
+        return (
+            "an extension has to run with the torch that it is built with, and that version is set elsewhere"
+        )
+    if comment := _find_holding_comment(source.original.decode("latin-1"), environment, options):
+        return f'a comment refers to this choice: "{comment}"'
+    return ""
+
+
+def _find_version_in_name(path: str, environment: Environment, options: RuleOptions) -> str:
+    """Return the version or machine in a file's name; empty if there is none, or it stays true after the move."""
+    kept = {
+        tag
+        for tag in find_index_variants([environment], provides_torch)
+        if build_selection.is_published(options.target, tag)
+    }
+    for match in _VERSION_IN_NAME.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
+        if f"cu{re.sub('[^0-9]', '', match[0])}" not in kept:
+            return match[0].strip("-_./")
+    return ""
+
+
+def _is_for_building(path: str, environment: Environment) -> bool:
+    """Return whether an environment needs torch only for building an extension."""
+    torches = environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+    by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
+    listed = kind_of(path) == "requirements" and by_name is not None
+    return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
+
+
+_HOLDS = re.compile(
+    r"\b(?:(?:lock|pin|hold|freez|keep)(?:e?s|e|n?ed|n?ing)?|held|kept|frozen|stick|stay|cap(?:ped)?)\b"
+    r"|\b(?:in)?compat\w*\b(?!\s+(?:\w+\s+){0,2}versions?)"
+    r"|\b(?:do(?:\s+not|n.{1,3}t)|never|(?:must|should|can)\s*(?:not|n.{1,3}t)|avoid)\s+(?:\w+\s+){0,2}?"
+    r"(?:upgrad|updat|bump|chang|rais|touch|mov)\w*"
+    r"|\b(?:newer|later|higher|above|beyond)\b.{0,60}\b(?:break|broke|fail|crash|not\s+work|doesn.{1,3}t)\w*"
+    r"|\blast\s+(?:version|release)\b",
+    re.IGNORECASE,
+)
+"""Words in a comment about a version that has to stay: "pinned because …", "do not upgrade"."""
+_HAS_REASON = re.compile(
+    r"torch|cuda|\bcu1\d\d|driver|\d\.\d|\b(?:because|due|until|since|otherwise|issues?|bugs?|needs?|requires?|breaks?|this)\b|://",
+    re.IGNORECASE,
+)
+"""Words without which a comment above a list is only the title of the list."""
+_COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
+_TRAILING_COMMENT = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
+_BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
+"""A build in a comment: ``cu121``, ``CUDA 12.1``."""
+
+
+def _find_holding_comment(view: str, environment: Environment, options: RuleOptions) -> str:
+    """Return the comment which says that a pin, an index or an image has to stay; empty if there is none.
+
+    The comment is at the end of the line or directly above the statement; ``view`` is the text of the file. One that
+    names a build which the target lacks (``cu121``) counts too, since it would no longer be true.
+    """
+    lines = [line.rstrip("\r") for line in view.split("\n")]
+    starts = [0, *(found.end() for found in re.finditer("\n", view))]
+    for span in dict.fromkeys(_find_torch_spans(environment)):
+        number = bisect_right(starts, span.start) - 1
+        if number >= len(lines):
+            continue
+        beside = _TRAILING_COMMENT.search(lines[number])
+        if beside and (found := _HOLDS.search(beside["text"]) or _find_lost_build(beside["text"], options)):
+            return _cut_excerpt(beside["text"], found)
+        above = _find_comment_above(lines, number)
+        if named := _find_lost_build(above, options):
+            return _cut_excerpt(above, named)
+        if (found := _HOLDS.search(above)) and _HAS_REASON.search(above):
+            return _cut_excerpt(above, found)
+    return ""
+
+
+def _find_lost_build(text: str, options: RuleOptions) -> re.Match[str] | None:
+    """Return the first build in a comment that the target lacks."""
+    for match in _BUILD.finditer(text):
+        if explain_missing_build("cu" + "".join(filter(None, match.groups())), options):
+            return match
+    return None
+
+
+def _cut_excerpt(text: str, found: re.Match[str]) -> str:
+    """Return some 80 characters of a comment around a match."""
+    start = 0 if found.end() <= 60 else text.rfind(" ", 0, found.start() - 20) + 1
+    # The view has one character for each byte.
+    return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
+
+
+def _find_torch_spans(environment: Environment) -> list[Span]:
+    """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
+    found = [
+        *environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS),
+        *environment.find_references(Sort.IMAGE),
+        *environment.find_references(Sort.INDEX),
+    ]
+    return [span for one in found for span in (one.span, *(piece.span for piece in one.value.pieces))]
+
+
+def _find_comment_above(lines: list[str], number: int) -> str:
+    """Return the comment directly above a line, or above the first line of the command that continues there."""
+    before = lines[:number][::-1]
+    while before and before[0].rstrip().endswith(("\\", "^")) and not _COMMENT.match(before[0]):
+        before = before[1:]
+    block: list[str] = []
+    for line in before:
+        comment = _COMMENT.match(line)
+        if comment is None:
+            break
+        block.insert(0, comment["text"].strip(" #/"))
+    return " ".join(block)

@@ -1,0 +1,77 @@
+"""The package indexes of an environment: what they serve, and whether an upgrade can drop them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.documents.references import InstallUnit, Reference
+from torchmigrate.documents.upgrade_rules import find_cuda_tag
+from torchmigrate.model.findings import Edit
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.text.source_text import SourceText
+
+_OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
+_MIXED_PAGE = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
+
+
+def can_use_default_index(
+    index: Reference, unit: InstallUnit, chosen: TorchBuild, source: SourceText
+) -> bool:
+    """Return whether an index can go because the default index has the chosen build too.
+
+    It cannot in a list, which may be installed on Windows too, where the default build has no CUDA.
+    """
+    if (
+        kind_of(source.path) == "requirements"
+        or not chosen.default
+        or not _OFFICIAL.match(index.text)
+        or index.option == "--torch-backend"
+    ):
+        return False
+    if index.value.pieces[0].span != index.span:
+        return False  # the index is a variable, which may be set from outside
+    return not any(r.name.startswith("pytorch-triton") for r in unit.find_references(Sort.REQUIREMENT))
+
+
+def has_mixed_index(indexes: Iterable[Reference]) -> bool:
+    """Return whether an index has builds of all kinds: an installer prefers those to the ones of the default index."""
+    return any(_OFFICIAL.match(one.text) and find_cuda_tag(one) is None for one in indexes)
+
+
+def concerns_windows(source: SourceText, beside: Iterable[str]) -> bool:
+    """Return whether a file is for Windows or mentions it, or is installed there: the default build has no CUDA there.
+
+    ``beside`` are the files that install this one, or that it installs.
+    """
+    return (
+        any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (source.path, *beside))
+        or re.search(rb"(?i)\bwindows\b|win32|win_amd64|\.bat\b", source.original) is not None
+    )
+
+
+def find_mixed_page(indexes: Iterable[Reference]) -> str:
+    """Return the first index that is a page with the wheels of all builds; empty if there is none.
+
+    Of equal versions there, an installer takes the build whose name is the last in the alphabet.
+    """
+    return next((index.text for index in indexes if _MIXED_PAGE.search(index.text)), "")
+
+
+def find_other_accelerator(reference: Reference) -> str:
+    """Return the accelerator other than CUDA that a reference names; empty if it names none."""
+    if reference.name == "intel-extension-for-pytorch":
+        return reference.name
+    named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
+    return named[1] if named else ""
+
+
+def create_name_edits(unit: InstallUnit, old: str, new: str) -> Iterator[Edit]:
+    """Yield the edits that rename a file's indexes from the old variant to the new one: ``pytorch-cu128``."""
+    for name in unit.find_references(Sort.NAME):
+        for match in re.finditer(rf"(?<![A-Za-z0-9]){old}(?![0-9])", name.text):
+            edit = name.value.create_edit(*match.span(), new)
+            if edit is not None:
+                yield edit

@@ -1,0 +1,163 @@
+"""Blockers elsewhere in the project: a torch, a companion, a CUDA or a call that does not fit once an environment moves.
+
+A project has one torch, wherever it is installed: a list for a server and one for training, an image, a job on a cluster
+that loads a CUDA. A move that leaves one of them behind makes two. So there is none while any other file names what
+would be older then. Documentation follows the project's own files, tests for an old version are intended, and a copy of
+another project has its own torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from torchmigrate.documents import base_images
+from torchmigrate.documents.deliberate_versions import is_vendored
+from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
+from torchmigrate.documents.upgrade_rules import (
+    TORCH_NAMES,
+    explain_missing_build,
+    find_cuda_tag,
+    find_excluding_clauses,
+)
+from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.documents.version_mentions import VersionMention, find_mentions, render_mention
+from torchmigrate.model.findings import NoFix
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.torch_versions import Version, parse_version
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.project_facts import Project
+from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
+from torchmigrate.text.source_text import SourceText
+
+_MINIMUM = re.compile(r"(?i)(?<![a-z])(?:min|minimum|minimal|oldest|lowest|legacy)(?![a-z])")
+"""Words in the names of files and jobs that test the oldest versions."""
+
+EnvironmentKey = tuple[str, tuple[int, ...]]
+"""An environment, as its file and the offsets where its parts begin."""
+
+CanMove = Callable[[Reference, SourceText], bool]
+"""A predicate: whether the environment of a reference can move, by itself or with related files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftBehind:
+    """A place in the project that would not move."""
+
+    saying: VersionMention
+    place: EnvironmentKey | None
+    cuda: str
+    """The CUDA version there; empty if the place names an older torch."""
+
+
+def check_left_behind(
+    moved: Iterable[tuple[str, Environment]],
+    cuda: str,
+    chosen: TorchBuild,
+    options: RuleOptions,
+    project: Project,
+    moves: CanMove,
+) -> None:
+    """Raise NoFix for the first place that would not fit. ``cuda`` is the CUDA version that is installed now."""
+    places = {_create_environment_key(path, environment) for path, environment in moved}
+    paths = {path for path, _ in places}
+    keeps_major = get_major(cuda) == get_major(chosen.cuda)
+    stays = project.compute_once(("stays", options), lambda: _find_left_behind(options, project, moves))
+    for one in stays:
+        if one.place in places or (one.saying.reference is None and one.saying.path in paths):
+            continue
+        if not one.cuda:
+            raise NoFix(f"{render_mention(one.saying, project)} would have to change too")
+        if not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
+            raise NoFix(
+                f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, and this would be CUDA {chosen.cuda}"
+            )
+
+
+def _create_environment_key(path: str, environment: Environment) -> EnvironmentKey:
+    """Return a key of an environment that stays the same when its file is read again."""
+    return path, tuple(span.start for span in environment.spans)
+
+
+def _find_left_behind(options: RuleOptions, project: Project, moves: CanMove) -> list[_LeftBehind]:
+    """Return the places that name a CUDA, or a torch that is older than the target, and do not move."""
+    every = [
+        one
+        for one in find_mentions(project)
+        if not _is_test_of_minimum(one) and not is_vendored(one.path, project)
+    ]
+    moving: dict[EnvironmentKey, bool] = {}
+    # What moves by itself is no blocker, even if its own fix has not been applied yet.
+    for one in every:
+        if one.reference and one.source and one.environment and _is_outdated(one, options):
+            place = _create_environment_key(one.path, one.environment)
+            if place not in moving:
+                moving[place] = moves(one.reference, one.source)
+    found = []
+    for one in every:
+        at = _create_environment_key(one.path, one.environment) if one.environment else None
+        is_old = _is_outdated(one, options)
+        if (at is None or not moving.get(at)) and (is_old or one.cuda):
+            found.append(_LeftBehind(one, at, "" if is_old else one.cuda))
+    return found
+
+
+def _is_outdated(saying: VersionMention, options: RuleOptions) -> bool:
+    """Return whether a place names a torch older than the target, or a build that the target lacks."""
+    reference = saying.reference
+    if reference is None:
+        return bool(saying.torch) and parse_version(saying.torch) < options.target
+    if reference.sort is Sort.REQUIREMENT:
+        return bool(find_excluding_clauses(reference, options))
+    if reference.sort is Sort.INDEX:
+        tag = find_cuda_tag(reference)
+        asks = reference.unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+        return bool(tag and asks and explain_missing_build(tag.name, options))
+    if reference.sort is Sort.IMAGE and reference.name == "pytorch/pytorch":
+        found = base_images.TORCH_TAG.fullmatch(reference.text)
+        return found is not None and parse_version(found["torch"]) < options.target
+    return reference.name == "nvidia/pytorch"
+
+
+def _is_test_of_minimum(saying: VersionMention) -> bool:
+    """Return whether a place belongs to tests of an old version."""
+    if _MINIMUM.search(re.sub(r"[-_./\d]+", " ", "/".join(saying.path.split("/")[-2:]))):
+        return True
+    if saying.reference is None or saying.source is None or saying.environment is None:
+        return False
+    if saying.reference.unit.role is not InstallRole.TEST:
+        return False
+    if saying.reference.several:
+        return True
+    return (
+        _MINIMUM.search(saying.environment.extract_text(saying.source.original.decode("latin-1"))) is not None
+    )
+
+
+_TORCHCODEC_SINCE: Version = (2, 9)
+"""The first torchaudio whose `load` and `save` need torchcodec: https://github.com/pytorch/audio/pull/4039."""
+_AUDIO_CALL = r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?:load|save)\b"
+
+
+def check_audio_codec(environments: Sequence[Environment], target: Version, project: Project) -> None:
+    """Raise NoFix where a move makes torchcodec necessary for a call in the project, and nothing requires it."""
+    asked = {
+        one.name for one in find_references_in(environments, Sort.REQUIREMENT, "torchaudio", "torchcodec")
+    }
+    torches = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
+    older = any(
+        (clause.minor_version or _TORCHCODEC_SINCE) < _TORCHCODEC_SINCE
+        for one in torches
+        for clause in parse_clauses(one)
+        if clause.is_upper
+    )
+    if asked != {"torchaudio"} or target < _TORCHCODEC_SINCE or not older:
+        return
+    looked_at = project.find_spellings((("torchaudio",), (_AUDIO_CALL,)), beside="")
+    elsewhere = ((path, line) for path, line, _ in project.search_unread_files({" .py .ipynb ": _AUDIO_CALL}))
+    for path, line in (*looked_at, *elsewhere):
+        if path.endswith((".py", ".ipynb")):
+            raise NoFix(
+                f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, and nothing here requires it"
+            )

@@ -1,0 +1,153 @@
+"""Project files (requirements, Dockerfiles, YAML, …): sources without a syntax tree, and the references in them."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from functools import cached_property
+from os import PathLike, fspath
+
+from torchmigrate.documents import (
+    conda_lists,
+    dev_containers,
+    dockerfiles,
+    ini_files,
+    markup_files,
+    notebook_commands,
+    requirement_lists,
+    setup_scripts,
+    shell_commands,
+    toml_files,
+    variable_files,
+    yaml_files,
+)
+from torchmigrate.documents.reference_reader import ReferenceReader
+from torchmigrate.documents.references import Environment, InstallRole, Reference
+from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
+from torchmigrate.model.findings import Span
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.text.source_text import SourceError, SourceText
+
+
+class ProjectDocument(SourceText):
+    """The text of one project file; see `Source` for its offsets and encodings."""
+
+    @classmethod
+    def decode_source(cls, path: str | PathLike[str], data: bytes) -> ProjectDocument:
+        """Create the document at ``path`` with the content ``data``. Raises SourceError if that is not text.
+
+        UTF-16 with a byte order mark is read too, since PowerShell writes requirements in it.
+        """
+        name = fspath(path)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            try:
+                text = data.decode("utf-16").encode()
+            except UnicodeDecodeError as error:
+                raise SourceError(f"cannot be decoded as UTF-16: {error.reason}") from None
+            return cls(name, data, text, "utf-16")
+        source = SourceText.decode_source(name, data)
+        return cls(name, data, source.text, source.encoding, source.bom)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the file; see `torchmigrate.prefilter.project_file_kinds`."""
+        return kind_of(self.path) or ""
+
+    @cached_property
+    def byte_view(self) -> str:
+        """The text with one character for each byte, so that offsets into it are offsets into ``text``."""
+        return self.text.decode("latin-1")
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """The references of the file, in its order. Raises SourceError if the file is malformed."""
+        return self._finished_reader.finish_references()
+
+    @cached_property
+    def environments(self) -> list[Environment]:
+        """The environments that the file installs into."""
+        return self._finished_reader.environments
+
+    @property
+    def definitions(self) -> dict[Span, str]:
+        """The variables that the file sets, by the spans of their values."""
+        return self._finished_reader.definitions
+
+    @cached_property
+    def _finished_reader(self) -> ReferenceReader:
+        return _read_source(self.path, self.byte_view, self)
+
+    def find_comments_and_statements(self) -> tuple[list[Span], list[Span]]:
+        """Return the comments, and the logical lines that a comment at their end or before them is about."""
+        comments: list[Span] = []
+        statements: list[Span] = []
+        for line in requirement_lists.find_logical_lines(self.byte_view):
+            text = self.byte_view[line.start : line.end]
+            found = re.search(r"(?:^|(?<=\s))#[^\r\n]*", text)
+            if found:
+                comments.append(Span(line.start + found.start(), line.start + found.end()))
+            if text.strip() and not text.lstrip().startswith("#"):
+                statements.append(line)
+        return comments, statements
+
+
+def read_references(source: SourceText) -> list[Reference]:
+    """Return the references of a project file or a Python module. Raises SourceError if the file is malformed."""
+    if isinstance(source, ProjectDocument):
+        return source.references
+    return _read_source(source.path, source.original.decode("latin-1"), source).finish_references()
+
+
+def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
+    """Read a file of any kind."""
+    kind = kind_of(path)
+    if "\0" in view:
+        raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
+    reader = ReferenceReader(view, _find_role(path, kind))
+    if kind in ("requirements", "yaml") and guess_purpose(os.path.basename(path)) is Purpose.DEVELOPMENT:
+        reader.purpose = Purpose.DEVELOPMENT
+    if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
+        reader.environment.blocker = (
+            "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
+        )
+    if kind == "python":
+        setup_scripts.read_script(reader, source)
+    elif kind == "notebook":
+        notebook_commands.read_notebook(reader, source)
+    elif kind == "requirements" and conda_lists.is_conda_list(view):
+        conda_lists.read_list(reader)
+    else:
+        _READERS_BY_KIND[kind or ""](reader)
+    return reader
+
+
+_READERS_BY_KIND = {
+    "requirements": requirement_lists.read_list,
+    "toml": toml_files.read_toml,
+    "lock": toml_files.read_lock,
+    "ini": ini_files.read_ini,
+    "docker": dockerfiles.read_dockerfile,
+    "yaml": yaml_files.read_yaml,
+    "shell": shell_commands.read_script,
+    "make": shell_commands.read_makefile,
+    "cmake": variable_files.read_cmake,
+    "markdown": markup_files.read_markdown,
+    "rst": markup_files.read_rst,
+    "nix": variable_files.read_nix,
+    "hcl": variable_files.read_hcl,
+    "devcontainer": dev_containers.read_devcontainer,
+    "": shell_commands.read_script,
+}
+
+
+def _find_role(path: str, kind: str | None) -> InstallRole:
+    """Return what a file installs for, by its name and folder."""
+    name = os.path.basename(path)
+    if kind in ("markdown", "rst"):
+        return InstallRole.DOC
+    if kind == "lock":
+        return InstallRole.LOCK
+    if name in ("tox.ini", "noxfile.py") or name.startswith("Jenkinsfile"):
+        return InstallRole.TEST
+    return yaml_files.find_role(path.replace(os.sep, "/"))

@@ -1,0 +1,304 @@
+"""The proposal for an environment: one fix that moves all of it to the target torch, or the reason why there is none.
+
+A pin, the index, the companions, the libraries and the image depend on each other: half of such a change cannot be
+installed. So every finding in an environment has the same fix.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from torchmigrate.documents.build_choice import (
+    choose_build,
+    find_current_cuda,
+    find_index_variants,
+    provides_torch,
+)
+from torchmigrate.documents.deliberate_versions import check_environment_movable, check_unit_movable
+from torchmigrate.documents.environment_blockers import ProposedState, find_blocker
+from torchmigrate.documents.file_edits import merge_edits
+from torchmigrate.documents.project_blockers import check_audio_codec, check_left_behind
+from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.proposed_edits import ProposedEdits
+from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
+from torchmigrate.documents.related_files import MissingFile, RelatedEnvironment, create_related, find_related
+from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, explain_missing_build, find_cuda_tag
+from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
+from torchmigrate.model.findings import Edit, Fix, MultiFileFix, NoFix
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.torch_versions import Version, parse_version, render_version
+from torchmigrate.model.vocabulary import Safety, Sort
+from torchmigrate.project.project_facts import Project
+from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.text.source_text import SourceText
+from torchmigrate.text.text_edits import apply_edits
+
+
+def create_fix(reference: Reference, source: SourceText, options: RuleOptions, project: Project) -> Fix:
+    """Return the fix for the whole environment of a reference. Raises NoFix where there is none.
+
+    Where related files have to change too, it is this file's part of a multi-file fix.
+    """
+    check_unit_movable(reference.unit, source, options, project)
+    key = ("fix", reference.unit.environment, options)
+    found = project.compute_once(
+        key, lambda: _create_fix_or_reason(reference.unit.environment, source, options, project)
+    )
+    if isinstance(found, NoFix):
+        raise NoFix(*found.args)
+    return found
+
+
+def _create_fix_or_reason(
+    environment: Environment, source: SourceText, options: RuleOptions, project: Project
+) -> Fix | NoFix:
+    """Return the fix, or why there is none, with the nearest release that would be possible."""
+    try:
+        return _create_complete_move(environment, source, options, project)
+    except NoFix as reason:
+        if nearest := _find_nearest_release(environment, source, options, project):
+            return NoFix(f"{reason}; torch {nearest} would be possible (--target-version {nearest})")
+        return reason
+
+
+def _find_nearest_release(
+    environment: Environment, source: SourceText, options: RuleOptions, project: Project
+) -> str:
+    """Return the newest release before the target to which an environment could move; empty if there is none."""
+    older = [
+        version
+        for name in torch_builds.list_versions()
+        if _OLDEST_PROPOSED <= (version := parse_version(name)) < options.target
+    ]
+    for target in sorted(older, reverse=True):
+        with contextlib.suppress(NoFix):
+            _create_complete_move(
+                environment, source, replace(options, target=target, resolve=False), project
+            )
+            return render_version(target)
+    return ""
+
+
+_OLDEST_PROPOSED: Version = (2, 10)
+"""The oldest release that is proposed instead of the target."""
+
+
+def _create_complete_move(
+    environment: Environment, source: SourceText, options: RuleOptions, project: Project
+) -> Fix:
+    """Return the move to one release. Raises NoFix if it is not possible, or leaves an older torch in the project."""
+    move = _create_move(environment, source, options, project)
+
+    def can_move(reference: Reference, source: SourceText) -> bool:
+        # A resolver takes seconds: it is asked about the proposal that is shown, not about every other one.
+        with contextlib.suppress(NoFix):
+            check_unit_movable(reference.unit, source, options, project)
+            _create_move(reference.unit.environment, source, replace(options, resolve=False), project)
+            return True
+        return False
+
+    check_left_behind(move.moved, move.cuda, move.chosen, options, project, can_move)
+    return move.fix
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """The move of an environment; ``moved`` are all environments that change, each with its file."""
+
+    fix: Fix
+    moved: list[tuple[str, Environment]]
+    cuda: str
+    """The CUDA version of what is installed now; empty if unknown."""
+    chosen: TorchBuild
+
+
+def _create_move(
+    environment: Environment, source: SourceText, options: RuleOptions, project: Project
+) -> _Proposal:
+    """Return the move to one release, without regard to the rest of the project. Raises NoFix if it is not possible."""
+    path = os.path.realpath(source.path)
+    try:
+        beside = tuple(find_related(path, environment, project))
+        together = [environment, *(one.environment for one in beside if _can_move_along(one))]
+        chosen = choose_build(together, options)
+        own = ProposedEdits(environment, source, options, chosen, beside=tuple(one.path for one in beside))
+        others = _collect_related_edits(own, beside, project)
+    except MissingFile as missing:
+        raise NoFix(f"it is unclear what `{missing.name}` installs") from None
+    # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
+    own.moves_related = bool(others)
+    own.collect_edits()
+    every = [environment, *(one.environment for one in beside)]
+    _check_complete(own, others, every)
+    edits = merge_edits(own.edits, own.source)
+    _check_loose_indexes(own, edits)
+    moved = [_apply_related_edits(one, relocation) for one, relocation in others.items()]
+    state = _create_state(
+        own, edits, (*moved, *(one for one in beside if one not in others)), others.values()
+    )
+    answer = _ask_resolver(state, source, edits) if options.resolve else ""
+    if blocker := "" if answer else find_blocker(state):
+        raise NoFix(blocker)
+    _check_pinned_build(environment, every)
+    check_audio_codec(every, options.target, project)
+    safety = Safety.SAFE if not others and own.is_safe_move() else Safety.UNSAFE
+    joint = _create_joint(source.path, [one.path for one in others])
+    title = own.fix_title if joint is None else f"{own.fix_title}, in {', '.join(joint.paths)}"
+    places = [(path, environment), *((one.path, one.environment) for one in others)]
+    return _Proposal(
+        Fix(edits, safety, title + answer, joint=joint), places, find_current_cuda(together), chosen
+    )
+
+
+def _check_complete(
+    own: ProposedEdits, others: dict[RelatedEnvironment, ProposedEdits], every: list[Environment]
+) -> None:
+    """Raise NoFix where the edits lead to several builds, change nothing, or do not decide the torch."""
+    variants = find_index_variants([own.environment, *(one.environment for one in others)], provides_torch)
+    if len(variants) > 1 and others:
+        builds = ", ".join(sorted(variants))
+        raise NoFix(f"the files that have to change together use several builds: {builds}")
+    _check_index_serves((own, *others.values()))
+    if not own.edits:
+        raise NoFix("nothing here is older than the target")
+    torches = find_references_in(every, Sort.REQUIREMENT, *TORCH_NAMES)
+    if not (torches or find_references_in(every, Sort.IMAGE, "pytorch/pytorch")):
+        raise NoFix("the torch version is set elsewhere")
+
+
+def _check_index_serves(relocations: Iterable[ProposedEdits]) -> None:
+    """Raise NoFix where an index replaces the default index, and may lack the release of a companion."""
+    relocations = list(relocations)
+    for variant in filter(None, (one.only_variant for one in relocations)):
+        for name, release in (pair for one in relocations for pair in one.family_releases.items()):
+            made = torch_builds.find_oldest_companion_torch(name, release)
+            if made and build_selection.is_published(parse_version(made), variant) is not True:
+                raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
+
+
+def _check_loose_indexes(own: ProposedEdits, edits: tuple[Edit, ...]) -> None:
+    """Raise NoFix for an index that is no option of a known tool, and that no edit changes."""
+    for index in own.environment.find_references(Sort.INDEX):
+        tag = None if index.option else find_cuda_tag(index)
+        if tag is None or not explain_missing_build(tag.name, own.options):
+            continue
+        spans = [piece.span for piece in index.value.pieces]
+        if not any(span.start <= edit.start <= span.end for span in spans for edit in edits):
+            raise NoFix(f"the file also names the index for {tag.name}, and it is unclear what uses it")
+
+
+def _check_pinned_build(environment: Environment, every: list[Environment]) -> None:
+    """Raise NoFix for a pin of a build whose index is set elsewhere: on a command line, or in pip's configuration."""
+    if find_references_in(every, Sort.INDEX):
+        return
+    for one in environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS):
+        local = [
+            clause for clause in parse_clauses(one) if clause.local.startswith("cu") and clause.minor_version
+        ]
+        if any(
+            build_selection.is_published(clause.minor_version or (0, 0), clause.local) is not False
+            for clause in local
+        ):
+            raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
+
+
+def _can_move_along(neighbour: RelatedEnvironment) -> bool:
+    """Return whether a related file can move with an environment; the bounds of a library do not."""
+    return neighbour.document.kind in _MOVABLE_KINDS and all(
+        unit.role is InstallRole.INSTALL for unit in neighbour.environment.units
+    )
+
+
+_MOVABLE_KINDS = ("requirements", "docker", "shell", "make", "yaml")
+
+
+def _collect_related_edits(
+    own: ProposedEdits, beside: tuple[RelatedEnvironment, ...], project: Project
+) -> dict[RelatedEnvironment, ProposedEdits]:
+    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, Missing."""
+    found: dict[RelatedEnvironment, ProposedEdits] = {}
+    path = os.path.realpath(own.source.path)
+    seen: set[tuple[str, int]] = set()
+    waiting = list(beside)
+    while waiting:
+        one = waiting.pop(0)
+        number = one.document.environments.index(one.environment)
+        if one.path == path or (one.path, number) in seen or not _can_move_along(one):
+            continue
+        seen.add((one.path, number))
+        relocation = ProposedEdits(one.environment, one.document, own.options, own.chosen, moves_related=True)
+        relocation.collect_edits()
+        if relocation.edits:
+            check_environment_movable(one.document, one.environment, own.options)
+            found[one] = relocation
+            waiting += find_related(one.path, one.environment, project)
+    return found
+
+
+def _apply_related_edits(neighbour: RelatedEnvironment, relocation: ProposedEdits) -> RelatedEnvironment:
+    """Return a related environment as it will be after its edits. Raises NoFix."""
+    document = ProjectDocument.decode_source(
+        neighbour.path, neighbour.document.apply_edits(merge_edits(relocation.edits, relocation.source))
+    )
+    number = neighbour.document.environments.index(neighbour.environment)
+    return create_related(document, document.environments[number])
+
+
+def _create_state(
+    own: ProposedEdits,
+    edits: tuple[Edit, ...],
+    beside: tuple[RelatedEnvironment, ...],
+    others: Iterable[ProposedEdits],
+) -> ProposedState:
+    """Return the environment as it would be after the edits."""
+    elsewhere = [
+        Edit(one.span.start, one.span.end, "")
+        for one in own.environment.find_references(Sort.REQUIREMENT)
+        if not marker_applies(one, own.chosen.python)
+    ]
+    text = _render_environment(own.source, own.environment, (*edits, *elsewhere))
+    every = [own, *others]
+    releases = {name: release for one in every for name, release in one.family_releases.items()}
+    replaced = frozenset(name for one in every for name in one.replaced)
+    return ProposedState(own.environment, text, beside, own.chosen, releases, replaced)
+
+
+def _create_joint(shown: str, others: Iterable[str]) -> MultiFileFix | None:
+    """Return the key of a multi-file fix; None for one file. Paths are relative or absolute as ``shown`` is."""
+    folder, real = os.path.dirname(shown), os.path.dirname(os.path.realpath(shown))
+    paths = {os.path.normpath(os.path.join(folder, os.path.relpath(path, real))) for path in others}
+    every = tuple(sorted({shown, *paths}))
+    return MultiFileFix(f"the upgrade of {every[0]}", every) if len(every) > 1 else None
+
+
+def _ask_resolver(state: ProposedState, source: SourceText, edits: tuple[Edit, ...]) -> str:
+    """Return the answer of a resolver, for the title; empty if it could not be asked. Raises NoFix if nothing resolves."""
+    from torchmigrate.documents import resolver
+
+    if blocker := find_blocker(replace(state, resolves=True)):
+        raise NoFix(blocker)
+    answer = resolver.check_environment(state, source, edits)
+    if answer.resolves is None and (blocker := find_blocker(state)):
+        raise NoFix(f"{blocker}; {answer.text}")
+    if answer.resolves is False:
+        raise NoFix(answer.text)
+    return f" ({answer.text})"
+
+
+def _render_environment(source: SourceText, environment: Environment, edits: tuple[Edit, ...]) -> str:
+    """Return the text of the environment after the edits."""
+    if not environment.spans:
+        return apply_edits(source.original, list(edits)).decode("latin-1")
+    parts = []
+    for span in environment.spans:
+        inside = [
+            Edit(edit.start - span.start, edit.end - span.start, edit.text)
+            for edit in edits
+            if span.start <= edit.start and edit.end <= span.end
+        ]
+        parts.append(apply_edits(source.original[span.start : span.end], inside).decode("latin-1"))
+    return "\n".join(parts)

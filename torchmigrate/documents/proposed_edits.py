@@ -1,0 +1,342 @@
+"""The edits of an environment for its move to another build of torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from packaging.specifiers import SpecifierSet
+
+from torchmigrate.documents import architecture_lists, base_images, package_indexes, upgrade_rules
+from torchmigrate.documents.build_choice import (
+    find_index_variants,
+    provides_torch,
+    requires_only_cpu,
+    requires_torch,
+)
+from torchmigrate.documents.file_edits import check_variable_uses
+from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.references import (
+    Environment,
+    InstallRole,
+    InstallUnit,
+    Reference,
+    VersionStyle,
+    normalize_name,
+)
+from torchmigrate.documents.upgrade_rules import (
+    COMPANIONS,
+    TORCH_NAMES,
+    explain_missing_build,
+    find_cuda_tag,
+    find_excluding_clauses,
+    list_companion_releases,
+)
+from torchmigrate.documents.version_clauses import (
+    VersionClause,
+    find_lower_bound,
+    find_lowest_minor,
+    parse_clauses,
+)
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.tables import build_selection, package_requirements, torch_builds
+from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.text.source_text import SourceText
+
+
+@dataclass(slots=True)
+class ProposedEdits:
+    """The edits of one environment in one file; the results are complete after `ProposedEdits.collect_edits`."""
+
+    environment: Environment
+    source: SourceText
+    options: RuleOptions
+    chosen: TorchBuild
+    moves_related: bool = False
+    """Whether other files move too: an index stays, since it may serve their pins."""
+    beside: tuple[str, ...] = ()
+    """The files that install this one, or that it installs."""
+    edits: list[Edit] = field(default_factory=list)
+    pins: int = 0
+    tags: set[str] = field(default_factory=set)
+    keeps_index: bool = False
+    only_variant: str = ""
+    """The variant of the only index, if that stays and replaces the default index."""
+    moves_image: bool = False
+    replaced: set[str] = field(default_factory=set)
+    _indexes: list[Reference] = field(init=False)
+    _needs_indexes: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._indexes = self.environment.find_references(Sort.INDEX)
+        self._needs_indexes = package_indexes.has_mixed_index(
+            self._indexes
+        ) or package_indexes.concerns_windows(self.source, self.beside)
+
+    @property
+    def fix_title(self) -> str:
+        """The title of the fix."""
+        if self.moves_image and not self.pins and not self.tags:
+            return f"Use the image with torch {self.chosen.version}"
+        version = self.chosen.version if self.pins else self.chosen.torch
+        return (
+            f"Use torch {version} ({'cpu' if requires_only_cpu([self.environment]) else self.chosen.variant})"
+        )
+
+    @property
+    def family_releases(self) -> dict[str, str]:
+        """Package of the torch family → the release that would be installed."""
+        found = {"torch": self.chosen.version}
+        for name in (*COMPANIONS, "triton"):
+            if self.environment.find_references(Sort.REQUIREMENT, name) and (
+                known := list_companion_releases(name, self.options.target)
+            ):
+                found[name] = known[0]
+        return found
+
+    def collect_edits(self) -> None:
+        """Collect the edits. Raises NoFix if one of them is not possible."""
+        concerned = provides_torch if self.moves_related else requires_torch
+        units = [unit for unit in self.environment.units if concerned(unit)]
+        for unit in units:
+            if unit.fixed:
+                raise NoFix(unit.fixed)
+            if any(
+                r.style is VersionStyle.CONDA
+                for r in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
+            ):
+                raise NoFix("it is unclear which builds conda's channels have")
+        for reference in (r for unit in self.environment.units for r in unit.references):
+            if other := package_indexes.find_other_accelerator(reference):
+                raise NoFix(f"it is unclear which {other} builds the target has")
+        if len(variants := find_index_variants([self.environment], concerned)) > 1:
+            raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
+        for unit in units:
+            self._edit_unit(unit)
+        self._edit_images()
+        if isinstance(self.source, ProjectDocument):
+            check_variable_uses(self.source, self.edits)
+
+    def _edit_unit(self, unit: InstallUnit) -> None:
+        """Collect the edits of one unit, except for those of images."""
+        for wheel in unit.find_references(Sort.WHEEL):
+            raise NoFix(f"blocked by `{wheel.text.rpartition('/')[2]}`: it is one specific wheel")
+        for index in unit.find_references(Sort.INDEX):
+            if "/nightly" in index.text:
+                raise NoFix("an index of nightly builds has no releases")
+            if index.undecided:
+                raise NoFix(f"it is unclear which builds `{index.text}` has")
+            self._edit_index(unit, index)
+        for names in (TORCH_NAMES, COMPANIONS, ("triton",)):
+            for requirement in unit.find_references(Sort.REQUIREMENT, *names):
+                self._edit_requirement(requirement)
+        self._edit_frozen_pins(unit)
+        self._edit_libraries(unit)
+
+    def is_safe_move(self) -> bool:
+        """Return whether the present state cannot be installed at all, since the required torch has no such build."""
+        torches = self.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+        bounds = [find_lowest_minor(torch) for torch in torches]
+        # The last release with a variant that the tables lack is older than the tables.
+        newest = [
+            build_selection.find_last_release(tag) or build_selection.COMPLETE_SINCE for tag in self.tags
+        ]
+        return (
+            self.pins == 0
+            and not self.moves_image
+            and bool(self.tags)
+            and all(
+                build_selection.find_last_release(tag) or not build_selection.is_known_variant(tag)
+                for tag in self.tags
+            )
+            and all(unit.role is InstallRole.INSTALL for unit in self.environment.units)
+            and bool(bounds)
+            and all(bound is not None and bound > last for bound in bounds for last in newest)
+        )
+
+    def _edit_index(self, unit: InstallUnit, index: Reference) -> None:
+        """Delete an index, or change its variant."""
+        tag = find_cuda_tag(index)
+        if tag is None:
+            return
+        alone = "extra" not in index.option and len(self._indexes) == 1
+        if not explain_missing_build(tag.name, self.options):
+            self.only_variant = tag.name if alone else ""
+            return
+        self.tags.add(tag.name)
+        if index.several:
+            raise NoFix("the file gives several values for the index")
+        may_go = not (self.moves_related or self._needs_indexes)
+        if (
+            index.removal is not None
+            and may_go
+            and package_indexes.can_use_default_index(index, unit, self.chosen, self.source)
+        ):
+            self.edits.append(Edit(index.removal.start, index.removal.end, ""))
+            return
+        self.keeps_index = True
+        self.only_variant = self.chosen.variant if alone else ""
+        edit = index.value.create_edit(
+            tag.start, tag.end, self.chosen.variant, build_selection.load_image_versions()
+        )
+        if edit is None:
+            raise NoFix("the index is assembled from several variables")
+        self.edits.append(edit)
+        self.edits += package_indexes.create_name_edits(unit, tag.name, self.chosen.variant)
+
+    def _edit_requirement(self, reference: Reference) -> None:
+        """Collect the edits of a requirement on torch, a companion or triton."""
+        is_torch = reference.name in TORCH_NAMES
+        found = find_excluding_clauses(reference, self.options)
+        for clause in found:
+            new = (
+                self.chosen.version
+                if is_torch
+                else list_companion_releases(reference.name, self.options.target)[0]
+            )
+            self._edit_clause(
+                reference, clause, clause.raise_version(new, self._choose_local_version(reference, clause))
+            )
+            self.pins += 1
+        for clause in parse_clauses(reference):
+            if (
+                clause not in found
+                and clause.local.startswith("cu")
+                and explain_missing_build(clause.local, self.options)
+            ):
+                self.tags |= {clause.local} if is_torch else set()
+                build = self._choose_local_version(reference, clause)
+                self._edit_clause(reference, clause, clause.public_version + (f"+{build}" if build else ""))
+
+    def _choose_local_version(self, reference: Reference, clause: VersionClause) -> str:
+        """Return the local version to pin: none where the default index has the build; ``cpu`` stays."""
+        if not clause.local.startswith("cu"):
+            return clause.local
+        is_torch = reference.name in TORCH_NAMES
+        release = "" if is_torch else list_companion_releases(reference.name, self.options.target)[0]
+        if not is_torch and not torch_builds.find_companion_torch(reference.name, release):
+            return ""  # this release has no build for each CUDA
+        named = any(
+            tag.name == self.chosen.variant for index in self._indexes if (tag := find_cuda_tag(index))
+        )
+        stays = (
+            self.keeps_index
+            or self.moves_related
+            or named
+            or bool(package_indexes.find_mixed_page(self._indexes))
+        )
+        return "" if self.chosen.default and not stays else self.chosen.variant
+
+    def _edit_frozen_pins(self, unit: InstallUnit) -> None:
+        """Update pins of packages that torch requires.
+
+        A pin that repeats what the old torch required follows the new one. Others change only if they are too old.
+        """
+        torches = [
+            c
+            for one in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+            for c in parse_clauses(one)
+            if c.is_exact
+        ]
+        old = {} if len(torches) != 1 else _find_requirements(torches[0].public_version)
+        new = _find_requirements(self.chosen.version)
+        for reference in unit.find_references(Sort.REQUIREMENT):
+            pin = next((clause for clause in parse_clauses(reference) if clause.is_exact), None)
+            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
+                continue
+            wanted = new.get(reference.name)
+            repeats = self.chosen.default and str(old.get(reference.name, "")) == f"=={pin.public_version}"
+            if wanted is None:
+                if repeats:
+                    self._delete_library(reference)
+                continue
+            is_late = (repeats or reference.name in _PURE_PACKAGES) and not wanted.contains(
+                pin.public_version
+            )
+            if is_late and (release := find_lower_bound(wanted)):
+                self._edit_clause(reference, pin, release)
+                self.replaced.add(reference.name)
+
+    def _delete_library(self, reference: Reference) -> None:
+        """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
+        if (
+            upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
+            or reference.removal is None
+        ):
+            return
+        if reference.fixed:
+            raise NoFix(reference.fixed)
+        self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
+        self.replaced.add(reference.name)
+
+    def _edit_libraries(self, unit: InstallUnit) -> None:
+        """Replace the libraries of the old CUDA by those of the new one."""
+        for reference in unit.find_references(Sort.REQUIREMENT):
+            if (
+                not upgrade_rules.is_outdated_library(reference, self.chosen)
+                or reference.name in self.replaced
+            ):
+                continue
+            edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
+            if edit is None:
+                raise NoFix(
+                    f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries, torch brings"
+                    " its own"
+                )
+            self.edits.append(edit)
+            self.replaced.add(reference.name)
+            self.pins += 1
+
+    def _edit_images(self) -> None:
+        """Collect the edits of images, and of the architectures that their compiler no longer supports."""
+        every = self.environment.find_references(Sort.IMAGE)
+        compiles = any(image.name == "nvidia/cuda" and base_images.has_compiler(image) for image in every)
+        # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
+        runs = not self.moves_related and not requires_only_cpu([self.environment])
+        for image in every:
+            if image.name == "nvidia/cuda" and not (
+                compiles or (runs and base_images.CUDA_TAG.match(image.text))
+            ):
+                continue
+            edit = base_images.create_image_edit(image, self.options.target, self.chosen)
+            if edit is not None:
+                self.edits.append(edit)
+                if image.name == "pytorch/pytorch":
+                    docker = kind_of(self.source.path) == "docker"
+                    text = self.source.original.decode("latin-1")
+                    allowing = base_images.create_pip_setting_edit(image, text, docker=docker)
+                    self.edits += [allowing] if allowing else []
+                self.moves_image = True
+        if self.moves_image and self.chosen.cuda:
+            for variable in self.environment.find_references(
+                Sort.VARIABLE, *architecture_lists.VARIABLE_NAMES
+            ):
+                if architecture_lists.find_unsupported_entries(variable, self.chosen.cuda):
+                    self.edits.append(architecture_lists.create_edit(variable, self.chosen.cuda))
+
+    def _edit_clause(self, reference: Reference, clause: VersionClause, version: str) -> None:
+        """Replace the version of one condition. Raises NoFix where that is not possible."""
+        if reference.fixed:
+            raise NoFix(reference.fixed)
+        if reference.several:
+            raise NoFix(f"the file gives several values for the version of {reference.name}")
+        if "+" in version and (page := package_indexes.find_mixed_page(self._indexes)):
+            raise NoFix(f"it is unclear whether `{page}` lists {reference.name} {version}")
+        edit = reference.value.create_edit(clause.start, clause.end, version)
+        if edit is None:
+            raise NoFix(f"the version of {reference.name} is assembled from several variables")
+        self.edits.append(edit)
+
+
+_PURE_PACKAGES = ("setuptools", "sympy", "typing-extensions")
+"""Pure Python packages that torch requires and that nearly every other package bounds from below only."""
+
+
+def _find_requirements(torch: str) -> dict[str, SpecifierSet]:
+    """Return the packages that a release of torch requires on Linux, with their specifiers."""
+    return {
+        normalize_name(needed.name): needed.specifier
+        for needed in package_requirements.find_requirements("torch", torch)
+    }

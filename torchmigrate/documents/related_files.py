@@ -1,0 +1,167 @@
+"""Related files, which install into the same Python: the lists that a file includes, and the files that include it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES, kind_of
+from torchmigrate.project.project_facts import Project
+from torchmigrate.text.source_text import SourceError
+
+_DEEPEST = 5
+"""How many lists may include each other."""
+_CONDA_FILES = ("environment.yml", "environment.yaml")
+_PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelatedEnvironment:
+    """An environment of another file that is installed into the same Python."""
+
+    path: str
+    document: ProjectDocument
+    environment: Environment
+    references: tuple[Reference, ...]
+    text: str
+
+
+class MissingFile(Exception):
+    """The exception for a requirements file that is not among the files of the project."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def find_related(path: str, environment: Environment, project: Project) -> Iterator[RelatedEnvironment]:
+    """Yield the environments of other files that are installed together with one of the file at ``path``. Raises Missing."""
+    seen = {path}
+    yield from _find_included(path, environment, project, seen, 0)
+    if kind_of(path) == "requirements":
+        yield from _find_including(path, project, seen)
+    elif os.path.basename(path) in _PROJECT_FILES:
+        yield from _find_installing(path, project, seen)
+
+
+def _find_installing(path: str, project: Project, seen: set[str]) -> Iterator[RelatedEnvironment]:
+    """Yield the conda environment that installs a project, and what it includes; ``path`` is the project's own file."""
+    for name in _CONDA_FILES:
+        if (beside := os.path.join(os.path.dirname(path), name)) not in project:
+            continue
+        for found in _find_environments(beside, project):
+            if "./" in found.environment.includes:
+                seen.add(beside)
+                yield found
+                yield from _find_included(beside, found.environment, project, seen, 0)
+
+
+def _find_included(
+    path: str, environment: Environment, project: Project, seen: set[str], depth: int
+) -> Iterator[RelatedEnvironment]:
+    """Yield the environments that one includes, and those that they include. Raises Missing."""
+    names: dict[str, str] = {}
+    for name in dict.fromkeys(environment.includes):
+        for found in _find_files(path, name, project):
+            plain = re.sub(r"\[.*?\]", "", name)
+            if names.setdefault(found, plain) != plain and kind_of(path) == "docker":
+                raise MissingFile(
+                    max(plain, names[found], key=len)
+                )  # two files of the image, only one in the project
+            if found in seen or depth >= _DEEPEST:
+                continue
+            seen.add(found)
+            for inner in _find_environments(found, project):
+                yield inner
+                yield from _find_included(found, inner.environment, project, seen, depth + 1)
+
+
+def _find_files(path: str, name: str, project: Project) -> list[str]:
+    """Return the files of the project that an include ``name`` in ``path`` means. Raises Missing if there is none."""
+    if "://" in name:
+        raise MissingFile(name.removesuffix("/"))
+    place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
+    if name.endswith("/"):
+        return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]
+    if place in project:
+        return [place]
+    # Images have other folders, and commands run in any folder: take the nearest file with the name.
+    parent = os.path.dirname(path)
+    while True:
+        candidate = os.path.join(parent, os.path.basename(name))
+        nested = os.path.normpath(os.path.join(parent, name.lstrip("/")))
+        places = (nested, candidate) if name.startswith("/") or "/" not in name.lstrip("./") else (nested,)
+        if known := [file for file in places if file in project]:
+            return known[:1]
+        if parent == os.path.dirname(parent):
+            raise MissingFile(name)
+        parent = os.path.dirname(parent)
+
+
+def _find_including(path: str, project: Project, seen: set[str]) -> Iterator[RelatedEnvironment]:
+    """Yield the environments that include a list: other lists, and images, jobs and scripts that install from it."""
+    name = os.path.basename(path)
+    sought = (((name,), (rf"(?<![\w.-]){re.escape(name)}",)),)
+    for other, _ in project.find_spellings(*sought, beside=path):
+        if other in seen or kind_of(other) in (None, "markdown", "rst", "nix", "notebook", "lock"):
+            continue
+        for found in _find_environments(other, project):
+            read = [name] if kind_of(other) == "docker" and _is_read_otherwise(name, found.text) else []
+            files = []
+            for named in (*found.environment.includes, *read):
+                with contextlib.suppress(MissingFile):
+                    files += _find_files(other, named, project)
+            if path in files:
+                seen.add(other)
+                yield found
+                if kind_of(other) == "requirements":
+                    yield from _find_including(other, project, seen)
+
+
+_OTHER_USES = re.compile(
+    r"(?m)^\s*(?:COPY|ADD|#)(?:.*\\\n)*.*$|(?:-[rc]|--(?:requirement|constraint))[ =]*\S+"
+)
+"""The uses of a list in a Dockerfile in which no command of another kind reads it."""
+
+
+def _is_read_otherwise(name: str, text: str) -> bool:
+    """Return whether commands in a Dockerfile read a list in another way than to install it: ``grep torch list | …``."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", _OTHER_USES.sub("", text)) is not None
+
+
+def read_project_document(path: str, project: Project) -> ProjectDocument | None:
+    """Return a file of the project; None for one that cannot be read. The result is cached by the content."""
+    data = project.read_bytes(path)
+    if data is None or len(data) > MAX_METADATA_BYTES:
+        return None
+    return project.compute_once((path, data), lambda: _read_document(path, data))
+
+
+def _read_document(path: str, data: bytes) -> ProjectDocument | None:
+    """Read a document; None for one that is malformed."""
+    try:
+        document = ProjectDocument.decode_source(path, data)
+        document.references  # noqa: B018 -- raises SourceError for a malformed file
+    except (SourceError, RecursionError):
+        return None
+    return document
+
+
+def _find_environments(path: str, project: Project) -> Iterator[RelatedEnvironment]:
+    """Yield the environments of a file; nothing for a file that cannot be read."""
+    if document := read_project_document(path, project):
+        for environment in document.environments:
+            yield create_related(document, environment)
+
+
+def create_related(document: ProjectDocument, environment: Environment) -> RelatedEnvironment:
+    """Create the related environment of a file and one of its environments."""
+    of_it = tuple(one for one in document.references if one.unit.environment is environment)
+    return RelatedEnvironment(
+        document.path, document, environment, of_it, environment.extract_text(document.byte_view)
+    )

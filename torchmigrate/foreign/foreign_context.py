@@ -1,0 +1,122 @@
+"""What a rule may ask and report about a use in a file in another language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
+from torchmigrate.model.findings import Finding
+from torchmigrate.model.rule import Rule
+from torchmigrate.model.torch_versions import severity_at
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.project.folders import is_within
+from torchmigrate.text.finding_factory import create_finding
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule_options import RuleOptions
+    from torchmigrate.model.vocabulary import Severity
+    from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.project_facts import Project
+    from torchmigrate.project.text_search import Sought
+    from torchmigrate.text.source_text import SourceText
+
+
+@dataclass
+class ForeignContext:
+    """One file in another language, as a rule sees it."""
+
+    source: SourceText
+    _project: Project
+    options: RuleOptions
+    rule: Rule
+    names: frozenset[str] = frozenset()
+    """All names of the runtime in the file."""
+    asked_project: bool = False
+
+    @property
+    def project(self) -> Project:
+        """The facts about all files. Raises Incomplete while they are unknown, which ends the check of a use."""
+        self.asked_project = True
+        return self._project.require_facts()
+
+    def find_runtime_call(self, *languages: str, below: str | None = None) -> str:
+        """Return the nearest place where the project calls the runtime in one of ``languages``, as ``path:line``.
+
+        Without languages, any counts; with ``below``, only files in that folder do. Empty where there is none.
+        """
+        found = [
+            mention
+            for mention in self.project.find_uses(RUNTIME_CALLED)
+            if not languages or dict(mention.constants).get("language") in languages
+            if below is None or is_within(os.path.abspath(mention.path), os.path.abspath(below))
+        ]
+        return self._find_nearest(found)
+
+    def _find_nearest(self, found: Iterable[Mention]) -> str:
+        nearest = min(found, key=self._measure_distance, default=None)
+        return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
+
+    def _measure_distance(self, mention: Mention) -> tuple[int, str, int]:
+        # Each step of the relative path, up or down, is one separator.
+        up = os.path.relpath(
+            os.path.abspath(mention.path), os.path.dirname(os.path.abspath(self.source.path))
+        )
+        return up.count(os.sep), mention.path, mention.line
+
+    def find_bridge(self, name: str) -> str:
+        """Return where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
+        return self._find_nearest(self._find_mentions(CLASS_BRIDGED, "name", name))
+
+    def find_text(self, sought: Sought) -> str:
+        """Return where another file of the project contains the text that is sought, as ``path:line``; empty where none does.
+
+        Files in the folder of this file or below come first.
+        """
+        found = self.project.find_spellings(sought, beside=self.source.path)
+        folder = os.path.dirname(os.path.abspath(self.source.path))
+        below = (one for one in found if is_within(one[0], folder))
+        place, line = next(below, next(iter(found), ("", 0)))
+        return f"{self.project.get_display_path(place)}:{line}" if place else ""
+
+    def find_save(self, name: str) -> str:
+        """Return where Python code saves the model file ``name``, as ``path:line``; empty where none does."""
+        return self._find_nearest(self._find_mentions(FILE_WRITTEN, "name", name))
+
+    @property
+    def language(self) -> str:
+        """The file's language, one of the keys of `torchmigrate.foreign.foreign_use.LANGUAGES`."""
+        return language_of(self.source.path) or ""
+
+    def _find_mentions(self, kind: str, key: str, value: str) -> list[Mention]:
+        return [
+            mention for mention in self.project.find_uses(kind) if dict(mention.constants).get(key) == value
+        ]
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the code may run on a device only: it is Objective-C++, or includes Android's C interface."""
+        return self.source.path.endswith(".mm") or b"<jni.h>" in self.source.text
+
+    def finding(
+        self,
+        use: ForeignUse,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """Return a finding of the current rule at a use; ``message`` and ``hint`` default to those of the rule."""
+        symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
+        text = self.rule.fill_message(message or self.rule.message, symbol)
+        hint = hint or self.rule.recipe or None
+        return create_finding(
+            self.rule.code, text, severity or self.severity, self.source, use.span, hint=hint
+        )
+
+    @property
+    def severity(self) -> Severity:
+        """The severity that the rule's versions have at the target."""
+        return severity_at(self.options.target, self.rule.deprecated, self.rule.breaks)

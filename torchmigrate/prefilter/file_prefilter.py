@@ -1,0 +1,64 @@
+"""The prefilter for files of every kind: whether a file has to be checked, decided by its name and bytes.
+
+No rule is needed to ask: a run over files that are all turned away loads none, where a cache has the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchmigrate.prefilter import foreign_languages, project_file_kinds
+from torchmigrate.prefilter.file_sorts import FileSorts
+from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES
+from torchmigrate.prefilter.text_prefilter import TextPrefilter
+from torchmigrate.text.suppression_syntax import MARK
+
+if TYPE_CHECKING:
+    from torchmigrate.prefilter.triggers import Trigger
+
+
+def create_text_prefilter(triggers: Collection[Trigger]) -> TextPrefilter:
+    """Return the prefilter for the symbols that rules watch."""
+    symbols = {symbol for one in triggers for symbol in one.symbols}
+    return TextPrefilter(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
+
+
+@dataclass(frozen=True)
+class FilePrefilter:
+    """The prefilter for the rules of one run."""
+
+    gate: TextPrefilter
+    """The prefilter for the symbols that the rules watch."""
+    sorts: FileSorts
+
+    @classmethod
+    def from_triggers(cls, triggers: Collection[Trigger]) -> FilePrefilter:
+        """Return the prefilter of rules with these triggers."""
+        return cls(create_text_prefilter(triggers), FileSorts.from_triggers(triggers))
+
+    def passes_file(self, path: str, data: bytes) -> bool:
+        """Return whether a rule may have a finding in a file with this path and content."""
+        if path.endswith(
+            ".ipynb"
+        ):  # a cell may be one string, whose line ends would be letters before a name
+            data = data.replace(b"\\n", b"\n").replace(b"\\t", b"\t")
+        kind = project_file_kinds.kind_of(path)
+        if (
+            kind is not None
+            and self.sorts.documents
+            and _is_handwritten(kind, data)
+            and project_file_kinds.may_concern_rules(kind, data)
+        ):
+            return True
+        language = foreign_languages.language_of(path)
+        if language is not None:
+            small = len(data) <= MAX_METADATA_BYTES
+            return self.sorts.foreign and small and foreign_languages.may_concern_rules(language, data)
+        return not project_file_kinds.is_document(path) and (self.gate.passes_text(data) or MARK in data)
+
+
+def _is_handwritten(kind: str, data: bytes) -> bool:
+    """Return whether a project file is small enough to be written by hand, or generated as a lock file or notebook."""
+    return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

@@ -1,0 +1,61 @@
+"""The owners of files according to a CODEOWNERS file.
+
+Source: https://docs.github.com/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners
+and https://docs.gitlab.com/user/project/codeowners/reference/
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from torchmigrate.project.ignore_patterns import IgnorePatterns
+
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""The possible paths of the file below a repository's root; the first that exists counts."""
+
+_PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+
+
+class CodeOwners:
+    """The owners of the files below ``root``; empty if there is no CODEOWNERS file."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._entries = list(_parse_codeowners(_read_codeowners(root)))
+
+    def find_owners(self, path: str) -> tuple[str, ...]:
+        """Return the owners of the file at ``path``: those of the last pattern that matches."""
+        inside = os.path.relpath(os.path.realpath(path), self._root).replace(os.sep, "/")
+        for patterns, owners in self._entries:
+            if patterns.judge_path(inside, False):
+                return owners
+        return ()
+
+
+def _read_codeowners(root: str) -> str:
+    places = [os.path.join(root, place) for place in PLACES] if root else []
+    for place in filter(os.path.isfile, places):
+        with contextlib.suppress(OSError), open(place, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    return ""
+
+
+def _parse_codeowners(text: str) -> list[tuple[IgnorePatterns, tuple[str, ...]]]:
+    """Parse the patterns with their owners, the last one first."""
+    found = []
+    section: tuple[str, ...] = ()
+    for line in text.splitlines():
+        line = line.strip()
+        if heading := re.fullmatch(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)", line):  # of GitLab
+            section = _split_owners(heading[1])
+        elif line and not line.startswith(("#", "!")):
+            entry = _PATTERN.match(line)
+            if entry:
+                found.append((IgnorePatterns([entry[1]]), _split_owners(entry[2]) or section))
+    return found[::-1]
+
+
+def _split_owners(text: str) -> tuple[str, ...]:
+    return tuple(re.sub(r"(^|\s)#.*", "", text).split())

@@ -1,0 +1,115 @@
+"""The linking of a project's files: names of torch are followed from file to file until nothing new is found."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.project_file_kinds import is_document
+from torchmigrate.prefilter.watched_symbols import WatchedSymbols
+from torchmigrate.project.import_scan import ImportPrefilter
+from torchmigrate.project.mentions import FileFacts
+from torchmigrate.project.project_facts import Project, is_torch_itself
+from torchmigrate.semantics.symbol_uses import SymbolUses
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError
+
+
+@dataclass
+class ExportLinker:
+    """Records what files export, and scans the files again that import it."""
+
+    paths: Sequence[str]
+    read: Callable[[str], bytes]
+    look: Callable[[str, bytes], FileFacts]
+    """Scans a file, given by path and content, with the present knowledge about the project."""
+    facts: dict[str, FileFacts]
+    """The facts from each file, first scanned without knowledge about the others."""
+    project: Project
+    watch: WatchedSymbols
+    _opened: dict[str, set[str]] = field(default_factory=dict)
+    _tried: set[tuple[str, str]] = field(default_factory=set)
+    """The files with the names already followed there, since modules may import from each other in a circle."""
+
+    def link_exports(self, changed: Collection[str] | None = None) -> None:
+        """Follow exported names until no file imports a new one.
+
+        ``changed`` are the only files that were scanned without knowledge about the others; None means all files.
+        """
+        exports = self.project.exports
+        known = {path: names for path in exports if (names := self._select_hiding(path, exports[path]))}
+        scanned = list(self.facts) if changed is None else [path for path in changed if path in self.facts]
+        reached = self._find_importers(known, changed) if known and changed else set()
+        while scanned or reached:
+            fresh = {path: names for path in scanned if (names := self._publish_exports(path))}
+            waiting = self._open_unlinked_names(scanned)
+            reached |= self._find_importers(fresh, self.paths) if fresh else set()
+            scanned, reached = sorted(waiting | reached), set()
+            for path in scanned:
+                # A file that was readable a moment ago keeps its first result.
+                with contextlib.suppress(OSError):
+                    self.facts[path] = self.look(path, self.read(path))
+
+    def _publish_exports(self, path: str) -> dict[str, str]:
+        """Record the exports of a file that hide a token; return them if any is new, else nothing."""
+        names = self._select_hiding(path, self.facts[path].exports)
+        return names if self.project.record_exports(path, names) else {}
+
+    def _select_hiding(self, path: str, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the exports of a file that hide a token: who imports them need not spell the token."""
+        if language_of(path) is not None:
+            return dict(names)
+        return {name: target for name, target in names.items() if self.watch.hides_token(target)}
+
+    def _find_importers(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
+        """Return the files that may import one of the exported names."""
+        importing = ImportPrefilter(fresh)
+        reached = set()
+        for path in among:
+            if not is_document(path):
+                with contextlib.suppress(OSError):
+                    if importing.may_import(path, self.read(path)):
+                        reached.add(path)
+        return reached
+
+    def _open_unlinked_names(self, scanned: Iterable[str]) -> set[str]:
+        """Find the exports behind the unlinked names of files; return the files for which something was found."""
+        concerned = set()
+        self._tried.clear()
+        for path in scanned:
+            for name in self.facts[path].unlinked - self._opened.get(path, set()):
+                self._opened.setdefault(path, set()).add(name)
+                if self._open_module(path, name, depth=8):
+                    concerned.add(path)
+        return concerned
+
+    def _open_module(self, importer: str, name: str, depth: int) -> bool:
+        for path, attribute, _ in self.project.create_links(importer).iter_splits(name):
+            if attribute in self.project.exports.get(path, {}):
+                return True
+            if depth == 0 or path not in self.project or (path, attribute) in self._tried:
+                continue
+            if is_torch_itself(path):  # `Project.export` ignores what it exports
+                continue
+            self._tried.add((path, attribute))
+            try:
+                source = read_source(path, self.read(path))
+                uses = SymbolUses(source, self.watch, self.project.create_links(path))
+                for origin in uses.find_origins(attribute):
+                    if not origin.startswith("torch") and self._open_module(path, origin, depth - 1):
+                        uses = SymbolUses(source, self.watch, self.project.create_links(path))
+                exports = uses.exported_symbols
+            except (OSError, SourceError, RecursionError):
+                continue
+            target = exports.get(attribute) or _resolve_star_name(uses, attribute)
+            if target is not None and self.project.record_exports(path, {attribute: target}):
+                return True
+        return False
+
+
+def _resolve_star_name(uses: SymbolUses, name: str) -> str | None:
+    """Return the qualified name of a name that a module has only through ``from … import *``, or None."""
+    resolved = uses.names.resolve_name(name, uses.scopes.module)
+    return resolved.names[0] if resolved is not None and len(resolved.names) == 1 else None

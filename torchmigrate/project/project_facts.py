@@ -1,0 +1,197 @@
+"""The facts about all checked files together: their exports, and their uses of symbols."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torchmigrate.model.findings import Fix
+from torchmigrate.model.vocabulary import Kind, Safety
+from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.project.mentions import Assumption
+from torchmigrate.project.module_paths import get_module_path, get_module_stem
+from torchmigrate.project.project_links import ProjectLinks
+from torchmigrate.project.text_search import TextSearch, search_unread_files
+
+if TYPE_CHECKING:
+    from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.text_search import Sought
+
+UNSEEN = "only these files are checked, and other files of the project may depend on the old code"
+"""The reason why a fix is unsafe that is only right if no other file of the project depends on the old code."""
+
+
+T = TypeVar("T")
+
+
+class IncompleteProject(Exception):
+    """Raised when a rule asks about a project of which not all files are known yet; the rule runs again later."""
+
+
+class Project:
+    """The facts that rules may ask about, complete before the last rule runs. Paths are absolute."""
+
+    def __init__(
+        self,
+        paths: Iterable[str] = (),
+        read: Callable[[str], bytes] | None = None,
+        *,
+        shown: Mapping[str, str] | None = None,
+        is_whole: bool = True,
+        root: str = "",
+    ) -> None:
+        self.is_whole = is_whole
+        """Whether these are all files that can observe each other."""
+        self.is_complete = True
+        """Whether the facts of all files are known."""
+        self.expected: Project | None = None
+        """What answers instead until then; see `torchmigrate.project.expected_project`."""
+        self.exports: dict[str, dict[str, str]] = {}
+        """For each file, its global names that stand for something of torch, with the qualified names in torch."""
+        self._mentions: dict[str, list[Mention]] = {}
+        self._by_stem: dict[str, list[str]] = {}
+        self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
+        self._assumptions: dict[tuple[tuple[str, ...], frozenset[Kind]], Assumption] = {}
+        self._paths = dict.fromkeys(paths)
+        self._read = read
+        self._shown = shown or {}
+        self._root = root
+        self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
+        self._search = TextSearch(self._paths, self.read_bytes)
+        self._once: dict[Hashable, Any] = {}
+        for path in self._paths:
+            self._by_stem.setdefault(get_module_stem(path), []).append(path)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the cached values, which another process computes faster than it receives them."""
+        return {**self.__dict__, "_once": {}}
+
+    def get_display_path(self, path: str) -> str:
+        """Return the path of a file as messages show it."""
+        return self._shown.get(path, path)
+
+    def get_repository_path(self, path: str) -> str:
+        """Return the path of a file relative to its repository, or the displayed path if there is none."""
+        return os.path.relpath(path, self._root) if self._root else self.get_display_path(path)
+
+    def __contains__(self, path: str) -> bool:
+        """Return whether the file is one of the checked files."""
+        return path in self._paths
+
+    def require_facts(self) -> Project:
+        """Return the project for a rule, or its expected facts as long as it is incomplete. Raises Incomplete."""
+        if self.is_complete:
+            return self
+        if self.expected is None:
+            raise IncompleteProject
+        return self.expected
+
+    def read_bytes(self, path: str) -> bytes | None:
+        """Return the content of a checked file; None for any other file, and for one that cannot be read."""
+        if path not in self._paths or self._read is None:
+            return None
+        try:
+            return self._read(path)
+        except OSError:
+            return None
+
+    def compute_once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the result of ``make``, computed once for each ``key``, since rules ask again for each finding."""
+        if key not in self._once:
+            self._once[key] = make()
+        found: T = self._once[key]
+        return found
+
+    def judge_fix(self, fix: Fix) -> Fix:
+        """Return a fix that relies on the whole project; it becomes unsafe if not all files are checked."""
+        if self.is_whole or fix.safety is not Safety.SAFE:
+            return fix
+        return replace(fix, safety=Safety.UNSAFE, title=f"{fix.title}; unsafe because {UNSEEN}")
+
+    def record_exports(self, path: str, names: Mapping[str, str]) -> bool:
+        """Record what a file exports; return whether anything of it is new."""
+        if is_torch_itself(path):
+            return False  # its absolute names are names of torch already
+        known = self.exports.get(path, {})
+        if names.items() <= known.items():
+            return False
+        self.exports[path] = {**known, **names}
+        return True
+
+    def record_mentions(self, mentions: Iterable[Mention]) -> None:
+        """Record uses of symbols."""
+        self._uses.clear()
+        self._assumptions.clear()
+        for mention in mentions:
+            self._mentions.setdefault(mention.symbol, []).append(mention)
+
+    def find_uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
+        """Return all uses in the project of the symbols (or of names that rules note), of the given kinds."""
+        key = (symbols, frozenset(kinds))
+        if key not in self._uses:  # cached: rules ask for each finding, and the list may be long
+            mentions = (mention for symbol in symbols for mention in self._mentions.get(symbol, ()))
+            self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
+        return self._uses[key]
+
+    def create_assumption(self, symbols: tuple[str, ...], kinds: frozenset[Kind]) -> Assumption:
+        """Return the present answer of `uses`, to compare it with a later one."""
+        key = (symbols, kinds)
+        if key not in self._assumptions:
+            found = repr(Project.find_uses(self, *symbols, kinds=kinds)).encode("utf-8", "surrogatepass")
+            self._assumptions[key] = Assumption(symbols, kinds, blake2b(found, digest_size=16).digest())
+        return self._assumptions[key]
+
+    def is_unchanged(self, assumed: Iterable[Assumption]) -> bool:
+        """Return whether all answers are still those that were assumed."""
+        return all(one == self.create_assumption(one.symbols, one.kinds) for one in assumed)
+
+    def find_spellings(
+        self, *sought: Sought, beside: str, among: Sequence[str] | None = None
+    ) -> list[tuple[str, int]]:
+        """Return the files, except ``beside``, whose text has all words and expressions of one of ``sought``.
+
+        Each comes with the 1-based line of the first expression. The words are plain text and searched first. If
+        ``among`` is given, only these files are searched.
+        """
+        return self._search.find_spellings(sought, beside, among)
+
+    def search_unread_files(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+        """Yield the first match of each of the regular ``expressions`` in each file of the tree that is not checked.
+
+        The keys of ``expressions`` are suffixes of files, with a space around each (`" .cc .cpp "`). A match is a
+        displayed path, a 1-based line, and the text. Files that are excluded from the check are searched as well.
+        """
+        key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
+        if key not in self._elsewhere:
+            self._elsewhere[key] = (
+                list(search_unread_files(self._root, expressions, self._is_looked_into)) if self._root else []
+            )
+        return iter(self._elsewhere[key])
+
+    def _is_looked_into(self, path: str) -> bool:
+        """Return whether rules read the file; of files in other languages they only see torch's runtime."""
+        return path in self._paths and (language_of(path) is None or kind_of(path) is not None)
+
+    def create_links(self, path: str) -> ProjectLinks:
+        """Return the links of the names that the file at ``path`` imports from other files of the project."""
+        return ProjectLinks(self, path)
+
+    def find_headers(self, spelled: str) -> list[str]:
+        """Return the files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is a normalized path."""
+        suffix = os.sep + spelled.lstrip(f"{os.pardir}{os.sep}")
+        return [path for path in self._by_stem.get(get_module_stem(spelled), ()) if path.endswith(suffix)]
+
+    def find_modules(self, parts: list[str]) -> list[str]:
+        """Return the files that an absolute import of the module ``parts`` may mean, wherever they lie."""
+        suffix = os.sep + os.path.join(*parts)
+        return [path for path in self._by_stem.get(parts[-1], ()) if get_module_path(path).endswith(suffix)]
+
+
+def is_torch_itself(path: str) -> bool:
+    """Return whether the file belongs to the sources of torch."""
+    top, inside, _ = path.rpartition(f"{os.sep}torch{os.sep}")
+    return bool(inside) and os.path.exists(os.path.join(top, "torch", "_jit_internal.py"))

@@ -1,0 +1,113 @@
+"""Text search in the files of a project: a cached one in checked files, and one in files that no rule reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from torchmigrate.project.file_search import find_files, read_file
+from torchmigrate.project.folders import is_within
+
+Sought = tuple[tuple[str, ...], tuple[str, ...]]
+"""Words and regular expressions to search a file for."""
+
+_ROOM = 8 << 20
+"""The bytes of texts that are kept for the next search."""
+
+_LARGEST = 1_000_000
+"""The size in bytes above which a file is taken for data, and skipped."""
+
+
+class TextSearch:
+    """Searches files several times, and keeps all results and a bounded amount of texts."""
+
+    def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
+        self._paths = paths
+        self._read = read
+        self._found: dict[tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]] = {}
+        self._having: dict[str, set[str]] = {}
+        """The files that contain a word: rules search for one name in several ways."""
+        self._texts: dict[str, bytes] = {}
+        self._room = _ROOM
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the texts, which another process reads faster than it receives them."""
+        return {**self.__dict__, "_texts": {}, "_room": _ROOM}
+
+    def find_spellings(
+        self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
+    ) -> list[tuple[str, int]]:
+        """Return paths and 1-based lines; see `torchmigrate.project.project_facts.Project.find_spellings`."""
+        beside = beside and os.path.abspath(beside)
+        key = (sought, beside, None if among is None else tuple(among))
+        if key not in self._found:
+            paths = self._select_by_first_word([words for words, _ in sought]) if among is None else among
+            self._found[key] = list(self._iter_spellings(sought, beside, paths))
+        return self._found[key]
+
+    def _iter_spellings(
+        self, sought: tuple[Sought, ...], beside: str, paths: Iterable[str]
+    ) -> Iterator[tuple[str, int]]:
+        encoded = [([*map(str.encode, words)], [*map(str.encode, regexes)]) for words, regexes in sought]
+        for path in paths:
+            text = self._read_text(path) if path != beside else None
+            if text is None:
+                continue
+            for words, expressions in encoded:
+                if not all(word in text for word in words):
+                    continue
+                # Compiling an expression takes longer than searching most files, so the words are searched first.
+                found = [re.search(expression, text) for expression in expressions]
+                if all(found) and found[0] is not None:
+                    yield path, text.count(b"\n", 0, found[0].start()) + 1
+                    break
+
+    def _select_by_first_word(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
+        """Return the files that contain the first word of any of the ``choices``, or all if one has no words."""
+        if not all(choices):
+            return self._paths
+        words = {words[0] for words in choices}
+        new = {word: set[str]() for word in words - self._having.keys()}
+        having = [(word.encode(), paths) for word, paths in new.items()]
+        for path in self._paths if new else ():
+            text = self._read_text(path) or b""
+            for word, paths in having:
+                if word in text:
+                    paths.add(path)
+        self._having |= new
+        found = set[str]().union(*(self._having[word] for word in words))
+        return [path for path in self._paths if path in found]
+
+    def _read_text(self, path: str) -> bytes | None:
+        text = self._texts.get(path)
+        if text is None and (text := self._read(path)) is not None and len(text) <= self._room:
+            self._room -= len(text)
+            self._texts[path] = text
+        return text
+
+
+def search_unread_files(
+    root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `OpenProject.search_unread_files`."""
+    compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
+
+    def select_expressions(path: str) -> Iterator[re.Pattern[bytes]]:
+        suffix = f" {os.path.splitext(path)[1].lower() or os.path.basename(path).lower()} "
+        return (expression for suffixes, expression in compiled.items() if suffix in suffixes)
+
+    here = os.getcwd()
+    shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
+    found = find_files([shown], wanted=lambda path: any(select_expressions(path)))
+    for file in found.inputs:
+        if is_known(file.place):
+            continue
+        try:
+            data = read_file(file.path) if os.path.getsize(file.path) <= _LARGEST else b""
+        except OSError:
+            continue
+        for expression in select_expressions(file.path):
+            if match := expression.search(data):
+                line = data.count(b"\n", 0, match.start()) + 1
+                yield file.path, line, match.group().decode("utf-8", "replace")

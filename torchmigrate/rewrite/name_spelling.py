@@ -1,0 +1,233 @@
+"""The spelling of qualified names in a file, and the import changes that they need."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from functools import cached_property
+
+from torchmigrate.model.findings import NoFix, NotYet
+from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
+from torchmigrate.semantics.scopes import Binding, BindingKind, Scope, StatementPlace
+from torchmigrate.semantics.symbol_uses import SymbolUses
+from torchmigrate.semantics.use import Use
+from torchmigrate.text.source_text import SourceText
+
+_BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
+
+
+class NameSpeller:
+    """Finds spellings for qualified names in one file."""
+
+    def __init__(self, source: SourceText, uses: SymbolUses) -> None:
+        self.source = source
+        self.uses = uses
+        self._imports_of: dict[Scope, dict[str, list[str]]] = {}
+
+    def spell_name(self, name: str, use: Use) -> Symbol:
+        """Return the spelling of the qualified ``name`` at ``use``, in the file's own style.
+
+        It begins with a prefix of the use's own expression if one fits (``t.jit.script`` → ``t.cuda``), else with any
+        imported name in scope. Otherwise the name is imported: in the ``from`` import that the use's own name comes
+        from, in another ``from`` import of the same module, or in a new one. Raises NoFix if that would rebind a name.
+        """
+        parts = name.split(".")
+        own = self._collect_own_prefixes(use)
+        for length in range(len(parts), 0, -1):
+            prefix = ".".join(parts[:length])
+            # Unparsed it is on one line, without comments.
+            text = ast.unparse(own[prefix]) if prefix in own else self._find_in_scope(use, prefix)
+            if text is not None:
+                return Symbol(".".join([text, *parts[length:]]))
+            if length == len(parts) - 1 and (beside := self._extend_own_import(use, name)):
+                return beside
+        found = self._extend_any_import(name) or self._add_import(name)
+        if found is None and (binding := self._find_torch_import(parts[-1])):
+            raise NotYet(
+                f"`{binding.name}` no longer comes from `{binding.module}`, so that `{name}` can be imported"
+            )
+        if found is None:
+            raise NoFix(f"importing `{name}` would overwrite another name in this file")
+        return found
+
+    def _collect_own_prefixes(self, use: Use) -> dict[str, ast.expr]:
+        """Return the prefixes of the used expression, by the qualified names that they certainly stand for."""
+        found: dict[str, ast.expr] = {}
+        node: ast.AST = use.node
+        while isinstance(node, ast.Attribute):
+            node = node.value
+            resolved = self.uses.names.resolve_expression(node, use.place.scope)
+            if resolved is not None and resolved.certain:
+                found.setdefault(resolved.names[0], node)
+        return found
+
+    def _find_in_scope(self, use: Use, prefix: str) -> str | None:
+        """Return the name for ``prefix`` that an import in an enclosing scope binds, or None."""
+        scope: Scope | None = use.place.scope
+        inner: list[Scope] = []
+        while scope is not None:
+            for name in self._collect_imported_names(scope).get(prefix, ()):
+                hidden = any(name in other.bindings for other in inner)
+                if not hidden and all(self._is_certain_import(b, scope, use) for b in scope.bindings[name]):
+                    return name
+            inner.append(scope)
+            scope = scope.parent
+            while scope is not None and scope.is_class:
+                scope = scope.parent
+        return None
+
+    def _collect_imported_names(self, scope: Scope) -> dict[str, list[str]]:
+        """Return the names of a scope that only imports bind, by the qualified names that they certainly stand for."""
+        if scope not in self._imports_of:
+            found: dict[str, list[str]] = {}
+            for name, bindings in scope.bindings.items():
+                if all(b.kind in (BindingKind.IMPORT, BindingKind.FROM) for b in bindings):
+                    resolved = self.uses.names.resolve_name(name, scope)
+                    if resolved is not None and resolved.certain:
+                        found.setdefault(resolved.names[0], []).append(name)
+            self._imports_of[scope] = found
+        return self._imports_of[scope]
+
+    @cached_property
+    def _bound_names(self) -> set[str]:
+        """The names that any scope of the file binds."""
+        return {name for scope in self.uses.scopes.all for name in scope.bindings}
+
+    @cached_property
+    def _import_places(self) -> dict[ast.AST, StatementPlace]:
+        """The place of the import statement of each `ast.alias`."""
+        places = self.uses.scopes.places
+        return {
+            alias: place
+            for place in places
+            if isinstance(place.statement, (ast.Import, ast.ImportFrom))
+            for alias in place.statement.names
+        }
+
+    @cached_property
+    def _first_imports(self) -> dict[str, ast.ImportFrom]:
+        """The first top-level ``from`` import of each module."""
+        found: dict[str, ast.ImportFrom] = {}
+        for statement in self.uses.scopes.module.node.body:
+            if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+                found.setdefault(statement.module, statement)
+        return found
+
+    def _is_certain_import(self, binding: Binding, scope: Scope, use: Use) -> bool:
+        """Return whether the binding is an import that certainly runs before the use."""
+        if binding.kind not in (BindingKind.IMPORT, BindingKind.FROM) or binding.fallback:
+            return False
+        deferred = scope is not use.place.scope
+        return (
+            isinstance(binding.node, ast.alias)
+            and (binding.node.lineno < use.node.lineno or (deferred and scope is self.uses.scopes.module))
+            and _collect_branches(self._import_places[binding.node]) <= self._collect_taken_branches(use)
+        )
+
+    def _collect_taken_branches(self, use: Use) -> set[int]:
+        """Return the branches taken when the use runs: those around it and around its name's import."""
+        own = self._find_own_import(use)
+        return _collect_branches(use.place) | (
+            _collect_branches(self._import_places[own.node]) if own else set()
+        )
+
+    def _find_own_import(self, use: Use) -> Binding | None:
+        """Return the only binding of the name with which the use begins, if that is an import."""
+        node: ast.AST = use.node
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if isinstance(node, ast.alias):
+            name = node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name):
+            name = node.id
+        else:
+            return None
+        owner = use.place.scope.find_scope(name)
+        bindings = owner.bindings[name] if owner else []
+        return bindings[0] if len(bindings) == 1 and bindings[0].node in self._import_places else None
+
+    def create_rebind(self, use: Use, name: str) -> Rebind | None:
+        """Return the change that imports another symbol under the name of ``use``, which changes all uses at once.
+
+        ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound only once, by a
+        ``from`` import that is no fallback of another import.
+        """
+        own = self._find_own_import(use) if not isinstance(use.node, ast.Attribute) else None
+        if own is None or own.kind is not BindingKind.FROM or own.fallback:
+            return None
+        statement, alias = self._import_places[own.node].statement, own.node
+        assert isinstance(statement, ast.ImportFrom)
+        assert isinstance(alias, ast.alias)
+        module, _, leaf = name.rpartition(".")
+        return Rebind(statement, alias, module, leaf, self._find_neighbor(statement, module))
+
+    def _find_neighbor(self, statement: ast.ImportFrom, module: str) -> ast.ImportFrom | None:
+        """Return a ``from`` import of ``module`` with only imports between it and ``statement``, or None.
+
+        None if ``statement`` has a comment, which may be about the module that it imports from.
+        """
+        body = self.uses.scopes.module.node.body
+        other = self._first_imports.get(module)
+        if other is None or other is statement or statement not in body or other.names[0].name == "*":
+            return None
+        span = self.source.span_of(statement)
+        if b"#" in self.source.text[span.start : self.source.full_line_span(span.end).end]:
+            return None
+        first, last = sorted((body.index(statement), body.index(other)))
+        between = body[first:last]
+        return other if all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in between) else None
+
+    def _extend_own_import(self, use: Use, name: str) -> Symbol | None:
+        """Return ``name`` added to the ``from`` import of the use's own name, if the module is the same."""
+        own = self._find_own_import(use)
+        is_alike = own and own.kind is BindingKind.FROM and own.module == name.rpartition(".")[0]
+        if own is None or not is_alike or own.alternative:
+            return None
+        return self._extend_any_import(name, self._import_places[own.node].statement)
+
+    def _extend_any_import(self, name: str, statement: ast.stmt | None = None) -> Symbol | None:
+        """Return ``name`` added to ``statement``, or else to a top-level ``from`` import of the same module."""
+        module, _, leaf = name.rpartition(".")
+        if (
+            hasattr(builtins, leaf)
+            or leaf in self._bound_names
+            or any(scope.stars for scope in self.uses.scopes.all)
+        ):
+            return None
+        statement = statement or self._first_imports.get(module)
+        return (
+            Symbol(leaf, (ExtendImport(statement, leaf),)) if isinstance(statement, ast.ImportFrom) else None
+        )
+
+    def _find_torch_import(self, leaf: str) -> Binding | None:
+        """Return the binding of a ``leaf`` (or ``_leaf``) imported from torch, which another fix may replace."""
+        bindings = (one for found in self.uses.scopes.module.bindings.values() for one in found)
+        return next(
+            (
+                one
+                for one in bindings
+                if one.kind is BindingKind.FROM
+                and one.name.lstrip("_") == leaf
+                and one.module.split(".")[0] == "torch"
+            ),
+            None,
+        )
+
+    def _add_import(self, name: str) -> Symbol | None:
+        """Return ``name`` with a new import: ``import torch`` for a name of torch, else a ``from`` import."""
+        module, _, leaf = name.rpartition(".")
+        added, bound, text = AddImport(module, leaf), leaf, leaf
+        if name.startswith("torch."):
+            added, bound, text = AddImport("torch"), "torch", name
+        if bound in self._bound_names:
+            return None
+        return Symbol(text, (added,))
+
+
+def _collect_branches(place: StatementPlace) -> set[int]:
+    """Return the identities of the blocks of ``if``, loops and ``match`` around a place."""
+    return {
+        id(one.block)
+        for one in place.enclosing_places()
+        if one.parent and isinstance(one.parent.statement, _BRANCHING)
+    }

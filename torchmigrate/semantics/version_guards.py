@@ -1,0 +1,313 @@
+"""Guards: the versions of torch, and the outcomes of other tests, under which a use is reached.
+
+Tests of torch's version are read in the ways that projects write them: a comparison of ``torch.__version__``, parsed or
+not; a constant or a function of the project whose name says so (``TORCH_2_4``, ``pytorch_after(1, 8)``).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from torchmigrate.model.torch_versions import Version
+from torchmigrate.semantics.import_flags import find_guarded_imports
+from torchmigrate.semantics.name_resolution import getattr_name, last_name, string_value
+from torchmigrate.semantics.scopes import Scope, StatementPlace
+from torchmigrate.semantics.symbol_uses import SymbolUses
+from torchmigrate.semantics.use import Use
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_VERSION = ("torch.__version__", "torch.version.__version__")
+_DEPTH = 8
+
+
+@dataclass(slots=True)
+class VersionReach:
+    """The conditions under which a use is reached: from torch ``low`` to below ``high``, each None where that is open."""
+
+    low: Version | None = None
+    high: Version | None = None
+    present: set[str] = field(default_factory=set)
+    """Qualified names whose presence `hasattr`, or an import, has confirmed."""
+    absent: set[str] = field(default_factory=set)
+    """Qualified names whose absence such a test has confirmed."""
+    caught: set[str] = field(default_factory=set)
+    """The names of the exceptions that enclosing ``try`` statements catch."""
+    fallback: set[str] = field(default_factory=set)
+    """The names of the exceptions whose handlers enclose the use."""
+    typing_only: bool = False
+    """Whether only type checkers reach the use."""
+    unheard: bool = False
+    """Whether warnings are suppressed where the use runs."""
+
+    def includes_version(self, version: Version) -> bool:
+        """Return whether a use with these conditions is reached under a version of torch."""
+        return (self.low is None or self.low <= version) and (self.high is None or version < self.high)
+
+    def _intersect_range(self, low: Version | None, high: Version | None) -> None:
+        self.low = low if self.low is None else self.low if low is None else max(low, self.low)
+        self.high = high if self.high is None else self.high if high is None else min(high, self.high)
+
+
+def find_reach(use: Use, uses: SymbolUses) -> VersionReach:
+    """Return the conditions under which ``use`` is reached."""
+    found = VersionReach()
+    guards = _GuardReader(uses, found)
+    scope = use.place.scope
+    deferred = False
+    for parent, child in reversed(list(pairwise((*use.parents, use.node)))):
+        guards.apply_expression(parent, child, scope)
+        deferred = deferred or isinstance(parent, ast.Lambda)
+    for inner, outer in pairwise(use.place.enclosing_places()):
+        guards.apply_early_exits(inner)
+        guards.apply_statement(inner, outer, deferred=deferred)
+        deferred = deferred or isinstance(outer.statement, _Function)
+    guards.apply_early_exits(list(use.place.enclosing_places())[-1])
+    return found
+
+
+def reach_of_test(test: ast.expr, truth: bool, scope: Scope, uses: SymbolUses) -> VersionReach:
+    """Return the conditions under which a test has an outcome, as far as it tests torch's version."""
+    found = VersionReach()
+    _GuardReader(uses, found)._apply_test(test, truth, scope)
+    return found
+
+
+def read_version(node: ast.expr) -> Version | None:
+    """Return the version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``; None for anything else."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        return read_version(node.args[0])
+    if isinstance(node, (ast.Tuple, ast.List)):
+        numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
+        if len(numbers) != len(node.elts) or not numbers:
+            return None
+        return numbers[0], numbers[1] if len(numbers) > 1 else 0
+    match = re.match(r"v?(\d+)(?:\.(\d+))?", string_value(node) or "")
+    return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int = _DEPTH) -> bool:
+    """Return whether an expression is torch's version, parsed or not, or a prefix of it."""
+    if depth == 0:
+        return False
+    resolved = uses.names.resolve_expression(node, scope)
+    if resolved is not None and resolved.names[0] in _VERSION:
+        return True
+    if isinstance(node, ast.Name):
+        value = uses.data_flow.find_definition(node, scope)
+        if value is not None:
+            return is_torch_version(value, uses, scope, depth - 1)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _SAYS_VERSION.search(last_name(node) or "") is not None or (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("release", "base_version")
+            and is_torch_version(node.value, uses, scope, depth - 1)
+        )
+    if isinstance(node, ast.Subscript):
+        part = node.slice
+        whole = isinstance(part, ast.Slice) and part.lower is None
+        split = isinstance(part, ast.Constant) and part.value == 0 and _is_split_version(node.value)
+        return (whole or split) and is_torch_version(node.value, uses, scope, depth)
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "replace", "strip"):
+            return is_torch_version(node.func.value, uses, scope, depth - 1)
+        if last_name(node.func) == "version" and node.args and string_value(node.args[0]) == "torch":
+            return True
+        if _SAYS_VERSION.search(last_name(node.func) or "") and not node.args:
+            return True
+        return any(is_torch_version(argument, uses, scope, depth - 1) for argument in node.args)
+    if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+        return is_torch_version(node.generators[0].iter, uses, scope, depth - 1)
+    return False
+
+
+def _is_split_version(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in ("split", "partition")
+
+
+def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
+    """Yield the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
+    found: list[ast.If] = []
+    for statement in block:
+        following: list[ast.stmt] = [statement]
+        while len(following) == 1 and isinstance(branch := following[0], ast.If):
+            if not isinstance(branch.body[-1], _Leaves):
+                break
+            found.append(branch)
+            following = branch.orelse
+    return found
+
+
+_SAYS_VERSION = re.compile(r"(?i)(?:torch|\bpt)_?v(?:er(?:sion)?)?(?:_?(?:tuple|parsed|str|base|number))?$")
+_SAYS_RANGE = re.compile(r"(?i)(?:torch|\bpt|_pt)\w*?[a-z_](\d)_(\d+)(?!\d)")
+_SAYS_TORCH = re.compile(r"(?i)torch|(?:\b|_)pt(?:\b|_|\d)")
+_BELOW = re.compile(r"(?i)less|(?:^|_)(?:lt|le|before|below|older|until|max)(?:_|$)")
+_ABOVE = re.compile(
+    r"(?i)greater|after|at_?least|newer|above|since|higher|(?:^|_)(?:ge|gt|geq|gte|min)(?:_|$)"
+)
+_SIGNS = {">=": True, ">": True, "ge": True, "gt": True, "<": False, "<=": False, "lt": False, "le": False}
+_REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
+
+
+class _GuardReader:
+    """Collects the conditions around a use in a `Reach`."""
+
+    def __init__(self, uses: SymbolUses, found: VersionReach) -> None:
+        self._uses = uses
+        self._found = found
+
+    def apply_expression(self, parent: ast.AST, child: ast.AST, scope: Scope) -> None:
+        """Add what must hold for ``child`` of ``parent`` to be evaluated."""
+        if isinstance(parent, ast.IfExp) and child is not parent.test:
+            self._apply_test(parent.test, child is parent.body, scope)
+        elif isinstance(parent, ast.BoolOp):
+            for value in parent.values[: parent.values.index(child)]:  # type: ignore[arg-type]
+                self._apply_test(value, isinstance(parent.op, ast.And), scope)
+
+    def apply_early_exits(self, place: StatementPlace) -> None:
+        """Add what the preceding statements rule out by leaving the block."""
+        leaving = self._uses.compute_once(
+            ("leaving", id(place.block)), lambda: _find_early_exits(place.block)
+        )
+        for statement in leaving:
+            if statement.lineno >= place.statement.lineno:
+                return
+            self._apply_test(statement.test, False, place.scope)
+
+    def apply_statement(self, inner: StatementPlace, outer: StatementPlace, *, deferred: bool) -> None:
+        """Add what must hold for a statement inside another one to run."""
+        node = outer.statement
+        if isinstance(node, (ast.If, ast.While)):
+            self._found.typing_only |= (
+                last_name(node.test) == "TYPE_CHECKING" and inner.statement in node.body
+            )
+            self._apply_test(node.test, inner.statement in node.body, outer.scope)
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and not deferred:
+            for item in node.items:
+                call = item.context_expr
+                name = last_name(call.func) if isinstance(call, ast.Call) else None
+                self._found.unheard |= name in ("catch_warnings", "warns", "deprecated_call")
+                if isinstance(call, ast.Call) and name in ("suppress", "raises", "assertRaises"):
+                    self._found.caught.update(last_name(error) or "" for error in call.args)
+        elif isinstance(node, ast.Try) and not deferred:
+            caught = {name for handler in node.handlers for name in _caught_exceptions(handler)}
+            if inner.statement in node.body:
+                self._found.caught |= caught
+            for handler in node.handlers:
+                if inner.statement in handler.body:
+                    self._found.fallback.update(_caught_exceptions(handler))
+            if inner.statement in node.orelse:
+                self._found.caught |= caught & {"ImportError", "ModuleNotFoundError"}
+
+    def _apply_test(self, test: ast.expr, truth: bool, scope: Scope, depth: int = _DEPTH) -> None:
+        found = self._found
+        if depth == 0:
+            return
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self._apply_test(test.operand, not truth, scope, depth)
+        elif isinstance(test, ast.BoolOp):
+            if isinstance(test.op, ast.And) is truth:
+                for value in test.values:
+                    self._apply_test(value, truth, scope, depth)
+        elif isinstance(test, ast.Compare):
+            operands = [test.left, *test.comparators]
+            if len(test.ops) == 1 or truth:
+                for (left, right), op in zip(pairwise(operands), test.ops, strict=True):
+                    self._apply_comparison(left, op, right, truth, scope)
+        elif isinstance(test, ast.Call) and last_name(test.func) == "hasattr" and len(test.args) == 2:
+            name = string_value(test.args[1])
+            owner = self._uses.names.resolve_expression(test.args[0], scope)
+            full = f"{owner.names[0]}.{name}" if owner is not None else f".{name}"
+            (found.present if truth else found.absent).add(full)
+        elif isinstance(test, ast.Call) and getattr_name(test) is not None:
+            owner = self._uses.names.resolve_expression(test.args[0], scope)
+            if owner is not None:
+                (found.present if truth else found.absent).add(f"{owner.names[0]}.{getattr_name(test)}")
+        else:
+            defined = (
+                self._uses.data_flow.find_definition(test, scope) if isinstance(test, ast.Name) else None
+            )
+            if defined is not None:
+                self._apply_test(defined, truth, scope, depth - 1)
+            else:
+                self._apply_named_guard(test, truth)
+                if truth and isinstance(test, ast.Name):
+                    found.present.update(find_guarded_imports(test, scope, self._uses))
+
+    def _apply_comparison(
+        self, left: ast.expr, op: ast.cmpop, right: ast.expr, truth: bool, scope: Scope
+    ) -> None:
+        if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+            return
+        if read_version(left) is not None and is_torch_version(right, self._uses, scope):
+            left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
+        bound = read_version(right)
+        major = (
+            isinstance(right, ast.Constant) and isinstance(right.value, int) and _names_major_version(left)
+        )
+        if major:
+            bound = (right.value, 0)  # type: ignore[attr-defined]
+        if bound is None or not (major or is_torch_version(left, self._uses, scope)):
+            return
+        after = (bound[0] + 1, 0) if major else (bound[0], bound[1] + 1)
+        if isinstance(op, (ast.GtE, ast.Gt)):
+            start = after if major and isinstance(op, ast.Gt) else bound
+            self._found._intersect_range(*((start, None) if truth else (None, start)))
+        elif isinstance(op, (ast.Lt, ast.LtE)):
+            end = bound if isinstance(op, ast.Lt) else after
+            self._found._intersect_range(*((None, end) if truth else (end, None)))
+        elif isinstance(op, ast.Eq if truth else ast.NotEq):
+            self._found._intersect_range(bound, after)
+
+    def _apply_named_guard(self, test: ast.expr, truth: bool) -> None:
+        """Add what a constant or function tests whose name mentions torch's version."""
+        call = test if isinstance(test, ast.Call) else None
+        name = last_name(call.func if call else test) or ""
+        if isinstance(test, ast.Subscript):
+            return
+        above = not _BELOW.search(name)
+        bound: Version | None = None
+        if call is not None:
+            texts = [value for argument in call.args if (value := string_value(argument)) is not None]
+            required = next((m for text in texts if (m := _REQUIRES.search(text))), None)
+            if required is not None:
+                above, bound = _SIGNS[required[1]], (int(required[2]), int(required[3]))
+            elif _SAYS_TORCH.search(name) or "torch" in texts:
+                signs = [*texts, *(last_name(argument) or "" for argument in call.args)]
+                stated = next((_SIGNS[sign] for sign in signs if sign in _SIGNS), None)
+                if stated is None and not (_ABOVE.search(name) or _BELOW.search(name)):
+                    return
+                above = above if stated is None else stated
+                bound = next((v for argument in call.args if (v := read_version(argument)) is not None), None)
+                numbers = [a.value for a in call.args if isinstance(a, ast.Constant) and type(a.value) is int]
+                bound = bound or ((numbers[0], numbers[1]) if len(numbers) > 1 else None)
+        said = _SAYS_RANGE.search(name)
+        if bound is None and said is not None:
+            bound = int(said[1]), int(said[2])
+        if bound is not None:
+            self._found._intersect_range(*((bound, None) if above is truth else (None, bound)))
+
+
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.Gt: ast.Lt,
+    ast.LtE: ast.GtE,
+    ast.GtE: ast.LtE,
+}
+
+
+def _names_major_version(node: ast.expr) -> bool:
+    """Return whether a name is like ``TORCH_MAJOR`` or ``torch_major_version``."""
+    return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(node) or "") is not None
+
+
+def _caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:
+    if handler.type is None:
+        yield "BaseException"
+    else:
+        errors = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        yield from (last_name(error) or "" for error in errors)

@@ -1,0 +1,233 @@
+"""The changes of torch's API that are worth a sentence: ``data/changes.toml``, written by hand, each with its source.
+
+The ledger in `torchmigrate.tables.api_ledger` has all other names; it is generated.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchmigrate.model.torch_versions import OLDEST, Version, parse_version, render_version
+from torchmigrate.model.vocabulary import Severity
+
+SHOWN_WARNINGS = frozenset({"FutureWarning", "UserWarning"})
+"""The categories of warnings that Python shows; it hides a DeprecationWarning outside of ``__main__``."""
+
+
+class ApiChangeKind(enum.Enum):
+    """The kinds of changes; each is a list in ``data/changes.toml``."""
+
+    REMOVED = "removed"
+    """A name that some release removes, or that only raises there."""
+    DEPRECATED = "deprecated"
+    """A name that warns."""
+    DOCUMENTED = "documented"
+    """A name that is deprecated only in its documentation, or with a warning that Python hides."""
+    METHOD = "method"
+    """A method of tensors."""
+    PARAMETER = "parameter"
+    """A parameter of a callable."""
+    DEFAULT = "default"
+    """The default of a callable's parameter."""
+    ALIAS = "alias"
+    """A class that is now an alias or a subclass of another, so that tests of an instance's type go wrong."""
+    VARIABLE = "variable"
+    """An environment variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecipe:
+    """One rewrite of a use of the old API to the new one. The fields that are set are applied together."""
+
+    to: str = ""
+    """The new name; the arguments stay, except as the next six fields say."""
+    first: str = ""
+    """Code of an argument that is added before all others."""
+    name: tuple[str, ...] = ()
+    """The names of the parameters, to pass positional arguments by keyword; "" for one that stays positional."""
+    add: Mapping[str, str] = field(default_factory=dict)
+    """Keywords to add with their code, unless they are given."""
+    set: Mapping[str, str] = field(default_factory=dict)
+    """Keywords whose code is replaced, if they are given."""
+    drop: tuple[str, ...] = ()
+    """Keywords to drop."""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """Old names of keywords → new names."""
+    takes: str | None = None
+    """The parameters that the recipe supports, as in a ``def``; it does not apply to calls with other arguments."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The arguments for which the recipe is right, with their code: ``some = "True"``; ``int`` is any integer."""
+    write: str = ""
+    """The expression that replaces the call (or, for a name that is no function, the name), with parameters in braces
+    for the arguments; ``{self}`` is the object of a method."""
+    around: str = ""
+    """An expression around the changed call, which is ``{call}`` in it."""
+    bare_for: tuple[str, ...] = ()
+    """Functions, methods and attributes that need the value of the call without ``around``: the recipe is wrong there."""
+    result: tuple[str, ...] = ()
+    """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; one must follow the old call."""
+    bare: str = ""
+    """The code of a decorator's arguments, if the old decorator is written without any."""
+    same: bool = False
+    """Whether the new name is for the same object, so that it can replace the old one in comparisons and lists."""
+    remove: bool = False
+    """Whether a statement that only calls the name is deleted."""
+    unsafe: str = ""
+    """The condition under which the new code behaves differently; empty if it never does."""
+    unless: tuple[str, ...] = ()
+    """Regular expressions, each beginning with a word: if a file of the project matches one, the old name has to
+    stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiChange:
+    """One change; versions are those of torch, None for what never happened."""
+
+    kind: ApiChangeKind
+    symbols: tuple[str, ...]
+    """Qualified names, as rules give them."""
+    source: str
+    documented: Version | None = None
+    """The first release whose documentation deprecates it."""
+    warns: Version | None = None
+    """The first release that warns, with ``category``."""
+    until: Version | None = None
+    """The last release that warns, if the deprecation was withdrawn."""
+    category: str = "FutureWarning"
+    gone: Version | None = None
+    raises: bool = False
+    """Whether it still exists from ``gone`` on but only raises, so that `hasattr` does not help."""
+    instead: str = ""
+    """What to do instead, as a clause."""
+    needs: Version = OLDEST
+    """The first release that supports ``instead``."""
+    keywords: tuple[str, ...] = ()
+    """The names of the parameters."""
+    position: int | None = None
+    """The index of the parameter among positional arguments."""
+    by_place: bool = False
+    """Whether the change is only about passing this argument, and those after it, by position."""
+    place_of: str = ""
+    """The parameter that has this position from ``gone`` on; code that requires such a torch means that one."""
+    beside: tuple[str, ...] = ()
+    """Texts of which a file must contain one, for the prefilter: ``.add_`` of ``x.mul_(2).add_(y)``."""
+    values: tuple[str, ...] = ()
+    """The code of the arguments that are affected, as `fnmatch` patterns; empty: any."""
+    others: tuple[str, ...] = ()
+    """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
+    must not be."""
+    was: str = ""
+    """What the old default does, as a clause."""
+    instances: bool = False
+    """Whether only creating instances warns; annotations and subclasses do not."""
+    recipes: tuple[ChangeRecipe, ...] = ()
+
+    def find_severity(self, target: Version) -> Severity:
+        """Return an error if the target lacks it, a warning if the target warns visibly, else info."""
+        if self.gone is not None and self.gone <= target:
+            return Severity.ERROR
+        if self.category in SHOWN_WARNINGS and self.warns_at(target):
+            return Severity.WARNING
+        return Severity.INFO
+
+    @property
+    def is_same_object(self) -> bool:
+        """Whether the new name can replace the old one everywhere, called or not."""
+        return self.kind is ApiChangeKind.ALIAS or all(recipe.same for recipe in self.recipes)
+
+    def warns_at(self, version: Version) -> bool:
+        """Return whether a release warns, with any category."""
+        return (
+            self.warns is not None and self.warns <= version and (self.until is None or version <= self.until)
+        )
+
+    def describe_state(self, target: Version) -> str:
+        """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""
+        if self.gone is not None and self.place_of:
+            verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
+            return f"{verb} read as `{self.place_of}` {since} torch {render_version(self.gone)}"
+        if self.gone is not None and self.gone <= target:
+            return f"{'has only raised since' if self.raises else 'was removed in'} torch {render_version(self.gone)}"
+        later = ""
+        if self.gone:
+            later = f", and {'will only raise from' if self.raises else 'is removed in'} torch {render_version(self.gone)}"
+        if self.warns is not None:
+            hidden = "" if self.category in SHOWN_WARNINGS else f" with a {self.category}, which Python hides"
+            if self.until is not None:
+                return f"warns only in torch {render_version(self.warns)} to {render_version(self.until)}{hidden}"
+            verb = "has warned since" if self.warns <= target else "will warn from"
+            return f"{verb} torch {render_version(self.warns)}{hidden}{later}"
+        if self.documented is not None:
+            return f"has been deprecated in its documentation since torch {render_version(self.documented)}{later}"
+        return f"is superseded{later}"
+
+
+@functools.cache
+def load_changes(kind: ApiChangeKind) -> tuple[ApiChange, ...]:
+    """Return the changes of a kind, in the order of the file."""
+    return tuple(_parse_change(kind, row) for row in _load_rows().get(kind.value, ()))
+
+
+@functools.cache
+def index_by_symbol(*kinds: ApiChangeKind) -> Mapping[str, ApiChange]:
+    """Return the changes of some kinds, by symbol."""
+    return {symbol: change for kind in kinds for change in load_changes(kind) for symbol in change.symbols}
+
+
+@functools.cache
+def index_by_callable(kind: ApiChangeKind) -> Mapping[str, tuple[ApiChange, ...]]:
+    """Return the changes of parameters or defaults, by callable."""
+    found: dict[str, list[ApiChange]] = {}
+    for change in load_changes(kind):
+        for symbol in change.symbols:
+            found.setdefault(symbol, []).append(change)
+    return {symbol: tuple(of) for symbol, of in found.items()}
+
+
+def find_changes(name: str) -> list[ApiChange]:
+    """Return the changes of a qualified name, including those of its parameters and defaults.
+
+    A method of tensors is ``torch.Tensor.qr``.
+    """
+    owner, _, last = name.rpartition(".")
+    method = f".{last}" if owner == "torch.Tensor" else name
+    for symbols in ({name, method}, {f"{owner}.*"}):
+        found = [
+            one for kind in ApiChangeKind for one in load_changes(kind) if symbols.intersection(one.symbols)
+        ]
+        if found:
+            return found
+    return []
+
+
+@functools.cache
+def _load_rows() -> dict[str, list[dict[str, Any]]]:
+    from importlib import resources
+
+    try:
+        import tomllib
+    except ImportError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
+    text = (resources.files("torchmigrate.tables") / "data" / "changes.toml").read_text("utf-8")
+    rows: dict[str, list[dict[str, Any]]] = tomllib.loads(text)
+    return rows
+
+
+_VERSIONS = ("documented", "warns", "until", "gone", "needs")
+
+
+def _parse_change(kind: ApiChangeKind, row: dict[str, Any]) -> ApiChange:
+    fields = _convert_lists(row)
+    fields |= {name: parse_version(fields[name]) for name in _VERSIONS if name in fields}
+    if prefix := fields.pop("below", ""):
+        fields["symbols"] = tuple(f"{prefix}.{symbol}" for symbol in fields["symbols"])
+    fields["recipes"] = tuple(ChangeRecipe(**_convert_lists(recipe)) for recipe in fields.pop("recipe", ()))
+    return ApiChange(kind=kind, **fields)
+
+
+def _convert_lists(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
