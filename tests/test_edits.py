@@ -233,7 +233,7 @@ class TestVerify:
         verify(before, read("a.py", before.replaced(edits)), edits)
 
     def test_the_place_is_that_of_the_neighbour_before(self) -> None:
-        with pytest.raises(VerifyError, match="meaning of the BinOp") as caught:
+        with pytest.raises(VerifyError, match="meaning of the enclosing BinOp") as caught:
             verify(*edited("a\nx = N + 1\n", ("N", "b if c else d")))
         assert (caught.value.line, caught.value.column) == (2, 5)
 

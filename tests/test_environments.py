@@ -18,7 +18,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents import pythons
 from torchmigrate.documents.document import Document
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import cuda_code, failing, requirements
+from torchmigrate.tables import cuda_code, requirements
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,15 @@ from torchmigrate.tables import cuda_code, failing, requirements
             "torchcodec",
             "0.17.0",
             "2.13.0",
-            "which torch torchcodec 0.17.0 is built for, its metadata does not tell",
+            "the metadata of torchcodec 0.17.0 does not say which torch it was built for",
         ),
         ("bitsandbytes", "0.43.2", "2.13.0", ""),
         ("numpy", "1.26.4", "2.13.0", ""),
-        ("flash-attn", "2.6.3", "2.13.0", "which torch goes with flash-attn 2.6.3 is not known here"),
+        ("flash-attn", "2.6.3", "2.13.0", "it is unclear which torch flash-attn 2.6.3 supports"),
         ("gunicorn", "22.0.0", "2.13.0", ""),
         ("pyyaml", "5.1", "2.13.0", ""),
-        ("numpy", "99.0", "2.13.0", "which torch goes with numpy 99.0 is not known here"),
-        ("nobodys-package", "1.0", "2.13.0", "which torch goes with nobodys-package 1.0 is not known here"),
+        ("numpy", "99.0", "2.13.0", "it is unclear which torch numpy 99.0 supports"),
+        ("nobodys-package", "1.0", "2.13.0", "it is unclear which torch nobodys-package 1.0 supports"),
     ],
 )
 def test_what_a_release_requires_of_torch(project: str, version: str, torch: str, refusal: str) -> None:
@@ -195,19 +195,19 @@ def test_what_is_bounded_needs_a_wheel(bound: str, fits: bool) -> None:
         ("bitsandbytes", "0.47.0", "13.0", "not for 13.0"),
         ("bitsandbytes", "0.47.0", "12.8", ""),
         ("bitsandbytes", "0.43.3", "12.6", "not for 12.6"),
-        ("bitsandbytes", "0.36.0", "13.0", "its wheels do not tell"),
-        ("bitsandbytes", "99.0", "13.0", "its wheels do not tell"),
+        ("bitsandbytes", "0.36.0", "13.0", "do not say which CUDA"),
+        ("bitsandbytes", "99.0", "13.0", "do not say which CUDA"),
         ("bitsandbytes", "", "13.2", ""),
-        ("onnxruntime-gpu", "1.20.0", "13.0", "its wheels do not tell"),
-        ("onnxruntime-gpu", "1.22.0", "13.0", "made for CUDA 12, not for 13.0"),
+        ("onnxruntime-gpu", "1.20.0", "13.0", "do not say which CUDA"),
+        ("onnxruntime-gpu", "1.22.0", "13.0", "built for CUDA 12, not for 13.0"),
         ("onnxruntime-gpu", "1.27.0", "13.0", ""),
         (
             "faster-whisper",
             "1.1.0",
             "13.0",
-            "it runs the code of ctranslate2: ctranslate2 4.8.5 is made for CUDA 12",
+            "it uses ctranslate2: ctranslate2 4.8.5 is built for CUDA 12",
         ),
-        ("cupy-cuda12x", "", "13.0", "made for CUDA 12, not for 13.0"),
+        ("cupy-cuda12x", "", "13.0", "built for CUDA 12, not for 13.0"),
         ("spconv-cu120", "2.3.6", "12.6", ""),
         ("numpy", "2.0.0", "13.0", ""),
     ],
@@ -234,7 +234,7 @@ def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -
     text = f"torch==2.4.0\ntorchvision==0.19.0\n{asked}\n"
     (finding,) = check_text(text, "--select", "CU504", "--target-version", "2.13", path="requirements.txt")
     assert (finding.fix is None) is fails
-    assert failing.fails("ultralytics", "8.2.63", "2.5.1") == ""
+    assert cuda_code.fails("ultralytics", "8.2.63", "2.5.1") == ""
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_the_cuda_of_a_wheel_is_read_in_names_and_libraries() -> None:
 
 def test_a_missing_list_is_named() -> None:
     (finding,) = check_text("-r other.txt\ntorch==2.4.0\n", "--select", "CU504", path="requirements.txt")
-    assert finding.withheld == "what `other.txt` brings is not known here"
+    assert finding.withheld == "it is unclear what `other.txt` installs"
 
 
 def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,10 +292,10 @@ def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch
         "full",
     ]
     result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
-    assert "`python:3.9` is asked for" in result.output
+    assert "`python:3.9` is required" in result.output
     (tmp_path / "Dockerfile").write_text("FROM python:3.12\nRUN pip -q install -r requirements.txt\n")
     result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
-    assert "Ask for torch 2.13.0" in result.output
+    assert "Use torch 2.13.0" in result.output
 
 
 def test_requirements_are_those_of_linux(monkeypatch: pytest.MonkeyPatch) -> None:

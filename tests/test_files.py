@@ -285,8 +285,8 @@ class TestWhatCannotBeTaken:
         found = files.find(["."])
         assert paths(found) == ["a.py"]
         assert messages(found).keys() == {"broken.py", "circle.py"}
-        assert messages(found)["broken.py"] == "is a link to nothing"
-        assert messages(files.find(["broken.py"])) == {"broken.py": "is a link to nothing"}
+        assert messages(found)["broken.py"] == "is a broken link"
+        assert messages(files.find(["broken.py"])) == {"broken.py": "is a broken link"}
 
     def test_what_is_no_file_but_has_the_name_of_one(self, tree: Path) -> None:
         make("folder.py/a.py")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support import settings_of
+from torchmigrate.cli.commands import cli
 from torchmigrate.engine.registry import rules
 from torchmigrate.foreign import grammars
 from torchmigrate.foreign.source import ForeignSource
 from torchmigrate.foreign.use import UNREAD
+from torchmigrate.gates.languages import MODULES
 from torchmigrate.model.findings import FileResult
 from torchmigrate.project.files import Input
 from torchmigrate.run import fingerprint, runner
@@ -19,6 +23,7 @@ from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import everywhere
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import CODE
+from torchmigrate.text.toml import toml_loads
 
 GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
 
@@ -63,7 +68,8 @@ def test_what_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     results = checked(tmp_path, files, others=("a.cpp",))
     assert said(results) == [("ER600", "b.cpp"), ("ER614", "Podfile")]
     [finding] = [one for result in results for one in result.findings if one.code == CODE]
-    assert finding.message == "not looked at: 2 files (C++, Kotlin) that may embed torch's runtime"
+    expected = "1 C++ file, 1 Kotlin file may use TorchScript, but could not be read without a grammar"
+    assert finding.message == expected
     assert "torchmigrate[embedded]" in (finding.hint or "")
 
 
@@ -71,9 +77,41 @@ def test_what_cannot_be_read_is_said_once(tmp_path: Path) -> None:
 def test_one_file_that_cannot_be_read_is_said_of_itself(tmp_path: Path) -> None:
     results = checked(tmp_path, {"a.cpp": LOAD})
     [finding] = [one for result in results for one in result.findings]
-    assert finding.message == "not looked at: 1 file (C++) that may embed torch's runtime"
+    assert finding.message == "1 C++ file may use TorchScript, but could not be read without a grammar"
     assert finding.span is not None
     assert LOAD[finding.span.start : finding.span.end] == b"jit"
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["check", "--output-format", "json"], ["fix"], ["fix", "--apply"]]
+)
+def test_a_run_warns_of_files_whose_grammar_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    parser = grammars._parser
+    monkeypatch.setattr(grammars, "_parser", lambda one: None if one in ("kotlin", "go") else parser(one))
+    for name, data in {
+        "a.kt": KOTLIN,
+        "b.kt": KOTLIN,
+        "c.go": b'import "github.com/sugarme/gotch/ts"\n',
+        "d.java": b"import org.pytorch.Module;\n",
+        "e.kt": b"fun main() {}\n",
+    }.items():
+        (tmp_path / name).write_bytes(data)
+    done = CliRunner().invoke(cli, [*command, "--no-cache", str(tmp_path)], standalone_mode=False)
+    warning = (
+        "warning: 2 Kotlin files, 1 Go file may use TorchScript, but could not be read without a grammar"
+    )
+    assert f"{warning}; run `pip install 'torchmigrate[embedded]'` to read them" in done.stderr
+    assert "ER600" in done.stdout or command == ["fix"]
+
+
+def test_no_grammar_is_missing_in_a_default_installation() -> None:
+    project = toml_loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert any(one.startswith("tree-sitter-cpp") for one in project["dependencies"])
+    extra = project["optional-dependencies"]["embedded"]
+    listed = {re.split(r"[>=]", one)[0].replace("-", "_") for one in (*project["dependencies"], *extra)}
+    assert set(MODULES.values()) <= listed
 
 
 def test_the_code_of_what_cannot_be_read_is_that_of_its_rule() -> None:

@@ -69,13 +69,6 @@ def test_a_file_that_git_does_not_know_is_refused() -> None:
     assert "new.py is not committed" in str(run("fix", "--apply", "--commit-per-rule").exception.__dict__)
 
 
-def test_a_hook_that_refuses_is_heard() -> None:
-    hook = Path(".git/hooks/pre-commit")
-    hook.write_text("#!/bin/sh\necho we do not commit today >&2\nexit 1\n")
-    hook.chmod(0o755)
-    assert "we do not commit today" in str(run("fix", "--apply", "--commit-per-rule").exception.__dict__)
-
-
 def test_what_does_not_go_together_is_refused() -> None:
     for flags in (
         ["--commit-per-rule"],

@@ -61,10 +61,16 @@ def found(folder: Path, resolver: Path, status: int, stderr: str, text: str) -> 
             OFFLINE,
             "torch==2.6.0\nx==1\n",
             None,
-            "is not known here; uv could not be asked: it does not reach an index",
+            "supports; uv could not check this: it cannot reach a package index",
         ),
-        (1, OFFLINE, "torch==2.6.0\nnumpy\n", "(uv could not be asked: it does not reach an index)", None),
-        (0, "", "torch==2.6.0\nflash-attn==2.6.3\n", None, "held back by `flash-attn==2.6.3`"),
+        (
+            1,
+            OFFLINE,
+            "torch==2.6.0\nnumpy\n",
+            "(uv could not check this: it cannot reach a package index)",
+            None,
+        ),
+        (0, "", "torch==2.6.0\nflash-attn==2.6.3\n", None, "blocked by `flash-attn==2.6.3`"),
     ],
 )
 def test_its_answer_decides_what_the_tables_do_not(
@@ -99,7 +105,7 @@ def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output
-    assert "no resolver can be asked" in done.output
+    assert "no resolver can check this" in done.output
 
 
 def test_no_file_asks_for_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -165,7 +166,7 @@ def test_a_module_of_a_family_is_one_rule(module: Module) -> None:
         node
         for node in module.tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if isinstance(node.value.func, ast.Name) and node.value.func.id == "Rule"
+        if isinstance(node.value.func, ast.Name) and re.fullmatch(r"Rule|create_\w*rule", node.value.func.id)
     ]
     assert [ast.unparse(target) for node in defined for target in node.targets] == ["rule"]
 
@@ -182,3 +183,15 @@ def test_nothing_imports_a_rule(module: Module) -> None:
 )
 def test_rules_use_what_is_open_to_them(module: Module) -> None:
     assert {room_of(name) for name in module.imports} <= {*OPEN_TO_RULES, "rules"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [module for module in MODULES.values() if module.room == "rules"],
+    ids=lambda module: module.name,
+)
+def test_no_family_uses_another(module: Module) -> None:
+    """What several families share belongs to a package of the engine."""
+    family = module.name.split(".")[2:3]
+    rules_imported = [name.split(".") for name in module.imports if room_of(name) == "rules"]
+    assert [name for name in rules_imported if len(name) > 2 and name[2:3] != family] == []

@@ -316,7 +316,7 @@ class TestShow:
         ):
             assert line in lines
         other = run("check", "--show-settings", "b/m.py").out.decode()
-        assert 'min-version = "2.0"  # default: the project's metadata does not name torch' in other
+        assert 'min-version = "2.0"  # default: the project\'s metadata does not name torch' in other
 
     def test_what_is_printed_is_a_configuration_file(self, run: Run) -> None:
         from torchmigrate.settings import config

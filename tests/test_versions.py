@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmigrate.documents import minimum
-from torchmigrate.documents.minimum import Minimum
+from torchmigrate.documents.minimum import Minimum, Minimums
 from torchmigrate.gates import kinds
 from torchmigrate.model import versions
 from torchmigrate.model.versions import Version
@@ -51,7 +50,7 @@ def project(root: Path, **files: str) -> Minimum:
     (root / ".git").mkdir(exist_ok=True)
     for name, text in files.items():
         (root / name.replace("__", ".")).write_text(text)
-    return minimum.find_minimum(str(root))
+    return Minimums().of(str(root))
 
 
 def pyproject(*dependencies: str) -> str:
@@ -297,25 +296,25 @@ def test_a_range_further_up_comes_before_a_lock_beside_the_file(tmp_path: Path) 
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "uv.lock").write_text(LOCKED)
-    assert minimum.find_minimum(str(inner)).version == (2, 4)
+    assert Minimums().of(str(inner)).version == (2, 4)
 
 
 def test_the_nearest_file_that_names_torch_decides(tmp_path: Path) -> None:
     project(tmp_path, pyproject__toml=pyproject("torch>=2.2"))
     inner = tmp_path / "packages" / "one"
     inner.mkdir(parents=True)
-    assert minimum.find_minimum(str(inner)).version == (2, 2)
+    assert Minimums().of(str(inner)).version == (2, 2)
     (inner / "pyproject.toml").write_text(pyproject("numpy"))
-    assert minimum.find_minimum(str(inner)).version == (2, 2)
+    assert Minimums().of(str(inner)).version == (2, 2)
     (inner / "requirements.txt").write_text("torch>=2.7")
-    assert minimum.find_minimum(str(inner)).version == (2, 7)
+    assert Minimums().of(str(inner)).version == (2, 7)
 
 
 def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch>=2.2")
     inner = tmp_path / "repository"
     (inner / ".git").mkdir(parents=True)
-    assert minimum.find_minimum(str(inner)) == Minimum(versions.OLDEST)
+    assert Minimums().of(str(inner)) == Minimum(versions.OLDEST)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +336,7 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
 def test_metadata_that_cannot_be_used_is_passed_over(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / name).write_bytes(content)
-    assert minimum.find_minimum(str(tmp_path)) == Minimum(versions.OLDEST)
+    assert Minimums().of(str(tmp_path)) == Minimum(versions.OLDEST)
 
 
 def test_places_are_shown_relative_to_the_working_directory(
@@ -345,4 +344,4 @@ def test_places_are_shown_relative_to_the_working_directory(
 ) -> None:
     project(tmp_path, requirements__txt="torch>=2.4\n")
     monkeypatch.chdir(tmp_path)
-    assert minimum.find_minimum(".").source == "requirements.txt:1"
+    assert Minimums().of(".").source == "requirements.txt:1"

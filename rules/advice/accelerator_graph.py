@@ -1,7 +1,7 @@
-"""A CUDA or XPU graph that `torch.accelerator.Graph` captures on any accelerator.
+"""A CUDA or XPU graph, which `torch.accelerator.Graph` can capture on any accelerator.
 
-Why: torch 2.12 has one class over the graphs of CUDA, XPU and accelerators outside of torch. It is a context manager
-itself, and takes at its construction what the older ones take at `capture_begin` or in `torch.cuda.graph`.
+Why: torch 2.12 has one class for the graphs of CUDA, XPU and out-of-tree accelerators. It is a context manager itself, and
+its constructor takes the arguments that the older classes take in `capture_begin` or `torch.cuda.graph`.
 
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool, capture_error_mode="relaxed"):
@@ -11,18 +11,18 @@ itself, and takes at its construction what the older ones take at `capture_begin
     with torch.Stream(), graph:
         y = model(x)
 
-What differs: `pool` and `capture_error_mode` move to the constructor, `capture_begin()` takes nothing; the mode is
-`"default"`, the backend's own, and not `"global"`; no side stream is made current, hence `torch.Stream()`;
-`debug_dump` takes the path alone. A `MemPool` is given by its `id`.
+What differs: `pool` and `capture_error_mode` move to the constructor, and `capture_begin()` takes no arguments; the default
+mode is `"default"`, the backend's own, and not `"global"`; no side stream becomes current, hence `torch.Stream()`;
+`debug_dump` takes only the path. A `MemPool` is passed as its `id`.
 
 Needs: torch 2.12.
 
 Brings: one spelling for all devices; nothing gets faster.
 
-When not: the code runs on CUDA only (as what calls the CUDA runtime or NCCL itself), or needs what only `CUDAGraph` has: `raw_cuda_graph`, `pools`,
-`get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`, `make_graphed_callables`. Files
-that use one of these, or a library for one kind of device (Triton, flash-attn, CUTLASS), are left alone, those in a folder
-called after the device, tests, and projects with kernels of their own in CUDA or Triton.
+When not: the code runs on CUDA only (for example, it calls the CUDA runtime or NCCL), or needs what only `CUDAGraph` has:
+`raw_cuda_graph`, `pools`, `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`,
+`make_graphed_callables`. Not reported are files that use one of these or a library for one kind of device (Triton,
+flash-attn, CUTLASS), files in a folder named after the device, tests, and projects with their own CUDA or Triton kernels.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
 2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
@@ -50,8 +50,8 @@ rule = Rule(
         "torch.xpu.XPUGraph",
         "torch.xpu.graphs.XPUGraph",
     ),
-    message="`torch.accelerator.Graph` captures on every accelerator what `{symbol}` captures on one; pool and error "
-    "mode move to the constructor",
+    message="`{symbol}` captures on one kind of device; use `torch.accelerator.Graph`, which takes the pool and the error mode "
+    "in its constructor",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -62,7 +62,7 @@ _ITS_OWN = re.compile(
     rb"|\bregister_(?:generator_state|destroy|replay|capture|post_instantiate)|make_graphed_callables"
     rb"|\bdebug_dump\([^)\n]*verbose|\bcuda_stream\b|nccl\b|\bcudart\b|\bnvrtc\b|\bcuda\.bindings\b|cudaGraph|with_conditional_node"
 )
-"""What the graphs of one device can do and `torch.accelerator.Graph` cannot."""
+"""Features of one device's graphs that `torch.accelerator.Graph` lacks."""
 _ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 
 

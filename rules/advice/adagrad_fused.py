@@ -1,7 +1,7 @@
-r"""`Adagrad` without `fused`, which torch 2.12 has for CUDA too.
+r"""`Adagrad` without `fused`, which torch 2.12 supports on CUDA too.
 
-Why: `fused=True` makes one kernel of the whole step. Adam, AdamW and SGD had it on CUDA before; for Adagrad it was there
-for CPUs only, and is for CUDA since torch 2.12. The default is the `foreach` implementation on CUDA, and a loop over the
+Why: `fused=True` runs the whole step as one kernel. Adam, AdamW and SGD supported it on CUDA before; Adagrad supported it on
+CPUs only, and supports it on CUDA since torch 2.12. The default is the `foreach` implementation on CUDA, and a loop over the
 parameters on a CPU.
 
     torch.optim.Adagrad(model.parameters(), lr=0.01)
@@ -10,10 +10,10 @@ parameters on a CPU.
 
 Needs: torch 2.12 (2.4 on a CPU).
 
-Brings: fewer launches and less memory traffic in each step, as the release blog says; it names no figure.
+Brings: fewer kernel launches and less memory traffic in each step, according to the release blog, which gives no figure.
 
 When not: gradients are sparse (`nn.Embedding(sparse=True)`) or complex, the step has to be differentiable, or results have
-to be equal to the last bit. Files that make sparse gradients are left alone, and tests.
+to be equal to the last bit. Files that mention sparse gradients are not reported, and tests are not either.
 
 Measure: this, and again without `fused`:
 
@@ -36,7 +36,7 @@ from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
-from ._seen.nodes import body_around, own
+from ._seen.nodes import body_around, find_partial, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -44,43 +44,33 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD903",
     symbols=("torch.optim.Adagrad", "torch.optim.adagrad.Adagrad"),
-    message="`{symbol}` can take the whole step in one kernel: `fused=True`",
+    message="`{symbol}` runs the whole step as one kernel with `fused=True`",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
 )
 
 _DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
-"""Keywords beside which nothing is left to say; None for a mapping that is not known."""
+"""Keywords that decide the implementation; None is a mapping whose keys are unknown."""
 _SPARSE = re.compile(rb"(?i)sparse")
 
 
-def _partial(use: Use) -> ast.Call | None:
-    """The ``partial(Adagrad, …)`` that a use stands in."""
-    around = use.parents[-1]
-    made = isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
-    return around if made else None  # type: ignore[return-value]
-
-
 def _names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
-    """The names that a keyword gives, or those of the mapping that ``**`` spreads, as far as it is written out."""
-    spread = keyword.value
-    if keyword.arg is None and isinstance(spread, ast.Name) and not _is_changed(spread, use, ctx):
-        spread = ctx.uses.flow.definition(spread, use.place.scope) or spread
-    if keyword.arg is None and isinstance(spread, ast.Dict):
-        return [string(key) if key is not None else None for key in spread.keys]
-    if (
-        keyword.arg is None
-        and isinstance(spread, ast.Call)
-        and leaf(spread.func) == "dict"
-        and not spread.args
-    ):
-        return [one.arg for one in spread.keywords]
-    return [keyword.arg]
+    """Return the name of a keyword, or the keys of the mapping that ``**`` unpacks, if the file spells it out."""
+    unpacked = keyword.value
+    if keyword.arg is not None:
+        return [keyword.arg]
+    if isinstance(unpacked, ast.Name) and not _is_changed(unpacked, use, ctx):
+        unpacked = ctx.uses.flow.definition(unpacked, use.place.scope) or unpacked
+    if isinstance(unpacked, ast.Dict):
+        return [string(key) if key is not None else None for key in unpacked.keys]
+    if isinstance(unpacked, ast.Call) and leaf(unpacked.func) == "dict" and not unpacked.args:
+        return [one.arg for one in unpacked.keywords]
+    return [None]
 
 
 def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
-    """Whether the function around does anything with a mapping but spread it."""
+    """Return whether the enclosing function does anything with a mapping but unpack it."""
     read = [one for one in own(body_around(use, ctx)) if isinstance(one, ast.Name) and one.id == mapping.id]
     parents = ctx.uses.flow.parents
     return any(not isinstance(parents.get(one), (ast.keyword, ast.Assign)) for one in read)
@@ -88,7 +78,7 @@ def _is_changed(mapping: ast.Name, use: Use, ctx: Context) -> bool:
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = use.call or _partial(use)
+    call = use.call or find_partial(use)
     if call is None or any(
         name in _DECIDED for keyword in call.keywords for name in _names(keyword, use, ctx)
     ):

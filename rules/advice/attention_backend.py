@@ -1,7 +1,7 @@
-r"""`sdpa_kernel` allows flash attention and not cuDNN's, which is the faster one on H100.
+r"""`sdpa_kernel` that allows flash attention and not cuDNN's attention, which is faster on H100.
 
-Why: torch 2.5 added cuDNN's fused attention and takes it by itself on H100 and newer GPUs. A list of allowed backends that
-was written before shuts it out.
+Why: torch 2.5 added cuDNN's fused attention and prefers it on H100 and newer GPUs. A list of allowed backends that was
+written before excludes it.
 
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
     →
@@ -9,11 +9,11 @@ was written before shuts it out.
 
 Needs: torch 2.5, an NVIDIA GPU of compute capability 9.0 or newer.
 
-Brings: up to 75 % more speed than FlashAttention 2 on H100, as the release blog of 2.5 says.
+Brings: up to 75 % more speed than FlashAttention 2 on H100, according to the release blog of torch 2.5.
 
-When not: the block calls neither `scaled_dot_product_attention` nor a model, the function or class around it is called after
-flash attention, or another block of the function allows the plain attention alone, to compare (then nothing is said); the block
-needs flash attention's exact results, or runs on older GPUs.
+When not: the code needs flash attention's exact results, or runs on older GPUs. Not reported are blocks that call neither
+`scaled_dot_product_attention` nor a model, blocks in a function or class named after flash attention, and those in a function
+that elsewhere allows only the math backend, for comparison.
 
 Measure: this, and again with `FLASH_ATTENTION`:
 
@@ -45,16 +45,15 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD926",
     symbols=("torch.nn.attention.sdpa_kernel",),
-    message="flash attention is allowed here and cuDNN's attention, faster on H100, is not",
+    message="this allows flash attention but not cuDNN's attention, which is faster on H100; add `SDPBackend.CUDNN_ATTENTION`",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
 )
 
-
 _OTHER = re.compile(r"(?i)attention|attn|flash|flex|xformers")
 _MODEL = re.compile(r"(?i)model|network|encoder|decoder|transformer|forward|generate")
-"""What a function is called that runs layers of attention, as a method of a model does."""
+"""Names of functions that run layers of attention, such as the methods of a model."""
 
 
 @rule.check
@@ -73,7 +72,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_compared(use: Use, ctx: Context) -> bool:
-    """Whether the function around allows the plain attention alone elsewhere, to hold flash attention against it."""
+    """Return whether the enclosing function elsewhere allows only the math backend, to compare flash attention with it."""
     if not any(isinstance(outer, Function) for outer in use.place.ancestors()):
         return False
     calls = (part for part in own(body_around(use, ctx)) if isinstance(part, ast.Call))
@@ -82,7 +81,7 @@ def _is_compared(use: Use, ctx: Context) -> bool:
 
 
 def _block(use: Use, ctx: Context) -> list[ast.stmt]:
-    """What runs under the allowance, as a block or a decorated function."""
+    """Return the statements that run with the allowed backends, in a ``with`` or a decorated function."""
     if use.decorated is not None:
         return use.decorated.body
     held = entered(use, ctx)
@@ -90,7 +89,7 @@ def _block(use: Use, ctx: Context) -> list[ast.stmt]:
 
 
 def _is_for_attention(block: list[ast.stmt], use: Use, ctx: Context) -> bool:
-    """Whether a block calls `scaled_dot_product_attention`, or a model that may, and no other attention."""
+    """Return whether a block calls `scaled_dot_product_attention`, or a model that may do so, and no other attention."""
     calls = [part.func for part in own(block) if isinstance(part, ast.Call)]
     if any(leaf(function) == "scaled_dot_product_attention" for function in calls):
         return True

@@ -1,7 +1,7 @@
-"""`max-autotune` kept for GPUs, though torch 2.5 has it for CPUs as well.
+"""`max-autotune` used on GPUs only, although torch 2.5 supports it on CPUs as well.
 
-Why: since torch 2.5 Inductor's `max-autotune` also tries templates of its own for matrix products on CPUs, besides those of
-oneDNN and MKL. Code that chooses the mode by the device leaves that out.
+Why: since torch 2.5 Inductor's `max-autotune` also tries its own templates for matrix products on CPUs, besides those of
+oneDNN and MKL. Code that chooses the mode by the device misses that.
 
     model = torch.compile(model, mode="max-autotune" if device == "cuda" else "default")
     →
@@ -9,11 +9,11 @@ oneDNN and MKL. Code that chooses the mode by the device leaves that out.
 
 Needs: torch 2.5.
 
-Brings: the faster one of several implementations for each product; the release blog of 2.5 names no figure that holds for all.
+Brings: the fastest of several implementations for each product; the release blog of torch 2.5 gives no general figure.
 
-When not: start-up time matters more, since candidates are compiled and timed.
+When not: start-up time matters more, since the candidates are compiled and timed.
 
-Measure: run the model with both modes; `TORCH_LOGS=+inductor python your_script.py` prints what was timed.
+Measure: run the model with both modes; `TORCH_LOGS=+inductor python your_script.py` prints the timings.
 
 Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 wheel: torch/_inductor/config.py (`max_autotune_gemm_backends`).
 """
@@ -38,7 +38,7 @@ rule = Rule(
     code="AD927",
     symbols=("torch.compile",),
     pairs={"torch.compile": ("autotune",)},
-    message="`max-autotune` chooses among implementations on CPUs too",
+    message="`max-autotune` is used on GPUs only; it speeds up matrix products on CPUs too",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -54,23 +54,22 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         mode = ctx.uses.flow.definition(mode, use.place.scope)
     if isinstance(mode, ast.IfExp):
         kept = _is_autotune(mode.body) and _asks_for_gpu(mode.test, ctx)
-        if kept or (_is_autotune(mode.orelse) and _asks_for_cpu(mode.test)):
+        match mode.test:
+            case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(value="cpu"), *_]):
+                kept = kept or _is_autotune(mode.orelse)
+        if kept:
             yield from advise(use, ctx, at=mode)
         return
     outer = use.place.parent.statement if use.place.parent is not None else None
     if _is_autotune(mode) and isinstance(outer, ast.If) and use.place.statement in outer.body:
-        otherwise = [
-            leaf(part.func)
-            for one in _else_of(outer, use)
-            for part in ast.walk(one)
-            if isinstance(part, ast.Call)
-        ]
+        below = (part for one in _else_of(outer, use) for part in ast.walk(one))
+        otherwise = [leaf(part.func) for part in below if isinstance(part, ast.Call)]
         if "compile" in otherwise and _asks_for_gpu(outer.test, ctx):
             yield from advise(use, ctx)
 
 
 def _else_of(test: ast.If, use: Use) -> list[ast.stmt]:
-    """What runs where a test fails alone: its ``else``, or all behind it where its body ends in a ``return``."""
+    """Return the statements that run only if a test fails: its ``else``, or the rest of the block if its body returns."""
     leaves = isinstance(test.body[-1], ast.Return) and not test.orelse
     place = use.place.parent
     return place.block[place.block.index(test) + 1 :] if leaves and place is not None else test.orelse
@@ -83,11 +82,3 @@ def _is_autotune(mode: ast.expr | None) -> bool:
 def _asks_for_gpu(test: ast.expr, ctx: Context) -> bool:
     negated = isinstance(test, ast.UnaryOp) or "!=" in ctx.text(test)
     return bool(_GPU.search(ctx.text(test))) and not negated
-
-
-def _asks_for_cpu(test: ast.expr) -> bool:
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.Eq)
-        and string(test.comparators[0]) == "cpu"
-    )

@@ -1,21 +1,21 @@
-"""A device backend that its users have to import, which torch 2.5 loads by itself.
+"""A device backend that its users have to import, although torch 2.5 can load it automatically.
 
-Why: a package that brings a device registers it under `PrivateUse1` when it is imported. Since torch 2.5 `import torch`
-calls what packages offer under the entry point `torch.backends`, so that the device is there without an import of its own.
+Why: a package that adds a device registers it under `PrivateUse1` when it is imported. Since torch 2.5 `import torch` calls
+the functions that packages declare under the entry point `torch.backends`, so that the device needs no import of its own.
 
     torch.utils.rename_privateuse1_backend("acme")
     →
     [project.entry-points."torch.backends"]
     acme = "torch_acme:_autoload"
 
-What to do: give the package a function that needs nothing but `import torch_acme`, and name it in the packaging metadata.
-The extension is imported in the middle of `import torch`: it must not need what torch imports later.
+What to do: give the package a function that registers the device, and name it in the packaging metadata. The package is
+imported in the middle of `import torch`, so it must not need anything that torch imports later.
 
 Needs: torch 2.5; older releases ignore the entry point.
 
-Brings: programs run on the device without a change to their imports.
+Brings: programs run on the device without changing their imports.
 
-When not: a test or an example that registers a device for itself alone. `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns loading off.
+When not: a test or an example registers a device only for itself. `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns loading off.
 
 Source: https://pytorch.org/blog/pytorch2-5/; torch 2.5 and 2.15 wheels: torch/__init__.py (`_import_device_backends`).
 """
@@ -39,7 +39,7 @@ rule = Rule(
         "torch.utils.rename_privateuse1_backend",
         "torch.utils.backend_registration.rename_privateuse1_backend",
     ),
-    message="a package that offers the entry point `torch.backends` has its device loaded by `import torch`",
+    message="users have to import this backend; declare the entry point `torch.backends`, and `import torch` loads it",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -47,7 +47,7 @@ rule = Rule(
 
 _OFFERED = r"torch\.backends[\"']?\s*[\]=:,)]"
 _LOADS = re.compile(rb"\bdef _?autoload\b|TORCH_DEVICE_BACKEND_AUTOLOAD")
-"""What is there for the entry point, wherever that is written."""
+"""Code that exists for the entry point, wherever the entry point is declared."""
 
 
 @rule.check

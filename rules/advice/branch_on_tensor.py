@@ -1,8 +1,8 @@
-"""A Python branch on a tensor's value in a compiled, exported or captured region, which `torch.cond` takes in.
+"""A Python branch on a tensor's value in a compiled, exported or captured region, which `torch.cond` can express.
 
-Why: an `if` on a tensor's value has to be decided on the CPU. It splits what `torch.compile` compiles in two, or raises with
-`fullgraph=True`; `torch.export` refuses it; inside a CUDA graph reading the value is an error. `torch.cond` keeps both
-sides, and torch 2.12 captures it into a CUDA graph as a conditional node, decided on the GPU.
+Why: an `if` on a tensor's value is decided on the CPU. It splits the graph of `torch.compile` in two, or raises with
+`fullgraph=True`; `torch.export` rejects it; inside a CUDA graph, reading the value is an error. `torch.cond` keeps both
+branches, and torch 2.12 captures it into a CUDA graph as a conditional node, which the GPU decides.
 
     if x.sum() > 0:
         y = a(x)
@@ -11,13 +11,13 @@ sides, and torch 2.12 captures it into a CUDA graph as a conditional node, decid
     →
     y = torch.cond(x.sum() > 0, a, b, (x,))
 
-Needs: torch 2.4 where it is compiled or exported; inside of a CUDA graph torch 2.12, CUDA 12.4, and the backends `eager` or
+Needs: torch 2.4 for compiled or exported code; for a CUDA graph torch 2.12, CUDA 12.4, and the backend `eager` or
 `cudagraphs`.
 
-Brings: one graph instead of two and no wait for the value.
+Brings: one graph instead of two, and no wait for the value.
 
-When not: the sides return tensors of different shapes or types, change what lives outside, or need gradients that
-`torch.cond` cannot give; or one side is seldom and cheap to leave out.
+When not: the branches return tensors of different shapes or types, change state outside, or need gradients that
+`torch.cond` does not support; or one branch is rare and cheap to leave out.
 
 Measure: `TORCH_LOGS=graph_breaks python your_script.py` lists the branches that split a graph.
 
@@ -32,11 +32,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor_parameter
 
 from ._seen.advice import advise
 from ._seen.compiled import code_of, compiled, statements
-from ._seen.nodes import entered, own
-from ._seen.tensors import is_test
+from ._seen.nodes import Function, entered, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,7 +50,7 @@ rule = Rule(
     code="AD921",
     symbols=(*_CAPTURES, *_COMPILES),
     pairs=dict.fromkeys((*_CAPTURES, *_COMPILES), ()),
-    message="this branch on a tensor's value splits the graph or stops the export; `torch.cond` keeps both sides in it",
+    message="this branch on a tensor's value breaks the graph or the export; use `torch.cond`",
     since=(2, 4),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR, Kind.REFERENCE}),
@@ -67,9 +68,11 @@ _LEAVES = (
     ast.Yield,
     ast.Await,
 )
-_GRAPHS = (
-    "a CUDA graph cannot hold this branch on a tensor's value; `torch.cond` is captured as a conditional node"
+_REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "norm", "amax", "amin", "prod", "std", "var", "abs", "argmax", "argmin"}
 )
+_TESTS = frozenset({"any", "all", "isnan", "isfinite", "isinf"})
+_GRAPHS = "a CUDA graph cannot contain this branch on a tensor's value; use `torch.cond`, which becomes a conditional node"
 
 
 @rule.check
@@ -91,12 +94,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _branches(
     body: Sequence[ast.AST], use: Use, ctx: Context, scope: Scope, *, graphs: bool
 ) -> Iterator[Finding]:
+    """Yield findings for the branches in ``body``; ``graphs`` says that it is captured as a CUDA graph."""
     for node in own(body):
-        if not isinstance(node, (ast.If, ast.IfExp)) or not is_test(node.test, use, ctx, scope):
+        if not isinstance(node, (ast.If, ast.IfExp)) or not _reads_tensor(node.test, use, ctx, scope):
             continue
         if isinstance(node, ast.IfExp) or _gives_values(node):
             first = ctx.uses.once((ctx.rule.code, node), lambda: use)
-            if first is not use:  # which compiles the same code
+            if first is not use:  # two uses may compile the same code
                 continue
             if graphs:
                 yield from advise(use, ctx, _GRAPHS, at=node.test, since=(2, 12))
@@ -105,7 +109,7 @@ def _branches(
 
 
 def _gives_values(node: ast.If) -> bool:
-    """Whether the sides of a branch do nothing but give values, as those of `torch.cond` must."""
+    """Return whether the branches of an ``if`` only compute values, as those of `torch.cond` must."""
     inside = list(own([*node.body, *node.orelse]))
     if any(isinstance(part, _LEAVES) for part in inside):
         return False
@@ -116,3 +120,60 @@ def _gives_values(node: ast.If) -> bool:
         or (isinstance(part, ast.Return) and part.value is not None)
         for part in inside
     )
+
+
+def _reads_tensor(test: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Return whether a test in ``scope`` has to read a tensor's values: ``x.sum() > 0``, ``torch.isnan(x).any()``."""
+    match test:
+        case ast.Name():
+            value = ctx.uses.flow.definition(test, scope)
+            if value is None:
+                return _is_required_tensor(test.id, scope, ctx)
+            return not isinstance(value, ast.Name) and _reads_tensor(value, use, ctx, scope)
+        case ast.UnaryOp(op=ast.Not(), operand=inner) | ast.Call(func=ast.Name(id="bool"), args=[inner, *_]):
+            return _reads_tensor(inner, use, ctx, scope)
+        case ast.BoolOp(values=parts):
+            return all(_reads_tensor(part, use, ctx, scope) for part in parts)
+        case ast.Compare():
+            sides = (test.left, *test.comparators)
+            return _compares_numbers(test) and any(_is_scalar(side, use, ctx, scope) for side in sides)
+        case ast.Call():
+            return leaf(test.func) in _TESTS and _is_scalar(test, use, ctx, scope)
+    return False
+
+
+def _is_required_tensor(name: str, scope: Scope, ctx: Context) -> bool:
+    """Return whether a name is a parameter that is annotated as a tensor and has no default, which may be None."""
+    if not isinstance(scope.node, Function) or not is_tensor_parameter(name, scope, ctx.uses):
+        return False
+    arguments = scope.node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    return name in [one.arg for one in plain[: len(plain) - len(arguments.defaults)]]
+
+
+def _compares_numbers(test: ast.Compare) -> bool:
+    """Return whether a comparison is one of order, or of one value with a number: ``x.sum() == 0``."""
+    if all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in test.ops):
+        return True
+    (right, *others) = test.comparators
+    is_number = isinstance(right, ast.Constant) and type(right.value) in (int, float)
+    return is_number and not others and isinstance(test.ops[0], (ast.Eq, ast.NotEq))
+
+
+def _is_scalar(node: ast.expr, use: Use, ctx: Context, scope: Scope) -> bool:
+    """Return whether an expression, or what its variable is set to, reduces a tensor to one value."""
+    if isinstance(node, ast.Name):
+        value = ctx.uses.flow.definition(node, scope)
+        return isinstance(value, ast.Call) and _is_scalar(value, use, ctx, scope)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, resolved = node.func.attr, ctx.resolve(node.func, use)
+    if resolved is not None:
+        return resolved.names[0].startswith("torch.") and name in _REDUCTIONS | _TESTS
+    reduces = name in _REDUCTIONS | _TESTS or (name == "item" and not node.args)
+    return reduces and not any(map(_is_size, ast.walk(node.func.value)))
+
+
+def _is_size(node: ast.AST) -> bool:
+    # `x.shape.max()` and `np.sum()` are known without waiting for the device.
+    return isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "numel", "ndim", "np", "numpy")

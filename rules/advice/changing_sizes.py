@@ -1,8 +1,8 @@
-"""A compiled function that a loop calls with another size each time, and that is compiled anew for some of them.
+"""A compiled function that a loop calls with changing sizes, so that it is recompiled.
 
-Why: `torch.compile` compiles for the sizes that it sees. The second size makes it compile once more, with that dimension left
-open; what the first compilation took is lost, and sizes of 0 and 1 are compiled for themselves. `mark_dynamic` leaves the
-dimension open from the first call on.
+Why: `torch.compile` compiles for the sizes that it sees. The second size makes it compile again, this time with a dynamic
+dimension; the time of the first compilation is lost, and the sizes 0 and 1 get code of their own. `mark_dynamic` makes the
+dimension dynamic from the first call on.
 
     compiled = torch.compile(f)
     for n in (128, 256, 512):
@@ -17,9 +17,9 @@ Needs: torch 2.1.
 
 Brings: one compilation instead of two or more.
 
-When not: each size is to have code of its own, or `dynamic=` has decided. Tests and benchmarks are left alone.
+When not: each size should have code of its own, or `dynamic=` already decides. Tests and benchmarks are not reported.
 
-Measure: `TORCH_LOGS=recompiles python your_script.py` says what each recompilation is for.
+Measure: `TORCH_LOGS=recompiles python your_script.py` gives the reason for each recompilation.
 
 Source: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_compile_time.html;
 torch 2.15 wheel: torch/_dynamo/decorators.py (`mark_dynamic`).
@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import list_sizes
 
 from ._seen.advice import advise
 from ._seen.nodes import class_around, own
@@ -46,7 +46,7 @@ rule = Rule(
     code="AD928",
     symbols=("torch.compile",),
     pairs={"torch.compile": ()},
-    message="`{symbol}` compiles this anew for another size; `torch._dynamo.mark_dynamic` leaves the dimension open at once",
+    message="a new size makes `{symbol}` compile this again; mark the dimension with `torch._dynamo.mark_dynamic`",
     since=(2, 1),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR}),
@@ -55,10 +55,6 @@ rule = Rule(
 _DECIDED = re.compile(
     rb"\bmark_dynamic\b|\bmark_unbacked\b|\bdynamic(?:[\"']\]?)?\s*[=:]|\bautomatic_dynamic_shapes\b"
 )
-_MAKES = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
-
-_OF_NUMBERS = frozenset({"randint", "full"})
-"""Those that take numbers which are no sizes."""
 _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 
@@ -73,13 +69,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 continue
             for call in own(loop.body):
                 called = isinstance(call, ast.Call) and ast.unparse(call.func) == name
-                if called and any(_is_sized(given, loop, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
+                if called and any(_is_sized(given, loop.target.id, scope, ctx) for given in call.args):  # type: ignore[attr-defined]
                     yield from advise(use, ctx, at=call)
                     return
 
 
 def _scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
-    """The scopes that see the compiled function: by its variable, or as methods of the class that keeps it."""
+    """Yield the scopes that see the compiled function: through its variable, or as methods of the class that keeps it."""
     if name.startswith("self."):
         around = class_around(use)
         body = around.body if around is not None else []
@@ -90,39 +86,23 @@ def _scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
 
 
 def _name(use: Use) -> str | None:
-    """The variable, or the attribute of the object, that holds the compiled function."""
+    """Return the variable, or attribute of the object, that holds the compiled function, as written."""
     if use.decorated is not None:
         return use.decorated.name
     made = use.place.statement
     target = made.targets[0] if isinstance(made, ast.Assign) and made.value is use.call else None
-    own_attribute = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
-    return (
-        ast.unparse(target)
-        if target is not None and (isinstance(target, ast.Name) or own_attribute)
-        else None
-    )
+    name = ast.unparse(target) if target is not None else ""
+    is_attribute = isinstance(target, ast.Attribute) and name == f"self.{target.attr}"
+    return name if isinstance(target, ast.Name) or is_attribute else None
 
 
-def _is_sized(node: ast.expr, loop: ast.For, scope: Scope, ctx: Context) -> bool:
-    """Whether a tensor is made with the loop's number as a size."""
+def _is_sized(node: ast.expr, counter: str, scope: Scope, ctx: Context) -> bool:
+    """Return whether a tensor is made with the loop's number, the variable ``counter``, as a size."""
     if isinstance(node, ast.Name):
         value = ctx.uses.flow.definition(node, scope)
-        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, loop, scope, ctx)
+        return value is not None and not isinstance(value, ast.Name) and _is_sized(value, counter, scope, ctx)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-        return _is_sized(node.func.value, loop, scope, ctx)
-    if not isinstance(node, ast.Call) or leaf(node.func) not in _MAKES:
+        return _is_sized(node.func.value, counter, scope, ctx)
+    if not isinstance(node, ast.Call):
         return False
-    counted = loop.target
-    return any(
-        isinstance(size, ast.Name) and isinstance(counted, ast.Name) and size.id == counted.id
-        for size in _sizes(node)
-    )
-
-
-def _sizes(made: ast.Call) -> Iterator[ast.expr]:
-    """What a function that makes a tensor is given as sizes: all numbers, or a tuple of them beside other numbers."""
-    several = [given for given in made.args if isinstance(given, (ast.Tuple, ast.List))]
-    if several or leaf(made.func) in _OF_NUMBERS:
-        yield from (size for given in several for size in given.elts)
-    else:
-        yield from made.args
+    return any(isinstance(size, ast.Name) and size.id == counter for size in list_sizes(node))

@@ -1,21 +1,21 @@
-"""A compiled optimizer step, or `addcdiv`, whose last bits move with torch 2.12.
+"""A compiled optimizer step, or `addcdiv`, whose results change in the last bits with torch 2.12.
 
 Why: up to torch 2.11 Inductor multiplied, divided and added one after the other for `addcdiv`. Since 2.12 it uses a fused
-multiply-add and a division rounded to nearest on CUDA and XPU, as the eager kernels do, so that compiled results come closer
-to eager ones, and differ from those that older releases compiled. Adam, AdamW, NAdam, Adamax, Adagrad and RMSprop divide so.
+multiply-add and a division rounded to nearest on CUDA and XPU, as the eager kernels do. Compiled results are closer to eager
+ones, and differ from those of older releases. Adam, AdamW, NAdam, Adamax, Adagrad and RMSprop use this operation.
 
     step = torch.compile(optimizer.step)
 
-What to do: nothing in the code. Where tests compare runs to the last bit, or a run is resumed under the new release, expect a
-difference and record the expected values anew.
+What to do: nothing in the code. If tests compare runs to the last bit, or a run is resumed with the new release, expect a
+difference and update the expected values.
 
-Needs: torch 2.12; not on ROCm, and not for whole numbers.
+Needs: torch 2.12; ROCm and integers are not affected.
 
 Brings: compiled optimizers that agree with eager ones; the release blog speaks of bitwise parity on XPU.
 
-When not: nothing compares the numbers, the step runs eagerly, or another backend than Inductor is given.
+When not: nothing compares the numbers, the step runs eagerly, or the backend is not Inductor.
 
-Measure: `pytest -k compile` of the project on both releases, with `torch.testing.assert_close(new, old, rtol=0, atol=0)`.
+Measure: run the project's `pytest -k compile` on both releases, with `torch.testing.assert_close(new, old, rtol=0, atol=0)`.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/_inductor/lowering.py
 (`addcdiv`), torch/optim/adam.py.
@@ -42,7 +42,7 @@ rule = Rule(
     code="AD922",
     symbols=("torch.compile",),
     pairs={"torch.compile": ()},
-    message="the compiled `addcdiv` in here is rounded as the eager one: results differ in the last bits from those of "
+    message="the compiled `addcdiv` in here rounds as the eager one does, so results differ in the last bits from those of "
     "older releases on CUDA and XPU",
     since=(2, 12),
     default=False,
@@ -64,17 +64,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     defined = compiled(use, ctx)
     code = code_of(defined) if defined is not None else None
-    calls = (
-        [node.func for node in own(statements(code)) if isinstance(node, ast.Call)]
-        if code is not None
-        else []
-    )
+    run = own(statements(code)) if code is not None else ()
+    calls = (node.func for node in run if isinstance(node, ast.Call))
     if any(leaf(function) in _ADDCDIV or _is_step(function, use, ctx) for function in calls):
         yield from advise(use, ctx)
 
 
 def _is_step(node: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether ``node`` is the ``step`` of an optimizer that divides, made in this file."""
+    """Return whether an expression is the ``step`` of an optimizer that divides, created in this file."""
     if not (isinstance(node, ast.Attribute) and node.attr == "step"):
         return False
     made = list(_made(node.value, use))
@@ -85,7 +82,7 @@ def _is_step(node: ast.expr, use: Use, ctx: Context) -> bool:
 
 
 def _made(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
-    """What is assigned to a variable, or to an attribute of the object, wherever that is."""
+    """Yield all values that the file assigns to a variable, or to an attribute of the object."""
     if isinstance(node, ast.Name):
         scope = use.place.scope.find(node.id)
         yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()

@@ -1,7 +1,7 @@
-"""One device's spelling of what `torch.accelerator` does on all of them.
+"""A function of one device's module, which `torch.accelerator` offers for all devices.
 
-Why: `torch.accelerator` asks whichever accelerator torch was built for: CUDA, ROCm, XPU, MPS, or one outside of torch. Code
-that spells `torch.cuda` for these few questions runs on one kind only.
+Why: `torch.accelerator` works for whichever accelerator torch was built for: CUDA, ROCm, XPU, MPS, or an out-of-tree one.
+Code that calls `torch.cuda` for these few functions runs on one kind only.
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.cuda.synchronize()
@@ -9,23 +9,27 @@ that spells `torch.cuda` for these few questions runs on one kind only.
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.accelerator.synchronize()
 
-What differs: where there is no accelerator, the functions of `torch.accelerator` raise, but for `device_count` and
-`is_available`; those about memory in `torch.cuda` do nothing or say 0 there. Guard them by `torch.accelerator.is_available()`.
+What differs: without an accelerator, the functions of `torch.accelerator` raise, except `device_count` and `is_available`;
+the memory functions of `torch.cuda` do nothing or return 0. Guard them with `torch.accelerator.is_available()`.
 
-Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the functions about memory, 2.10 for `get_memory_info`.
+Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the memory functions, 2.10 for `get_memory_info`.
 
 Brings: the same code on other accelerators; nothing gets faster.
 
-When not: the code around is for this device alone. Nothing is said in functions, classes and files that are named after
-the device, where a test of the device's name or a switch called after it decides or another branch is for another device (other than in a
-choice that asks for one after the other), in files that use what only this device has (`torch.cuda.Event`,
-NVTX, NCCL, Triton, the state of CUDA's random numbers), that name `"cuda"` or `"cuda:0"` without asking or know `torch.accelerator` already,
-beside a `model.cuda()` and where one stands in the file that nothing asks for, where a module beside it that it imports has CUDA as its default,
-where devices are counted for `CUDA_VISIBLE_DEVICES`, where the program refuses to run without CUDA, chooses it by a switch of its own, or
-what it imports opens the process group on NCCL, in tests, and in projects with kernels of their own in CUDA.
+When not: the code is for this device only. Not reported are
 
-A device is not chosen anew in files with float64, FlexAttention and CTranslate2, which MPS lacks, where MPS is commented out, nor
-in those that import such files.
+- functions, classes, files and folders named after the device, and tests;
+- code below a test of the device's name or of a switch named after it, or beside a branch for another device (unless the
+  branches only choose a device);
+- files that use features of this device only (`torch.cuda.Event`, NVTX, NCCL, Triton, the state of CUDA's random numbers),
+  that name `"cuda"` or `"cuda:0"` unconditionally, or that already use `torch.accelerator`;
+- functions with an unconditional `model.cuda()`, and files with one that depends on no test of a device or a switch;
+- files that import a module beside them whose default device is CUDA, or one that opens the process group on NCCL;
+- files that count devices for `CUDA_VISIBLE_DEVICES`, that refuse to run without CUDA, or choose it by a switch of their own;
+- projects with their own CUDA kernels.
+
+A choice of a device is not reported in files with float64, FlexAttention or CTranslate2, which MPS lacks, in files that
+mention MPS in a comment, or in files that import such files.
 
 Source: https://docs.pytorch.org/docs/stable/accelerator.html; torch 2.6, 2.7, 2.9, 2.10 and 2.15 wheels:
 torch/accelerator/__init__.py, torch/accelerator/memory.py.
@@ -66,7 +70,7 @@ _NAMES: dict[str, tuple[str, Version]] = {
     "reset_peak_memory_stats": ("reset_peak_memory_stats", (2, 9)),
     "mem_get_info": ("get_memory_info", (2, 10)),
 }
-"""What the function is called in `torch.accelerator`, and since when."""
+"""The name of each function in `torch.accelerator`, and the first torch that has it."""
 
 _SYMBOLS = {
     f"torch.{device}.{name}": new
@@ -90,7 +94,7 @@ _PORTABLE = "|".join(
 _QUIET = frozenset(
     {"empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"}
 )
-"""What does nothing on a machine without CUDA, and raises in `torch.accelerator` where there is no accelerator."""
+"""Functions that do nothing on a machine without CUDA, but raise in `torch.accelerator` without an accelerator."""
 
 _ONE_KIND = re.compile(
     (
@@ -104,12 +108,12 @@ _ONE_KIND = re.compile(
         r"|\bif\s+not\s+\w+\.(?:cuda|xpu)\.is_available\(\)\s*:\s*(?:#[^\n]*)?\s*(?:raise\b|sys\.exit\b)"
     ).encode()
 )
-"""What makes a file one for a single kind of device."""
+"""Code that is for one kind of device only."""
 
 _ASKED = re.compile(
     rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"'](?!\s*,)"
 )
-"""CUDA's name where it was asked whether there is a device."""
+"""CUDA's name right after a test whether CUDA is available."""
 
 _KNOWN = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[\"']accelerator[\"']")
 
@@ -117,8 +121,8 @@ _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
     rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2|onnxruntime|insightface)\b|\bCUDAExecutionProvider\b|#[^\n]*\bbackends\.mps\b"
 )
-"""What some accelerator lacks, so that code which falls back on the CPU today would fail on it: MPS has no float64, CTranslate2
-and ONNX Runtime know CUDA alone; and what its author has left out by a comment."""
+"""Features that some accelerator lacks, so that code which uses the CPU today would fail on it: MPS has no float64,
+CTranslate2 and ONNX Runtime support only CUDA; and devices that a comment leaves out."""
 _LACKED = (
     "float64",
     "double",
@@ -128,7 +132,7 @@ _LACKED = (
     "ctranslate2",
     "backends.mps",
 )
-"""The words without which nothing of that is named."""
+"""Words of which a file contains one if it matches `_NOT_EVERYWHERE`."""
 
 _ASKS = re.compile(r"(?i)cuda|gpu|device|available")
 
@@ -157,30 +161,31 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new, since = _SYMBOLS[use.symbol]
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
-    raises = "; it raises where there is none" if new in _QUIET else ""
-    yield from advise(
-        use, ctx, f"`torch.accelerator.{new}` is `{{symbol}}` on every accelerator{raises}", since=since
+    raises = ", and guard it, since it raises without one" if new in _QUIET else ""
+    message = (
+        f"`{{symbol}}` is for one kind of device; use `torch.accelerator.{new}` for any accelerator{raises}"
     )
+    yield from advise(use, ctx, message, since=since)
 
 
 def _chosen(use: Use, ctx: Context) -> Iterator[Finding]:
-    """Where a device is chosen by asking for one kind, or for several, one after the other."""
+    """Yield findings for the choices of a device that ask for one kind, or for several in turn."""
     if ctx.uses.once((rule.code, "not everywhere"), lambda: _is_not_everywhere(ctx)):
         return
     for test in choices.tests(use, ctx):
         choice = choices.choice(test, use, ctx)
         if choice is not None and (len(choice.kinds) > 1 or not _is_among_devices(use, ctx)):
             found = " and ".join(kind.upper() for kind in choice.kinds)
-            message = f"`{choice.instead}` finds any accelerator, and not {found} alone"
+            message = f"this choice finds only {found}; use `{choice.instead}` for any accelerator"
             yield from advise(use, ctx, message, at=None if test is use.call else test, since=(2, 7))
 
 
 def _is_of_one_kind(ctx: Context) -> bool:
-    """Whether the file is for one kind of device, or knows `torch.accelerator` already."""
+    """Return whether the file is for one kind of device, or already uses `torch.accelerator`."""
     text = ctx.source.text
     named = _ONE_KIND.search(_ASKED.sub(b"", text)) or _KNOWN.search(text)
-    return (
-        bool(named)
+    return bool(
+        named
         or needs_library(ctx)
         or _helps_one_kind(ctx)
         or _runs_nccl(ctx)
@@ -189,7 +194,7 @@ def _is_of_one_kind(ctx: Context) -> bool:
 
 
 def _is_not_everywhere(ctx: Context) -> bool:
-    """Whether the file, or what it imports of the project, needs what MPS lacks."""
+    """Return whether the file, or a module of the project that it imports, needs a feature that some accelerator lacks."""
     return bool(
         _NOT_EVERYWHERE.search(ctx.source.text)
         or ctx.project.spelling(
@@ -201,11 +206,11 @@ def _is_not_everywhere(ctx: Context) -> bool:
 
 
 _MOVED = ((), (r"\bdevice\b[^=,()\n]{0,40}=\s*[\"']cuda[\"']\s*[,)]",))
-"""A parameter whose device is CUDA unless somebody says otherwise."""
+"""The pattern of a parameter that is CUDA by default."""
 
 
 def _helps_one_kind(ctx: Context) -> bool:
-    """Whether the file asks for no device, and a module beside it, which it imports, is for CUDA unless told otherwise."""
+    """Return whether the file asks for no device and imports a module beside it whose default device is CUDA."""
     if b"is_available" in ctx.source.text:
         return False
     folder = os.path.dirname(os.path.abspath(ctx.source.path))
@@ -218,16 +223,17 @@ def _helps_one_kind(ctx: Context) -> bool:
 
 
 _GROUP = (("init_process_group",), (r"\binit_process_group\(\s*(?:backend\s*=\s*)?[\"']nccl[\"']",))
+"""The pattern of a process group that is opened on NCCL only."""
 
 
 def _runs_nccl(ctx: Context) -> bool:
-    """Whether what the file imports of the project opens its process group on NCCL, and on nothing else."""
+    """Return whether a module of the project that the file imports opens the process group on NCCL only."""
     among = brought(ctx.project, os.path.abspath(ctx.source.path), ctx.source.text)
     return bool(among and ctx.project.spelling(_GROUP, beside="", among=among))
 
 
 def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """What runs of some statements whether or not a device is available, as far as tests that ask for it tell."""
+    """Yield the nodes in some statements that are not below a test whether a device is available."""
     asking = [
         node for node in own(body) if isinstance(node, ast.If) and "is_available" in ast.unparse(node.test)
     ]
@@ -236,19 +242,19 @@ def _unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _moves_unasked(tree: ast.Module) -> bool:
-    """Whether something is moved to CUDA where no test around asks for a device or a switch."""
+    """Return whether something is moved to CUDA below no test of a device or a switch."""
     asking = [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp))]
     guarded = {id(node) for test in asking if _ASKS.search(ast.unparse(test.test)) for node in ast.walk(test)}
     return any(_moves(node) and id(node) not in guarded for node in ast.walk(tree))
 
 
 def _moves(node: ast.AST) -> bool:
-    """Whether a tensor or a module is moved to CUDA: ``model.cuda()``."""
+    """Return whether a node moves a tensor or a module to CUDA: ``model.cuda()``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
 
 
 def _is_for_one_device(use: Use, ctx: Context) -> bool:
-    """Whether a test of the device's kind stands around or beside a use, or an assertion of it in its function."""
+    """Return whether a test around or beside a use, or an assertion in its function, names the device's kind."""
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, (ast.If, ast.While))]
     tests += [parent.test for parent in use.parents if isinstance(parent, ast.IfExp)]
     tests += [side for parent in use.parents if isinstance(parent, ast.BoolOp) for side in parent.values]
@@ -257,7 +263,7 @@ def _is_for_one_device(use: Use, ctx: Context) -> bool:
 
 
 def _is_among_devices(use: Use, ctx: Context) -> bool:
-    """Whether a use stands in one of several branches, or a function has one, of which another is for another kind of device."""
+    """Return whether a branch around a use or in its function, or one of their alternatives, is for another kind of device."""
     tests = [outer for outer in use.place.ancestors() if isinstance(outer, ast.If)]
     tests += [other for test in tests for other in test.orelse if isinstance(other, ast.If)]
     tests += [other for other in body_around(use, ctx) if isinstance(other, ast.If)]
@@ -265,7 +271,7 @@ def _is_among_devices(use: Use, ctx: Context) -> bool:
 
 
 def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
-    """Whether a part of a test names a kind of device: in a string, or as a switch of the program's, ``args.cuda``."""
+    """Return whether a part of a test names a kind of device, in a string or as a switch of the program: ``args.cuda``."""
     if isinstance(part, ast.Constant):
         return isinstance(part.value, str) and bool(_OWN_NAME.search(part.value))
     if isinstance(part, ast.Name):
@@ -278,6 +284,6 @@ def _names_kind(part: ast.AST, use: Use, ctx: Context) -> bool:
 
 
 def _is_torch(part: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a name is one of torch's own, as ``torch.cuda`` is, and no switch of the program's."""
+    """Return whether a name belongs to torch, as ``torch.cuda`` does, and is no switch of the program."""
     resolved = ctx.resolve(part, use)
     return resolved is not None and resolved.names[0].partition(".")[0] == "torch"

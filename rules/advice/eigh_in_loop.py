@@ -1,7 +1,7 @@
-r"""`torch.linalg.eigh` of one matrix after the other, where one call takes the whole batch.
+r"""`torch.linalg.eigh` called for each matrix of a batch, although one call takes the whole batch.
 
-Why: `eigh` and `eigvalsh` take a batch of matrices. On CUDA each call for one small matrix leaves most of the GPU idle,
-and torch 2.12 hands a whole batch to cuSOLVER's `syevj_batched`.
+Why: `eigh` and `eigvalsh` take a batch of matrices. On CUDA each call for one small matrix leaves most of the GPU idle;
+torch 2.12 passes a whole batch to cuSOLVER's `syevj_batched`.
 
     for i in range(a.shape[0]):
         w, v = torch.linalg.eigh(a[i])
@@ -10,12 +10,12 @@ and torch 2.12 hands a whole batch to cuSOLVER's `syevj_batched`.
 
 Needs: torch 2.12 for cuSOLVER's batched solver; the batched call itself is as old as `torch.linalg`.
 
-Brings: a batch is solved up to 100 times as fast as by the MAGMA of torch 2.11, as the release blog says, and without
+Brings: a batch is solved up to 100 times as fast as with MAGMA in torch 2.11, according to the release blog, and without
 one launch for each matrix.
 
-When not: the matrices have different sizes, each one depends on the result of the one before, or all of them together
-with their vectors do not fit into memory. On a CPU little changes. Nothing is said where the function solves the same
-tensor whole too.
+When not: the matrices have different sizes, each one depends on the result of the one before, or the batch and its
+eigenvectors do not fit into memory. On a CPU little changes. A loop is not reported if the same function also solves the
+whole batch at once.
 
 Measure: this, and again with `[torch.linalg.eigh(m) for m in a]`:
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD901",
     symbols=("torch.linalg.eigh", "torch.linalg.eigvalsh"),
-    message="`{symbol}` is called for one matrix of a batch after the other; one call takes the whole batch",
+    message="this loop calls `{symbol}` for each matrix of a batch; one call takes the whole batch",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
@@ -74,7 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_batched_too(use: Use, loop: Loop, ctx: Context) -> bool:
-    """Whether the function solves the same tensor whole elsewhere, so that the loop is a choice: a solver without batches."""
+    """Return whether the function also solves the whole batch at once, so that the loop is a deliberate alternative."""
     given = [loop.over, *(use.call.args[:1] if use.call is not None else [])]
     looped = {part.id for node in given for part in ast.walk(node) if isinstance(part, ast.Name)}
     return any(
@@ -93,7 +93,7 @@ _TRANSPOSED = frozenset({"T", "mT", "H", "mH"})
 
 
 def _parts(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> Iterator[ast.expr]:
-    """What a matrix is made of, by what can be done to a whole batch alike: ``(m + m.mT) / 2`` of ``m``, twice, and 2."""
+    """Yield the operands of a matrix expression that works on a whole batch as well: ``m``, ``m`` and 2 of ``(m + m.mT) / 2``."""
     if isinstance(node, ast.BinOp) and isinstance(
         node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
     ):

@@ -1,8 +1,8 @@
-"""A mask written out by hand for `scaled_dot_product_attention`, where FlexAttention computes it.
+"""A mask built as a tensor for `scaled_dot_product_attention`, although FlexAttention can compute it.
 
-Why: a mask as a tensor is as large as the attention itself, is read for every head, and keeps
-`scaled_dot_product_attention` from the flash kernels. `flex_attention` takes the pattern as a function, compiles it into
-the kernel, and skips blocks that are masked whole. A causal mask alone is `is_causal=True`.
+Why: a mask tensor is as large as the attention matrix itself, is read for every head, and keeps
+`scaled_dot_product_attention` from using the flash kernels. `flex_attention` takes the pattern as a function, compiles it into
+the kernel, and skips blocks that are masked entirely. For a causal mask, `is_causal=True` is enough.
 
     i = torch.arange(n)
     mask = (i[:, None] - i[None, :]).abs() <= window
@@ -11,13 +11,13 @@ the kernel, and skips blocks that are masked whole. A causal mask alone is `is_c
     block_mask = create_block_mask(lambda b, h, i, j: (i - j).abs() <= window, None, None, n, n)
     y = torch.compile(flex_attention)(q, k, v, block_mask=block_mask)
 
-Needs: torch 2.5, compiled, on a GPU (CPUs: inference, 2.6 and newer).
+Needs: torch 2.5 and `torch.compile`, on a GPU (on CPUs: inference only, torch 2.6 and newer).
 
-Brings: memory that does not grow with the square of the length. Its authors measure 5.5 to 8 times the speed of
-`scaled_dot_product_attention` with such a mask, and 0.68 to 1.43 times that of FlashAttention 2 for the patterns it has.
+Brings: memory that does not grow with the square of the length. Its authors measured 5.5 to 8 times the speed of
+`scaled_dot_product_attention` with such a mask, and 0.68 to 1.43 times that of FlashAttention 2 for patterns that both support.
 
-When not: sequences are short, the mask is data and no pattern (as a learned bias is), or dropout inside of attention is
-needed. Tests, which hold a kernel against the mask written out, are left alone.
+When not: sequences are short, the mask is data and not a pattern (such as a learned bias), or attention needs dropout.
+Tests, which compare a kernel with an explicit mask, are not reported.
 
 Measure: `TORCH_LOGS=perf_hints python your_script.py`, and the time of one layer with both.
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD925",
     symbols=("torch.nn.functional.scaled_dot_product_attention",),
-    message="this mask is a pattern that `flex_attention` computes in the kernel, without the tensor",
+    message="this mask depends on positions only; `flex_attention` computes it in the kernel, without a tensor",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -56,7 +56,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     pattern = Masks(use, ctx).pattern(mask, use.place.scope)
     if pattern is Pattern.CAUSAL:
-        message = "this mask is causal: `is_causal=True` says so without the tensor"
+        message = "this mask is causal; pass `is_causal=True` instead of a tensor"
         yield from advise(use, ctx, message, at=mask, since=(2, 0))
     elif pattern is not None:
         yield from advise(use, ctx, at=mask)

@@ -1,21 +1,21 @@
-"""A switch of the flight recorder that is named after NCCL, though the recorder is for every backend.
+"""A setting of the flight recorder that is named after NCCL, although the recorder works for every backend.
 
-Why: the recorder began inside the NCCL backend, and its switches are named so. It records gloo, ncclx and what runs through
-torchcomms as well since torch 2.12, and reads the names `TORCH_FR_…` first; the old ones are still read.
+Why: the recorder began inside the NCCL backend, hence the names of its variables. Since torch 2.12 it also records gloo,
+ncclx and torchcomms, and reads the names `TORCH_FR_…` first; it still reads the old ones.
 
     os.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000"
     →
     os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
 
-What images, scripts, workflows and `.env` files set is looked at too, and what commands in strings do.
+Variables in images, scripts, workflows and `.env` files are reported too, and those in commands inside strings.
 
 Needs: torch 2.12 for the other backends.
 
-Brings: the same record of collectives for a hang on gloo or torchcomms as for one on NCCL.
+Brings: for a hang on gloo or torchcomms, the same record of collectives as on NCCL.
 
-When not: older releases read the variable too; they know the old names alone. Tests are left alone.
+When not: older releases have to read the variable; they know only the old names. Tests are not reported.
 
-Measure: `python -m torch.distributed.flight_recorder.fr_trace FOLDER` shows what was recorded.
+Measure: `python -m torch.distributed.flight_recorder.fr_trace FOLDER` shows the record.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.13 wheel: torch/lib/libtorch_cpu.so (the names of the
 variables); torch 2.15 wheel: torch/distributed/distributed_c10d.py (`_maybe_attach_flight_recorder`).
@@ -43,7 +43,7 @@ _NEW = {
 }
 
 _SINCE = (2, 12)
-_MESSAGE = "`{symbol}` has the name `{new}` on every backend"
+_MESSAGE = "`{symbol}` is named after NCCL; set `{new}`, which is for every backend"
 
 rule = Rule(
     code="AD931",

@@ -1,8 +1,8 @@
-"""Ranges that a CUDA graph's replay loses, where `enable_annotations` keeps them.
+"""Profiler ranges that are lost when a CUDA graph is replayed, unless `enable_annotations` is set.
 
-Why: `record_function` and NVTX ranges run while a graph is captured and never when it is replayed, so that a profile of the
-replay shows kernels without them. Since torch 2.12 `torch.cuda.graph(…, enable_annotations=True)` ties annotations to the
-graph's kernels, and the profiler's trace shows them.
+Why: `record_function` and NVTX ranges run while a graph is captured but not when it is replayed, so that a profile of the
+replay shows kernels without ranges. Since torch 2.12 `torch.cuda.graph(…, enable_annotations=True)` attaches annotations to
+the graph's kernels, and the profiler's trace shows them.
 
     with torch.cuda.graph(graph):
         with record_function("attention"):
@@ -12,14 +12,14 @@ graph's kernels, and the profiler's trace shows them.
         with mark_kernels("attention"):
             …
 
-`mark_kernels` is in `torch.cuda._graph_annotations`, and does nothing where the driver cannot.
+`mark_kernels` is in `torch.cuda._graph_annotations`, and does nothing if the driver does not support it.
 
-Needs: torch 2.12, the package `cuda-bindings`, a driver of CUDA 13.1 or newer (or its compatibility package), and autograd in
+Needs: torch 2.12, the package `cuda-bindings`, a driver for CUDA 13.1 or newer (or its compatibility package), and autograd in
 one thread.
 
-Brings: kernels of a replay under the names that the code gives them.
+Brings: a profile of the replay that names the kernels as the code does.
 
-When not: the ranges are for the capture itself, or the driver is older.
+When not: the ranges are meant for the capture itself, or the driver is older.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/cuda/graphs.py (`graph`),
 torch/cuda/_graph_annotations.py (`mark_kernels`).
@@ -45,14 +45,14 @@ rule = Rule(
     code="AD933",
     symbols=("torch.cuda.graph", "torch.cuda.graphs.graph"),
     pairs=dict.fromkeys(("torch.cuda.graph", "torch.cuda.graphs.graph"), ()),
-    message="a replay of the graph loses the ranges in here; `enable_annotations=True` keeps names of kernels",
+    message="the ranges in here are lost when the graph is replayed; pass `enable_annotations=True` to name its kernels",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL}),
 )
 
 _TRACED = re.compile(rb"\b(?:export_chrome_trace|tensorboard_trace_handler|on_trace_ready)\b")
-"""What shows that somebody looks at a trace, and not at times alone."""
+"""Signs that somebody looks at a trace, and not only at times."""
 
 _RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"})
 
@@ -76,22 +76,22 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         (rule.code, "profiled"), lambda: _is_replay_profiled(ctx.source.tree)
     ):
         yield from advise(
-            use, ctx, "a profile of the graph's replay has no names; `enable_annotations=True` gives it some"
+            use,
+            ctx,
+            "a profile of the graph's replay has no names; pass `enable_annotations=True` to name its kernels",
         )
 
 
 def _is_replay_profiled(tree: ast.Module) -> bool:
-    """Whether a graph is replayed under a profiler."""
+    """Return whether a graph is replayed under a profiler."""
     return any(
         isinstance(part, ast.Call) and leaf(part.func) == "replay"
         for node in ast.walk(tree)
-        if isinstance(node, ast.With) and any(_is_profiler(item.context_expr) for item in node.items)
+        if isinstance(node, ast.With)
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call) and leaf(item.context_expr.func) == "profile"
         for part in own(node.body)
     )
-
-
-def _is_profiler(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and leaf(node.func) == "profile"
 
 
 def _is_range(function: ast.expr, use: Use, ctx: Context) -> bool:

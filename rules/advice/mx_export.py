@@ -1,19 +1,19 @@
 """`torch.export.save` of a program with `float8_e8m0fnu`, which works since torch 2.12.
 
-Why: `float8_e8m0fnu`, the type of the scales in MX formats, has a place in the format of exported programs since torch 2.12.
-Before, `torch.export.save` ends in a KeyError.
+Why: since torch 2.12 the format of exported programs supports `float8_e8m0fnu`, the type of the scales in MX formats.
+Before, `torch.export.save` raises a KeyError.
 
     scale = scale.to(torch.float8_e8m0fnu)
     torch.export.save(torch.export.export(model, (x, scale)), "model.pt2")
 
-What to do: ask for `torch>=2.12` where programs with MX formats are saved; a program that was saved by 2.12 needs 2.12 to load.
+What to do: require `torch>=2.12` if the project saves programs with MX formats; a program saved by 2.12 needs 2.12 to load.
 
-Needs: torch 2.12; the type itself is there since 2.7.
+Needs: torch 2.12; the type itself exists since 2.7.
 
 Brings: MX-quantized models in one file, without a detour over `uint8`.
 
-When not: the project asks for torch 2.12 and newer: then there is nothing to do, and nothing is said. Tests are left
-alone, which save many programs beside those with this type.
+When not: the project already requires torch 2.12; then nothing is reported. Tests, which save many other programs, are not
+reported either.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/_export/serde/serialize.py
 (`_TORCH_TO_SERIALIZE_DTYPE`), torch/_export/serde/schema.py (`ScalarType`).
@@ -29,7 +29,7 @@ from torchmigrate.api import Finding, Kind, Rule, Severity
 from torchmigrate.model.versions import render
 from torchmigrate.semantics.guards import reach
 
-from ._seen.trials import is_trial
+from ._seen.advice import is_trial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -38,7 +38,7 @@ rule = Rule(
     code="AD941",
     symbols=("torch.export.save",),
     pairs={"torch.export.save": ()},
-    message="before torch 2.12 `{symbol}` does not know `float8_e8m0fnu`",
+    message="before torch 2.12 `{symbol}` does not support `float8_e8m0fnu`",
     since=(2, 12),
     kinds=frozenset({Kind.CALL}),
 )
@@ -58,5 +58,5 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         use,
         f"{rule.message}, and the project supports torch {render(oldest)}",
         severity=Severity.WARNING,
-        hint="ask for torch 2.12 where programs with MX formats are saved",
+        hint="require torch 2.12 to save programs with MX formats",
     )

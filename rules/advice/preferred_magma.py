@@ -1,8 +1,8 @@
-r"""MAGMA preferred for linear algebra on CUDA, which torch 2.12 gives up.
+r"""MAGMA as the preferred library for linear algebra on CUDA, which torch 2.12 deprecates.
 
-Why: torch 2.12 deprecates MAGMA for CUDA and solves by cuSOLVER; from 2.12 on `linalg.eigh` goes to `syevj_batched`
-whatever is preferred. The switch that prefers MAGMA was a way around slow solvers of older releases, and now keeps the
-other operations on the slower library, or does nothing.
+Why: torch 2.12 deprecates MAGMA on CUDA and uses cuSOLVER; from 2.12 on `linalg.eigh` calls `syevj_batched` whatever
+library is preferred. The switch was a workaround for slow solvers in older releases. Now it keeps other operations on the
+slower library, or does nothing.
 
     torch.backends.cuda.preferred_linalg_library("magma")
     →
@@ -10,17 +10,17 @@ other operations on the slower library, or does nothing.
 
 Needs: torch 2.12.
 
-Brings: up to 100 times as fast a batched `eigh`, as the release blog says.
+Brings: a batched `eigh` that is up to 100 times as fast, according to the release blog.
 
-When not: the project still runs on older releases, where the switch was measured to help; there, let the version decide.
-On ROCm it stays. Nothing is said under a test that names either.
+When not: the project still supports older releases on which the switch measurably helps; then test the version. ROCm
+keeps MAGMA. Calls below a test of the version or of ROCm are not reported.
 
 Measure: this, with and without the switch behind `import torch;`:
 
     python -m timeit -s "import torch; a = torch.randn(500, 32, 32, device='cuda'); a = a + a.mT" \
         "torch.linalg.eigh(a); torch.cuda.synchronize()"
 
-What to do: remove the call, or guard it by `torch.__version__`.
+What to do: remove the call, or guard it with a test of `torch.__version__`.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/backends/cuda/__init__.py
 (`preferred_linalg_library`).
@@ -46,10 +46,12 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD902",
     symbols=("torch.backends.cuda.preferred_linalg_library",),
-    message="MAGMA is deprecated on CUDA; leave the choice to torch, which takes cuSOLVER",
+    message="MAGMA is deprecated on CUDA; leave the choice of the library to torch, which uses cuSOLVER",
     since=(2, 12),
     kinds=frozenset({Kind.CALL}),
 )
+
+_GUARDS = re.compile(r"(?i)rocm|hip(?![a-z])|torch_?(?:[gl][te]e?|version|\d)")
 
 
 @rule.check
@@ -63,10 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield from advise(use, ctx, in_trials=True)
 
 
-_GUARDS = re.compile(r"(?i)rocm|hip(?![a-z])|torch_?(?:[gl][te]e?|version|\d)")
-
-
 def _is_guarded(use: Use) -> bool:
-    """Whether a test around the call names ROCm, which keeps MAGMA, or what the project calls a range of versions."""
+    """Return whether an enclosing test names ROCm, which keeps MAGMA, or a range of versions in the project's own words."""
     tests = [outer.test for outer in use.place.ancestors() if isinstance(outer, ast.If)]
     return any(_GUARDS.search(ast.unparse(test)) for test in tests)

@@ -1,8 +1,8 @@
-"""A raised limit of recompilations, where `mark_dynamic` may make them needless.
+"""A raised limit of recompilations, which `mark_dynamic` may make unnecessary.
 
-Why: each new size of an input can compile a function anew, until `recompile_limit` (`cache_size_limit` before torch 2.6)
-stops that. Raising the limit keeps all those compilations. `torch._dynamo.mark_dynamic` names the dimension that varies, so
-that one compilation serves all of its sizes from the first call on.
+Why: each new size of an input can recompile a function, until `recompile_limit` (`cache_size_limit` before torch 2.6) stops
+that. A higher limit allows all those compilations. `torch._dynamo.mark_dynamic` names the dimension that varies, so that one
+compilation works for all of its sizes from the first call on.
 
     torch._dynamo.config.cache_size_limit = 64
     compiled(x)
@@ -14,10 +14,10 @@ Needs: torch 2.1.
 
 Brings: one compilation instead of up to as many as the limit allows.
 
-When not: something else than a size causes the recompilations, or each size has to have code of its own. Files that mark
-dimensions or decide about dynamic sizes are left alone, and tests and benchmarks, which try many sizes on purpose.
+When not: something other than a size causes the recompilations, or each size needs code of its own. Not reported are files
+that mark dimensions or set `dynamic=`, and tests and benchmarks, which try many sizes on purpose.
 
-Measure: `TORCH_LOGS=recompiles python your_script.py` says what each recompilation is for.
+Measure: `TORCH_LOGS=recompiles python your_script.py` gives the reason for each recompilation.
 
 Source: https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.reducing_compile_time.html;
 torch 2.5 and 2.15 wheels: torch/_dynamo/config.py, torch/_dynamo/decorators.py (`mark_dynamic`).
@@ -51,8 +51,8 @@ rule = Rule(
         *_PATCHES,
     ),
     pairs=dict.fromkeys(_PATCHES, ("cache_size_limit", "recompile_limit")),
-    message="a raised limit keeps the recompilations; `TORCH_LOGS=recompiles` names them, and `torch._dynamo.mark_dynamic` "
-    "avoids those for a size that varies",
+    message="a higher limit only allows more recompilations; find their reasons with `TORCH_LOGS=recompiles`, and mark a "
+    "size that varies with `torch._dynamo.mark_dynamic`",
     since=(2, 1),
     default=False,
     kinds=frozenset({Kind.ASSIGNMENT, Kind.CALL}),
@@ -83,7 +83,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _patched(use: Use, ctx: Context) -> Iterator[Finding]:
-    """What ``config.patch(recompile_limit=64)`` sets, by keywords, by a dictionary, or by a name and a value."""
+    """Yield findings for ``config.patch(…)`` with the limit as a keyword, in a dictionary, or as a name and a value."""
     if use.symbol not in _PATCHES or use.call is None:
         return
     given = [(keyword.arg, keyword.value) for keyword in use.call.keywords]
@@ -97,17 +97,20 @@ def _patched(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _raises(name: str, value: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a limit is set to more than it is by default, in a file that decides nothing about sizes."""
+    """Return whether a limit is set above its default, in a file that decides nothing about sizes."""
     raised = None if _DECIDED.search(ctx.source.text) else _number(value, use, ctx)
     return raised is not None and raised > _DEFAULT.get(name, _ACCUMULATED)
 
 
 def _number(node: ast.expr, use: Use, ctx: Context) -> int | None:
-    """The number that is assigned at least: 64 for ``max(64, config.recompile_limit)``, None for what is not known."""
-    if isinstance(node, ast.Name):
-        value = ctx.uses.flow.definition(node, use.place.scope)
-        return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
-    if isinstance(node, ast.Call) and leaf(node.func) == "max":
-        numbers = [_number(given, use, ctx) for given in node.args if isinstance(given, ast.Constant)]
-        return max((number for number in numbers if number is not None), default=None)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
+    """Return the least value that an expression can have: 64 for ``max(64, config.recompile_limit)``; None if unknown."""
+    match node:
+        case ast.Name():
+            value = ctx.uses.flow.definition(node, use.place.scope)
+            return None if value is None or isinstance(value, ast.Name) else _number(value, use, ctx)
+        case ast.Call(func=function, args=arguments) if leaf(function) == "max":
+            numbers = (one.value for one in arguments if isinstance(one, ast.Constant))
+            return max((number for number in numbers if isinstance(number, int)), default=None)
+        case ast.Constant(value=int(number)):
+            return number
+    return None

@@ -1,7 +1,7 @@
-"""A model of repeated blocks that is compiled as a whole, where compiling one block takes a fraction of the time.
+"""A model of repeated blocks that is compiled as a whole, although compiling one block takes a fraction of the time.
 
 Why: `torch.compile` of a whole model unrolls the loop over its blocks and compiles each of them. Since torch 2.5 a block that
-is compiled for itself is compiled once, and its code serves all others of the same class and shapes without a recompilation.
+is compiled separately is compiled once, and all others of the same class and shapes use its code without a recompilation.
 
     model = torch.compile(Transformer())
     →
@@ -9,18 +9,18 @@ is compiled for itself is compiled once, and its code serves all others of the s
     for block in model.blocks:
         block.compile()
 
-Or decorate the block's forward with `torch.compiler.nested_compile_region` (torch 2.8 and newer) and compile the whole.
+Or decorate the block's `forward` with `torch.compiler.nested_compile_region` (torch 2.8 and newer) and compile the whole.
 
 Needs: torch 2.5.
 
-Brings: a shorter cold start, at 1 to 5 % of the compiled model's speed, as the release blog of 2.5 says; the more blocks,
-the shorter.
+Brings: a cold start that is the shorter the more blocks there are, for 1 to 5 % of the compiled model's speed, according to
+the release blog of torch 2.5.
 
-When not: the blocks differ (one that is told its number is compiled for each number), there are only a few of them, or the start does not matter: what lies between blocks is then no
-longer fused with them.
+When not: the blocks differ (a block that receives its index is compiled for each index), there are only a few of them, or
+the start does not matter: code between the blocks is no longer fused with them.
 
-Measure: `TORCH_LOGS=dynamo TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 python your_script.py`; `torch._dynamo.utils.compile_times()`
-at its end prints the seconds.
+Measure: run `TORCH_LOGS=dynamo TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 python your_script.py`, with
+`torch._dynamo.utils.compile_times()` at its end to print the seconds.
 
 Source: https://pytorch.org/blog/pytorch2-5/, https://docs.pytorch.org/tutorials/recipes/regional_compilation.html; torch 2.5
 wheel: torch/_dynamo/config.py (`inline_inbuilt_nn_modules`).
@@ -62,21 +62,18 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if not isinstance(defined, ast.ClassDef):
         return
     code = code_of(defined)
-    run = (
-        {node.attr for node in ast.walk(code) if isinstance(node, ast.Attribute)}
-        if code is not None
-        else set()
-    )
+    below = ast.walk(code) if code is not None else ()
+    run = {node.attr for node in below if isinstance(node, ast.Attribute)}
     block = next((block for name, block in _repeated(defined, use) if name in run), None)
     if block is not None:
         message = (
-            f"`{defined.name}` repeats one block, `{block}`; compiling the block alone starts much faster"
+            f"`{defined.name}` repeats the block `{block}`; compile the block alone for a much faster start"
         )
         yield from advise(use, ctx, message)
 
 
 def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
-    """The attributes that hold blocks made by one expression, with the block's class."""
+    """Yield the attributes that hold blocks created by one expression, with the name of the block's class."""
     for node in ast.walk(model):
         if isinstance(node, ast.For):
             yield from _appended(node, use)
@@ -89,9 +86,9 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
                 continue
             given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
             if isinstance(given, ast.Name):
-                yield from (
-                    (node.targets[0].attr, block) for name, block in _listed(model, use) if name == given.id
-                )
+                loops = (inner for inner in ast.walk(model) if isinstance(inner, ast.For))
+                made = (found for loop in loops for found in _appended(loop, use, ast.Name))
+                yield from ((node.targets[0].attr, block) for name, block in made if name == given.id)
             if not isinstance(given, (ast.ListComp, ast.GeneratorExp)) or not isinstance(given.elt, ast.Call):
                 continue
             (first, *others) = given.generators
@@ -102,7 +99,7 @@ def _repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
 def _appended(
     loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
 ) -> Iterator[tuple[str, str]]:
-    """Likewise, of ``for _ in range(n): self.blocks.append(Block())``."""
+    """Yield the same for ``for _ in range(n): self.blocks.append(Block())``, or for a variable if ``kind`` is `ast.Name`."""
     (only, *others) = loop.body
     held, made = _kept(only)
     if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
@@ -112,24 +109,17 @@ def _appended(
 
 
 def _kept(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
-    """What a statement adds to, and what: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        return statement.targets[0].value, statement.value
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
-        return None, None
-    return (call.func.value, call.args[0]) if call.func.attr == "append" else (None, None)
-
-
-def _listed(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
-    """Likewise, of ``for _ in range(n): blocks.append(Block())`` for a list that is no attribute yet."""
-    for node in ast.walk(model):
-        if isinstance(node, ast.For):
-            yield from _appended(node, use, ast.Name)
+    """Return a container and what a statement adds: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
+    match statement:
+        case ast.Assign(targets=[ast.Subscript(value=container), *_], value=added):
+            return container, added
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=container, attr="append"), args=[added])):
+            return container, added
+    return None, None
 
 
 def _is_block(made: ast.Call, use: Use) -> bool:
-    """Whether a class is a block of several modules: by what it is made of, or else by its name."""
+    """Return whether a call creates a block of several modules, judged by its class, or else by the name."""
     owner = use.place.scope.find(made.func.id) if isinstance(made.func, ast.Name) else None
     for binding in owner.bindings[made.func.id] if owner is not None else ():  # type: ignore[attr-defined]
         if isinstance(binding.node, ast.ClassDef):
@@ -138,7 +128,7 @@ def _is_block(made: ast.Call, use: Use) -> bool:
 
 
 def _modules(node: ast.AST) -> int:
-    """How many modules a statement keeps: two of ``self.mlp = Sequential(Linear(…), Linear(…))``."""
+    """Count the modules that a statement keeps: two for ``self.mlp = Sequential(Linear(…), Linear(…))``."""
     if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)):
         return 0
     made = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
@@ -149,7 +139,7 @@ def _modules(node: ast.AST) -> int:
 
 
 def _alike(target: ast.expr, over: ast.expr, made: ast.expr) -> bool:
-    """Whether a loop makes more than a few modules, of which none is told its number: that would be compiled for each."""
+    """Return whether a loop creates more than a few modules, none of which receives its index."""
     numbers = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
     if not isinstance(over, ast.Call) or leaf(over.func) != "range" or not over.args:
         return False

@@ -1,8 +1,8 @@
-"""A profiler's Chrome trace that is parsed for what its events say themselves.
+"""A profiler's Chrome trace that is parsed for data that `profile.events()` has.
 
-Why: what only the exported trace had, the events of `profile.events()` have since torch 2.12: flow ids, activity types, ids of
+Why: since torch 2.12 `profile.events()` has what only the exported trace had before: flow ids, activity types, ids of
 Python functions, structured shapes, and `event_metadata` with grids, streams, graph ids and the sequence numbers of
-collectives. The trace's JSON has no promise of stability.
+collectives. The JSON of the trace is not a stable format.
 
     prof.export_chrome_trace("trace.json")
     events = json.load(open("trace.json"))["traceEvents"]
@@ -11,10 +11,10 @@ collectives. The trace's JSON has no promise of stability.
 
 Needs: torch 2.12.
 
-Brings: no file of hundreds of megabytes to write and to parse.
+Brings: no need to write and parse a file of hundreds of megabytes.
 
-When not: the trace comes from another process or release, other fields of it are needed, or a test looks at the trace itself
-(tests are left alone).
+When not: the trace comes from another process or release, the code needs other fields of it, or a test checks the trace
+itself (tests are not reported).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12 wheels: torch/autograd/profiler_util.py
 (`FunctionEvent`, `EventMetadata`).
@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.resolve import string
 
 from ._seen.advice import advise
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD932",
     symbols=(".export_chrome_trace",),
-    message="`events()` of the profiler has what this reads out of the exported trace",
+    message="this parses an exported trace; read the profiler's `events()` instead",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -50,11 +50,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if exports[0] is not use or b"traceEvents" not in ctx.source.text:
         return
     for node in ast.walk(ctx.source.tree):
-        read = (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Load)
-            and string(node.slice) == "traceEvents"
-        )
-        asked = isinstance(node, ast.Call) and leaf(node.func) == "get" and node.args
-        if read or (asked and string(node.args[0]) == "traceEvents"):  # type: ignore[attr-defined]
+        match node:
+            case ast.Subscript(ctx=ast.Load(), slice=key):
+                pass
+            case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+                pass
+            case _:
+                continue
+        if string(key) == "traceEvents":
             yield from advise(use, ctx, at=node)

@@ -1,30 +1,30 @@
-"""`torch.compile` kept from Windows, where it works since torch 2.5.
+"""`torch.compile` skipped on Windows, where it works since torch 2.5.
 
-Why: up to torch 2.4 compiling with Inductor raised on Windows, and programs learned to leave it out there. torch 2.5
-compiles for CPUs with a C++ compiler, and torch 2.7 for Intel GPUs.
+Why: up to torch 2.4 compiling with Inductor raised on Windows, so programs skipped it there. torch 2.5 compiles for CPUs
+with a C++ compiler, and torch 2.7 for Intel GPUs.
 
     if sys.platform != "win32":
         model = torch.compile(model)
     →
     model = torch.compile(model)
 
-Needs: torch 2.5 and a C++ compiler, such as Microsoft's, where the program runs; 2.7 for Intel GPUs.
+Needs: torch 2.5 and a C++ compiler, such as Microsoft's, on the machine that runs the program; 2.7 for Intel GPUs.
 
-Brings: what compiling brings elsewhere.
+Brings: the speed that compiling brings elsewhere.
 
 When not: users have no compiler, or the model runs on an NVIDIA GPU: Inductor needs Triton there, which has no official
-wheel for Windows. Nothing is said where a test asks for CUDA, or another backend than Inductor is given.
+wheel for Windows. Calls below a test for CUDA, and calls with a backend other than Inductor, are not reported.
 
-Measure: `python -c "import torch; print(torch.compile(torch.sin)(torch.ones(3)))"` tells whether a machine can compile.
+Measure: `python -c "import torch; print(torch.compile(torch.sin)(torch.ones(3)))"` shows whether a machine can compile.
 
-Source: https://pytorch.org/blog/pytorch2-5/, https://docs.pytorch.org/tutorials/unstable/inductor_windows.html; torch 2.4 and 2.5 wheels: torch/_dynamo/eval_frame.py
-(`check_if_inductor_supported`).
+Source: https://pytorch.org/blog/pytorch2-5/, https://docs.pytorch.org/tutorials/unstable/inductor_windows.html; torch 2.4 and
+2.5 wheels: torch/_dynamo/eval_frame.py (`check_if_inductor_supported`).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
@@ -32,6 +32,7 @@ from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf, string
 
 from ._seen.advice import advise
+from ._seen.nodes import Function
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -40,7 +41,7 @@ rule = Rule(
     code="AD914",
     symbols=("torch.compile",),
     pairs={"torch.compile": ("win32", "nt", "Windows", "win", "windows")},
-    message="`{symbol}` is left out on Windows, where it compiles for CPUs",
+    message="this skips `{symbol}` on Windows, although it compiles for CPUs there",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -52,25 +53,33 @@ _WINDOWS = frozenset({"win32", "nt", "Windows", "win", "windows"})
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     conditions = list(_conditions(use))
-    if _has_backend(use) or any(_asks_for_gpu(test, taken) for test, taken in conditions):
+    backend = argument(use.call, None, "backend") if use.call is not None else None
+    # What torch 2.5 brought concerns Inductor alone.
+    if backend is not None and string(backend) != "inductor":
         return
-    if any(_leaves_out(test, taken, use, ctx) for test, taken in conditions):
+    if any(_implies(test, taken, _asks_for_gpu) for test, taken in conditions):
+        return
+
+    def excludes(test: ast.expr, taken: bool) -> bool:
+        return _excludes_windows(test, taken, use, ctx)
+
+    if any(_implies(test, taken, excludes) for test, taken in conditions):
         yield from advise(use, ctx)
 
 
-def _has_backend(use: Use) -> bool:
-    """Whether another backend than Inductor compiles, of which torch 2.5 says nothing."""
-    backend = argument(use.call, None, "backend") if use.call is not None else None
-    return backend is not None and string(backend) != "inductor"
+def _implies(test: ast.expr, taken: bool, is_met: Callable[[ast.expr, bool], bool]) -> bool:
+    """Return whether a condition on one part of a test certainly holds when the whole test is ``taken``."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _implies(inner, not taken, is_met)
+        case ast.BoolOp(op=operator, values=parts):
+            decisive = isinstance(operator, ast.And) is taken
+            return decisive and any(_implies(part, taken, is_met) for part in parts)
+    return is_met(test, taken)
 
 
 def _asks_for_gpu(test: ast.expr, taken: bool) -> bool:
-    """Whether what runs where ``test`` is ``taken`` is for NVIDIA's GPUs, for which Windows lacks Triton."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _asks_for_gpu(test.operand, not taken)
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.And) is taken
-        return decisive and any(_asks_for_gpu(value, taken) for value in test.values)
+    """Return whether code for which ``test`` is ``taken`` is for NVIDIA's GPUs, for which Windows lacks Triton."""
     if isinstance(test, ast.Compare):
         alike = isinstance(test.ops[0], (ast.Eq, ast.In) if taken else (ast.NotEq, ast.NotIn))
         return alike and any(
@@ -82,12 +91,12 @@ def _asks_for_gpu(test: ast.expr, taken: bool) -> bool:
 
 
 def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
-    """The tests around a use inside of its function, and those before it that leave, each with what it must give."""
+    """Yield the tests that a use depends on inside its function, each with the outcome that leads to the use."""
     for parent in use.parents:
         if isinstance(parent, ast.IfExp) and parent.test not in use.parents:
             yield parent.test, parent.body in (*use.parents, use.node)
     for place in use.place.outwards():
-        if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(place.statement, (Function, ast.ClassDef)):
             return
         for before in place.before():
             if (
@@ -101,16 +110,13 @@ def _conditions(use: Use) -> Iterator[tuple[ast.expr, bool]]:
             yield outer.test, place.statement in outer.body
 
 
-def _leaves_out(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
-    """Whether what runs where ``test`` is ``taken`` never runs on Windows."""
+def _excludes_windows(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
+    """Return whether code for which ``test`` is ``taken`` never runs on Windows."""
     if isinstance(test, ast.Name):
         value = ctx.uses.flow.definition(test, use.place.scope)
-        return value is not None and not isinstance(value, ast.Name) and _leaves_out(value, taken, use, ctx)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _leaves_out(test.operand, not taken, use, ctx)
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.And) is taken
-        return decisive and any(_leaves_out(value, taken, use, ctx) for value in test.values)
+        if value is None or isinstance(value, ast.Name):
+            return False
+        return _implies(value, taken, lambda part, outcome: _excludes_windows(part, outcome, use, ctx))
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         (given,), (op,) = test.comparators, test.ops
         several = isinstance(op, (ast.In, ast.NotIn)) and isinstance(given, (ast.Tuple, ast.List, ast.Set))
@@ -127,7 +133,7 @@ def _leaves_out(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bool:
 
 
 def _asked(node: ast.expr) -> str | None:
-    """What an expression asks for: ``system`` of ``platform.system().lower()``."""
+    """Return the name of the function or attribute that an expression reads: ``system`` for ``platform.system().lower()``."""
     if isinstance(node, ast.Call):
         return _asked(node.func)
     if isinstance(node, ast.Attribute) and node.attr in ("lower", "upper", "strip"):

@@ -1,3 +1,3 @@
-"""Wheels, base images, CUDA versions and architectures in requirements, pyproject, lock files, conda, Docker, CI files
-and scripts.
+"""Wheels, base images, CUDA versions and GPU architectures in requirements, pyproject.toml, lock files, conda, Docker and
+CI files, and scripts.
 """

@@ -1,8 +1,8 @@
-"""Architectures that the target's CUDA does not compile for any more.
+"""GPU architectures that the target's CUDA no longer compiles for.
 
-Why: `TORCH_CUDA_ARCH_LIST` says what extensions are compiled for. CUDA 13 removed everything below 7.5 (Maxwell,
-Pascal, Volta); `nvcc` stops at the first of them. The list belongs to the CUDA of the image, the index or the branch
-that it stands in: beside CUDA 12 nothing is reported, and where the file does not tell the CUDA it is info.
+Why: extensions are compiled for the architectures in `TORCH_CUDA_ARCH_LIST`. CUDA 13 removed everything below 7.5
+(Maxwell, Pascal, Volta); `nvcc` stops at the first of them. The list applies to the CUDA of the image, the index or the
+branch around it: with CUDA 12 nothing is reported, and it is info where the file does not name the CUDA.
 
     FROM nvidia/cuda:13.0.0-devel-ubuntu24.04
     ENV TORCH_CUDA_ARCH_LIST="7.0;7.5;8.0;9.0+PTX"
@@ -10,9 +10,10 @@ that it stands in: beside CUDA 12 nothing is reported, and where the file does n
     FROM nvidia/cuda:13.0.0-devel-ubuntu24.04
     ENV TORCH_CUDA_ARCH_LIST="7.5;8.0;9.0+PTX"
 
-With an architecture below 7.5 in `gpu-architectures`, the build to take is one of CUDA 12, and nothing is reported.
+With an architecture below 7.5 in the setting `gpu-architectures`, the build to use is one with CUDA 12, and nothing is
+reported.
 
-Fix safety: safe; it is made where the file itself builds with that CUDA, which cannot compile for them.
+Fix safety: safe; there is a fix only where the file itself builds with a CUDA that cannot compile for them.
 
 Source: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/ (13.0); torch/utils/cpp_extension.py for the names.
 """
@@ -21,13 +22,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU531", references=(Sort.VARIABLE,), safety=Safety.SAFE)
 
@@ -43,10 +41,10 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     major = chosen.cuda.split(".")[0]
     stated = _stated(variable, ctx)
     if stated is None or stated - {major}:
-        return  # an older CUDA, which compiles for them, or a branch for nobody knows which
+        return  # an older CUDA, which compiles for them, or a branch for an unknown one
     yield ctx.finding(
         variable,
-        f"CUDA {major}, which torch {chosen.torch} is built with, compiles for nothing below "
+        f"torch {chosen.torch} is built with CUDA {major}, which does not support architectures below "
         f"{wheels.oldest_architecture(chosen.cuda)}: {', '.join(entry.strip() for entry in gone)}",
         Severity.WARNING if stated else Severity.INFO,
         span=variable.value.place(0, len(variable.text)),
@@ -60,9 +58,9 @@ def _fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
     if variable.unit.role is Role.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if not is_stated:
-        raise NoFix("which CUDA this is built with is not known here")
+        raise NoFix("it is unclear which CUDA this is built with")
     edit = architectures.edit(variable, cuda)
-    return Fix((edit,), Safety.SAFE, "Compile for the architectures that are left")
+    return Fix((edit,), Safety.SAFE, "Compile only for the architectures that CUDA still supports")
 
 
 _BRANCH = re.compile(r"^\s*(?:[\w.\"'*| $\-]*\)|(?:el)?if\b|case\b|else\b|fi\b|esac\b|;;)")
@@ -71,7 +69,7 @@ _REFERENCE = re.compile(r"(?:^|/cu|-cuda|^cu)(1[0-3])")
 
 
 def _stated(variable: Reference, ctx: ReferenceContext) -> set[str] | None:
-    """The CUDA majors that a variable's environment builds with; None in a branch that does not tell its own."""
+    """Return the CUDA majors that a variable's environment builds with; None in a branch that does not name its own."""
     if variable.unit.fixed:
         lines = ctx.source.text[: variable.span.start].decode("utf-8", "replace").split("\n")
         for line in reversed(lines):

@@ -1,7 +1,7 @@
-"""A companion of torch at a version that does not go with it.
+"""A torchvision, torchaudio or triton that does not match the version of torch.
 
-Why: torchvision and torchaudio are built against one release of torch and pin it, and torch pins triton. A version
-that is pinned beside another torch makes the installation fail, or pulls the old torch back in.
+Why: torchvision and torchaudio are built against one release of torch and pin it, and torch pins triton. With a
+version for another torch, the installation fails, or the old torch is installed again.
 
     torch==2.12.1
     torchvision==0.25.0
@@ -9,7 +9,7 @@ that is pinned beside another torch makes the installation fail, or pulls the ol
     torch==2.12.1
     torchvision==0.27.1
 
-Fix safety: unsafe; it takes the release that goes with the target, and changes what is installed with it too.
+Fix safety: unsafe; it upgrades torch and everything that is installed with it to the target.
 
 Source: the metadata of the published wheels, `torchmigrate/tables/data/companions.json`.
 """
@@ -17,13 +17,10 @@ Source: the metadata of the published wheels, `torchmigrate/tables/data/companio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU511", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
@@ -33,7 +30,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if companion.name not in ("torchvision", "torchaudio", "triton"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.documents.branches import BRANCH
+    from torchmigrate.documents.shell import BRANCH
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix
@@ -50,13 +47,11 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     problem = ""
     severity = Severity.ERROR
     if len(pinned) == 1 and built is not None and built != (beside := render(next(iter(pinned)))):
-        problem = (
-            f"`{companion.name}{companion.text}` needs torch {built}, and torch {beside} is pinned beside it"
-        )
-    elif left := upgrade.left_behind(companion, ctx.options):
+        problem = f"`{companion.name}{companion.text}` needs torch {built}, but torch {beside} is pinned here"
+    elif left := upgrade.excluding(companion, ctx.options):
         expected = upgrade.release_of(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"
-        problem = f"torch {render(ctx.options.target)} goes with {companion.name} {expected}, and this asks for `{here}`"
+        problem = f"torch {ctx.target} needs {companion.name} {expected}, which `{here}` excludes"
         if upgrade.stays(companion.unit, ctx.options) or companion.fixed == BRANCH:
             severity = Severity.INFO
     if problem:

@@ -1,12 +1,12 @@
-"""conda's `pytorch-cuda`, from a channel that ended with torch 2.5.
+"""conda's `pytorch-cuda`, whose channel ended with torch 2.5.
 
-Why: the channel `pytorch` has no release after 2.5, and `pytorch-cuda`, which chooses the build there, exists nowhere
-else. On conda-forge, the build is chosen by `cuda-version`.
+Why: the channel `pytorch` has no release after 2.5, and `pytorch-cuda`, which selects the build there, exists in no
+other channel. On conda-forge, `cuda-version` selects the build.
 
     - pytorch=2.4
     - pytorch-cuda=12.1
 
-What to do: take `pytorch-gpu` and `cuda-version` from conda-forge, or torch from its wheels with pip.
+What to do: use `pytorch-gpu` and `cuda-version` from conda-forge, or install torch with pip.
 
 Source: https://github.com/pytorch/pytorch/issues/138506
 """
@@ -14,13 +14,10 @@ Source: https://github.com/pytorch/pytorch/issues/138506
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
 
@@ -35,7 +32,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     yield ctx.finding(
         requirement,
-        f"`pytorch-cuda` is of the channel `pytorch`, whose last release is {render(LAST)}; "
-        f"the target is {render(ctx.options.target)}",
+        f"`pytorch-cuda` exists only in the channel `pytorch`, which ended with torch {render(LAST)}; "
+        f"the target is {ctx.target}",
         Severity.INFO if requirement.unit.role in (Role.TEST, Role.LOCK) else Severity.ERROR,
     )

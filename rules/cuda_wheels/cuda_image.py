@@ -1,31 +1,28 @@
-"""A CUDA base image with a compiler of another CUDA major than the target's build.
+"""A CUDA base image whose compiler has another CUDA major than the target's build.
 
-Why: torch's wheels bring their own CUDA libraries, so the image's do not matter for running them, and nothing is said of
-images that only run. They do for compiling: an extension that is built in the image with its `nvcc` must have the CUDA
-major of torch, else torch.utils.cpp_extension refuses. It is info in workflows, which often build for several CUDA
-versions, and where nothing is known of a torch in the image.
+Why: torch's wheels bring their own CUDA libraries, so those of the image do not matter for running, and images without
+a compiler are not reported. They matter for compiling: an extension that is built with the image's `nvcc` needs the CUDA
+major of torch, else torch.utils.cpp_extension raises an error. It is info in workflows, which often build for several
+CUDA versions, and for images in which no torch is known to be installed.
 
     FROM nvidia/cuda:12.8.1-cudnn-devel-ubuntu24.04
     →
     FROM nvidia/cuda:13.0.0-cudnn-devel-ubuntu24.04
 
-Fix safety: unsafe: the new image has other system packages, and needs a newer driver on the host. It moves together with
-everything that is installed on top of it, or not at all. So does an image that only runs, where all is installed in its file.
+Fix safety: unsafe: the new image has other system packages, and needs a newer driver on the host. It changes together
+with everything that is installed on top of it, or not at all. The same fix changes images without a compiler.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); https://hub.docker.com/r/nvidia/cuda,
-the known tags are in `torchmigrate/tables/data/images.json`.
+with the known tags in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU521", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
@@ -47,8 +44,8 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     likely = image.unit.role is not Role.TEST and _installs_torch(image)
     yield ctx.finding(
         image,
-        f"this image has CUDA {match['cuda']}, and torch {chosen.torch} is built with {chosen.cuda}"
-        "; extensions that are compiled here do not fit it",
+        f"this image has CUDA {match['cuda']}, but torch {chosen.torch} is built with CUDA {chosen.cuda}"
+        "; extensions that are compiled here will not work with it",
         Severity.WARNING if likely else Severity.INFO,
         fix=lambda: _fix(image, ctx),
         hint=wheels.driver_note(chosen),
@@ -62,5 +59,5 @@ def _installs_torch(image: Reference) -> bool:
 
 def _fix(image: Reference, ctx: ReferenceContext) -> Fix:
     if not _installs_torch(image):
-        raise NoFix("which torch is installed here is not known")
+        raise NoFix("it is unclear which torch is installed here")
     return ctx.move(image)

@@ -1,15 +1,14 @@
-"""A `CUDA_VERSION` of another CUDA major than the target's build.
+"""A `CUDA_VERSION` with another CUDA major than the target's build.
 
-Why: build scripts, base images and workflows take their CUDA from this variable, and what is compiled with it must have
-the CUDA major of torch. Where an index or an image of the same file is made of the variable, CU501 or CU521 speaks of
-it instead.
+Why: build scripts, base images and workflows take their CUDA from this variable, and what is compiled with it needs the
+CUDA major of torch. Where an index or an image of the same file uses the variable, CU501 or CU521 reports it instead.
 
     CUDA_VERSION: "12.8"
 
-conda's `cuda-version`, `cudatoolkit` and `cuda-toolkit` choose the CUDA beside torch. Where PyTorch itself has no build of the target for its
-major, that is info: which builds conda's channels have is not known here.
+conda's `cuda-version`, `cudatoolkit` and `cuda-toolkit` select the CUDA that is installed with torch. Where PyTorch
+itself has no build of the target for that major it is info, since conda's channels may have other builds.
 
-What to do: set it to the CUDA of the target's build, which the message names, and look at what else it selects.
+What to do: set it to the CUDA of the target's build, which the message names, and check what else uses it.
 
 Source: torch 2.12 wheel: torch/utils/cpp_extension.py (`CUDA_MISMATCH_MESSAGE`); `torchmigrate/tables/data/wheels_read.json`.
 """
@@ -18,13 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role, Style
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU524", references=(Sort.VARIABLE, Sort.REQUIREMENT))
 
@@ -35,25 +31,25 @@ def check(reference: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 
 _CONDA = ("cudatoolkit", "cuda-toolkit", "cuda-version")
-"""conda's packages that choose the CUDA."""
+"""conda's packages that select the CUDA version."""
 
 
 def _conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if package.name not in _CONDA or package.style is not Style.CONDA or package.unit.role is Role.LOCK:
         return
     from torchmigrate.documents.upgrade import TORCH
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix
 
     found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
     if found is None or not package.unit.environment.of(Sort.REQUIREMENT, *TORCH):
         return
-    target = render(ctx.options.target)
-    majors = {build.cuda.split(".")[0] for build in matrix.builds() if build.torch == target and build.cuda}
+    majors = {
+        build.cuda.split(".")[0] for build in matrix.builds() if build.torch == ctx.target and build.cuda
+    }
     if majors and found[2] not in majors:
         yield ctx.finding(
             package,
-            f"`{package.name}` is {found[1]}, and no build of torch {target} is known for CUDA {found[2]}",
+            f"`{package.name}` is {found[1]}, but no build of torch {ctx.target} for CUDA {found[2]} is known",
             Severity.INFO,
         )
 
@@ -69,13 +65,14 @@ def _variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         chosen_elsewhere = variable.unit.role is Role.TEST or variable.unit.fixed
         yield ctx.finding(
             variable,
-            f"CUDA_VERSION is {variable.text}, and torch {chosen.torch} is built with {chosen.cuda}",
+            f"CUDA_VERSION is {variable.text}, but torch {chosen.torch} is built with CUDA {chosen.cuda}",
             Severity.INFO if chosen_elsewhere else Severity.WARNING,
             span=variable.value.place(0, len(variable.text)),
         )
 
 
 def _is_told_elsewhere(variable: Reference, ctx: ReferenceContext) -> bool:
+    """Return whether an index or an image uses a variable, so that another rule reports it."""
     return any(
         piece.span == variable.value.pieces[0].span
         for other in ctx.references

@@ -1,14 +1,14 @@
 """A torch from the default index, whose build has no code for one of the project's GPUs.
 
-Why: the setting `gpu-architectures` names compute capabilities that the build on the package index does not have: from
-2.11 on it is a CUDA 13 build, and those have nothing below 7.5. `cu126` is the one that still has, up to torch 2.14.
+Why: the setting `gpu-architectures` names compute capabilities that the build on the package index lacks: from 2.11 on
+that is a CUDA 13 build, without anything below 7.5. The build `cu126` still supports them, up to torch 2.14.
 
     torch==2.12.1
     →
     --extra-index-url https://download.pytorch.org/whl/cu126
     torch==2.12.1+cu126
 
-There is no fix: which of a project's files are for those machines, it does not say.
+There is no fix, since it is unclear which of the project's files are for those machines.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/tables/data/wheels_read.json`.
 """
@@ -16,13 +16,10 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; `torchmigrate/table
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU507", references=(Sort.REQUIREMENT,))
 
@@ -38,16 +35,15 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     ):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import matrix, wheels
 
-    default = wheels.build(ctx.options.target, matrix.default_variant(render(ctx.options.target)))
+    default = wheels.build(ctx.options.target, matrix.default_variant(ctx.target))
     if default is None or not (missing := wheels.missing(default, wanted)):
         return
     chosen = wheels.choose(ctx.options.target, wanted)
     hint = upgrade.no_build(ctx.options)
     if chosen is not None:
-        hint = f"ask for torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.index_url(chosen)}"
+        hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {matrix.index_url(chosen)}"
     yield ctx.finding(
         requirement,
         f"the default build of torch {default.torch} ({default.variant}) has no code for {', '.join(missing)}",

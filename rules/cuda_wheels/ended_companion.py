@@ -1,12 +1,12 @@
-"""A package of the torch family that has ended, or lost what it was for.
+"""A package of the torch family that is no longer developed, or has lost its main features.
 
-Why: torchtext's last release was built for torch 2.3, and its C++ part does not load with another. torchdata goes on
-without DataPipes and DataLoader2, whose last release is 0.9.0.
+Why: torchtext's last release was built for torch 2.3, and its C++ part does not load with any other. torchdata
+continues without DataPipes and DataLoader2; its last release with them is 0.9.0.
 
     torchtext==0.18.0
 
-What to do: for torchtext, take its Python parts into the project or use another tokenizer library; for DataPipes,
-`torch.utils.data` or the nodes of newer torchdata.
+What to do: replace torchtext by another tokenizer library, or copy its Python parts into the project; replace DataPipes
+by `torch.utils.data` or the nodes of newer torchdata.
 
 Source: https://github.com/pytorch/text/releases/tag/v0.18.0, https://github.com/meta-pytorch/data/releases/tag/v0.9.0;
 `torchmigrate/tables/data/ended.json`.
@@ -15,13 +15,10 @@ Source: https://github.com/pytorch/text/releases/tag/v0.18.0, https://github.com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU512", references=(Sort.REQUIREMENT,))
 
@@ -32,22 +29,22 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import parse
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
-    row = next(row for row in wheels.table("ended") if row["project"] == requirement.name)
+    row = next(row for row in matrix.table("ended") if row["project"] == requirement.name)
     last = row["last"]
     keeps_old = any(
         clause.is_upper and (clause.minor or (9, 9)) <= parse(last) and not clause.allows(_after(last))
         for clause in clauses(requirement)
     )
-    # Newer releases of what goes on have lost something, which only matters to who stays behind for it.
+    # A package that continues without some features is a problem only for a project that stays on the old release.
     if row["torch"] is None and not keeps_old:
         return
     severity = Severity.WARNING if row["torch"] else Severity.INFO
-    yield ctx.finding(requirement, f"{requirement.name}: {row['what']}", severity)
+    yield ctx.finding(requirement, f"{requirement.name} {row['what']}", severity)
 
 
 def _after(release: str) -> list[str]:
-    """The patch releases of the next minor version."""
+    """Return the patch releases of the next minor version."""
     major, minor, *_ = release.split(".")
     return [f"{major}.{int(minor) + 1}.{patch}" for patch in range(3)]

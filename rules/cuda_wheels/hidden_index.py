@@ -1,7 +1,7 @@
-"""An `--index-url` that hides the index on which the other packages are.
+"""An `--index-url` that hides the default index, which has the other packages.
 
-Why: `--index-url` replaces the package index. The index of torch's builds has torch, its companions and what they
-need; everything else that is to be installed with it cannot be found there.
+Why: `--index-url` replaces the package index. The index of torch's builds has torch, its companions and their
+dependencies; other packages in the same installation cannot be found there.
 
     --index-url https://download.pytorch.org/whl/cu130
     torch
@@ -11,8 +11,8 @@ need; everything else that is to be installed with it cannot be found there.
     torch
     transformers
 
-Fix safety: unsafe: with an extra index, pip takes the best match of both, which is the build of torch's own index for
-the same version, and else the newest. It is made where torch is pinned, or the newest release has that build.
+Fix safety: unsafe: with an extra index, pip installs the newest version of both, and of equal versions the build of
+torch's own index. There is a fix where torch is pinned, or the newest release has that build.
 
 Source: https://pip.pypa.io/en/stable/cli/pip_install/#install-index-url; the packages on torch's index are listed in
 https://github.com/pytorch/test-infra (s3_management/manage.py), here `torchmigrate/tables/data/pytorch_index.json`.
@@ -22,14 +22,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import IN_DOCUMENTATION, Reference, Role, Style
 from torchmigrate.model.findings import Edit
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU505", references=(Sort.INDEX,), safety=Safety.UNSAFE)
 
@@ -39,7 +36,7 @@ _OPTION = re.compile(rb"(?:--(?:default-)?index(?:-url)?|-i)(?=[=\s\"'])")
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.spellings import INDEX_URL
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
     if index.option != "--index-url" or not INDEX_URL.fullmatch(index.text) or index.unit.role is Role.LOCK:
         return
@@ -47,7 +44,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if any(other.option == "--extra-index-url" for other in index.unit.of(Sort.INDEX)):
         return
-    known = wheels.table("pytorch_index")
+    known = matrix.table("pytorch_index")
     hidden = [
         r
         for r in index.unit.of(Sort.REQUIREMENT)
@@ -59,7 +56,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         names = ", ".join(f"`{r.name}`" for r in hidden[:3])
         yield ctx.finding(
             index,
-            f"`--index-url` hides the index that has {names}{' and others' if len(hidden) > 3 else ''}",
+            f"`--index-url` hides the default index, which has {names}{' and others' if len(hidden) > 3 else ''}",
             Severity.WARNING,
             fix=lambda: _fix(index, ctx),
         )
@@ -70,17 +67,15 @@ def _fix(index: Reference, ctx: ReferenceContext) -> Fix:
         raise NoFix(IN_DOCUMENTATION)
     option = index.removal and _OPTION.search(ctx.source.text, index.removal.start, index.span.start)
     if option is None:
-        raise NoFix("where the option stands cannot be said")
+        raise NoFix("the option is not written next to the URL")
     if not _is_preferred(index):
-        raise NoFix(
-            "torch is not pinned here, and the newest is on the other index: it would come from there"
-        )
+        raise NoFix("torch is not pinned here, so that a newer one from the default index would be installed")
     edit = Edit(*option.span(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")
 
 
 def _is_preferred(index: Reference) -> bool:
-    """Whether an installer takes torch from this index where it may choose: a build wins over the same version without."""
+    """Return whether an installer prefers this index for torch: of equal versions, the one with a local version wins."""
     from torchmigrate.documents.specifiers import clauses
     from torchmigrate.model.versions import NEWEST
     from torchmigrate.tables import wheels

@@ -1,11 +1,10 @@
-"""An index for builds that the target torch does not have.
+"""An index for a build that the target torch does not have.
 
-Why: every build of torch lives on an index of its own, `https://download.pytorch.org/whl/<variant>`, and each release
-is published for a few CUDA versions only. `cu128` ends with torch 2.11 and `cu126` with 2.14. An index that a release
-is missing from does not fail: the installer takes the newest release that is there, and the upgrade silently does not
-happen; or, with the version pinned, it finds nothing. With `gpu-architectures` set, an index is also reported whose
-build has no code for one of them. The indexes of ROCm are reported in the same way, and not changed: which ROCm the
-driver of the machines runs, no file says.
+Why: every build of torch has its own index, `https://download.pytorch.org/whl/<variant>`, and each release is published
+for a few CUDA versions only. `cu128` ends with torch 2.11 and `cu126` with 2.14. If an index lacks a release, the
+installer takes the newest release that is there, and the upgrade silently does not happen; or, with the version
+pinned, it finds nothing. With the setting `gpu-architectures`, an index is also reported if its build has no code for
+one of them. Indexes for ROCm are reported too, but not changed, since no file tells which ROCm the machines support.
 
     --index-url https://download.pytorch.org/whl/cu128
     torch>=2.4
@@ -13,30 +12,27 @@ driver of the machines runs, no file says.
     --index-url https://download.pytorch.org/whl/cu132
     torch>=2.4
 
-The fix follows the target, the CUDA that is asked for and the setting `gpu-architectures`: who asks for CUDA 12 stays there while
-the target has a build for it, since another major needs another driver. In a command for Linux the URL of the default build simply goes; a list
-keeps one, since the package index has no CUDA build for Windows.
-Names that the file gives to its indexes (`pytorch-cu128`), pins, local versions and companions that are installed
-with it change in the same fix. A value that comes from a variable of the same file is mended where it is written.
+The fix follows the target, the present CUDA and the setting `gpu-architectures`: a project with CUDA 12 keeps it while
+the target has a build for it, since another major needs another driver. In a command for Linux the URL of the default
+build is deleted; a list keeps its index, since the package index has no CUDA build for Windows. Names of indexes
+(`pytorch-cu128`), pins, local versions and companions in the same environment change in the same fix. A value that
+comes from a variable of the same file is changed where it is written.
 
-Fix safety: safe if the file itself asks for a torch that the index does not have (`torch>=2.12` from `cu128`): that
+Fix safety: safe if the file itself requires a torch that the index does not have (`torch>=2.12` from `cu128`): that
 cannot be installed now. Elsewhere it is unsafe, since it changes which torch is installed, and a CUDA 13 build needs a
 newer driver than a CUDA 12 build. Lock files are reported and never edited.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://pytorch.org/get-started/previous-versions/; the
-table is `torchmigrate/tables/data/wheels_documented.json`, a source for every row.
+table is `torchmigrate/tables/data/wheels_documented.json`, with a source for every row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 
@@ -53,7 +49,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if tag is None or not (reason := upgrade.lacks(tag.name, ctx.options)):
         return
     if (not index.option and _is_used(index, ctx)) or _is_of_others(index, ctx):
-        return  # the command that uses it knows more, or it is not torch that comes from there
+        return  # the command that uses it is reported instead, or does not install torch
     asked = wheels.cuda_of(tag.name)
     chosen = wheels.choose(ctx.options.target, ctx.options.gpu_architectures, asked)
     needs_driver = asked and chosen is not None and matrix.major(chosen.cuda) != matrix.major(asked)
@@ -74,24 +70,24 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
 def _fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_older: bool) -> Fix:
     if tests_older:
-        raise NoFix("tests install several versions of torch here")
+        raise NoFix("tests install several versions of torch here on purpose")
     if variant.startswith("rocm"):
-        raise NoFix(f"which ROCm the machines' driver runs is not known here{_rocm_of(ctx)}")
+        raise NoFix(f"it is unclear which ROCm the machines' drivers support{_rocm_of(ctx)}")
     if not index.option and index.unit.role is not Role.LOCK:
-        raise NoFix("what uses this URL is not known here")
+        raise NoFix("it is unclear what uses this URL")
     return ctx.move(index)
 
 
 def _rocm_of(ctx: ReferenceContext) -> str:
-    from torchmigrate.model.versions import render
+    """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
     from torchmigrate.tables import wheels
 
     there = " and ".join(wheels.variants(ctx.options.target, "rocm"))
-    return f"; torch {render(ctx.options.target)} has {there}" if there else ""
+    return f"; torch {ctx.target} has {there}" if there else ""
 
 
 def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:
-    """Whether a command, or a list, takes other packages from there, and no torch."""
+    """Return whether a command or a list uses an index for other packages than torch."""
     from torchmigrate.documents import upgrade
     from torchmigrate.documents.build import gives_torch
 
@@ -103,6 +99,7 @@ def _is_of_others(index: Reference, ctx: ReferenceContext) -> bool:
 
 
 def _is_used(index: Reference, ctx: ReferenceContext) -> bool:
+    """Return whether a command uses the variable that holds an index."""
     places = {piece.span for piece in index.value.pieces}
     return any(
         other.option and not places.isdisjoint(piece.span for piece in other.value.pieces)

@@ -1,14 +1,14 @@
 """A version pinned to a build that the target torch does not have.
 
-Why: the local part of `torch==2.10.0+cu128` names one build. For a release that is not published for this CUDA, or
-whose build has no code for one of the `gpu-architectures`, nothing matches, and the installation fails.
+Why: the local part of `torch==2.10.0+cu128` names one build. If the release was not published for this CUDA, or its
+build has no code for one of the `gpu-architectures`, the installation fails or the result does not run.
 
     torch==2.12.1+cu128
     →
     torch==2.12.1
 
-Fix safety: safe where the same requirement asks for a release that was never built for this CUDA: it cannot be
-installed now. Elsewhere unsafe, as in CU501, with which the fix goes together.
+Fix safety: safe where the requirement pins a release that was never built for this CUDA: that cannot be installed now.
+Elsewhere unsafe, as in CU501, which has the same fix.
 
 Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/tables/data/wheels_documented.json`.
 """
@@ -16,13 +16,10 @@ Source: https://pytorch.org/get-started/previous-versions/; `torchmigrate/tables
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
 

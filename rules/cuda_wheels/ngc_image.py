@@ -1,28 +1,25 @@
 """An NGC image with an older torch.
 
-Why: NVIDIA's `nvcr.io/nvidia/pytorch:YY.MM-py3` brings its own build of torch, of some day before the release that its
-version names (`2.10.0a0`), pins it for pip, and changes every month. Only the month is in the name.
+Why: NVIDIA's `nvcr.io/nvidia/pytorch:YY.MM-py3` brings its own build of torch, made some time before the release in its
+version (`2.10.0a0`), and pins it for pip. There is a new image every month, and its name has only the month.
 
     FROM nvcr.io/nvidia/pytorch:25.10-py3
 
-What to do: take an image with the target's torch, which the message names where one is known. There is no fix: the
+What to do: use an image with the target's torch; the message names it if one is known. There is no fix, since the
 images differ in much more than torch.
 
-Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/; each image's torch and where that is
-said are in `torchmigrate/tables/data/images.json`.
+Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/; the torch of each
+image, with its source, is in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU523", references=(Sort.IMAGE,))
 
@@ -32,25 +29,28 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "nvidia/pytorch" or image.undecided:
         return
     from torchmigrate.model.versions import parse, render
-    from torchmigrate.tables import wheels
+    from torchmigrate.tables import matrix
 
     month = image.text.partition("-")[0]
-    rows = {row["release"]: row for row in wheels.table("images")["ngc"]}
+    rows = {row["release"]: row for row in matrix.table("images")["ngc"]}
     oldest = min(rows)
     row = rows.get(month)
     if re.fullmatch(r"\d\d\.\d\d", month) and month < oldest:
-        has = f"a torch before {render(parse(rows[oldest]['torch']))}"
+        has = f"a torch older than {render(parse(rows[oldest]['torch']))}"
     elif row is None or parse(row["torch"]) >= ctx.options.target:
         return
     else:
         has = f"torch {row['torch'].partition('+')[0]}"
     fitting = [release for release, other in rows.items() if parse(other["torch"]) == ctx.options.target]
-    target = render(ctx.options.target)
-    hint = f"{max(fitting)} has torch {target}" if fitting else f"none with torch {target} is known"
+    hint = (
+        f"use {max(fitting)}, which has torch {ctx.target}"
+        if fitting
+        else f"no image with torch {ctx.target} is known"
+    )
     test = image.unit.role is Role.TEST
     yield ctx.finding(
         image,
-        f"this image has {has}; the target is {target}",
+        f"this image has {has}; the target is {ctx.target}",
         Severity.INFO if test else Severity.WARNING,
         hint=hint,
     )

@@ -1,13 +1,13 @@
 """A platform that the target's wheels do not run on.
 
-Why: wheels are built for a glibc or a macOS and for everything newer. torch's need glibc 2.28 (`manylinux_2_28`), and
-macOS 14 from 2.12 on. In an older build image torch cannot be installed, and a wheel that promises to run on an older
-system promises more than its torch keeps.
+Why: a wheel runs on the glibc or macOS that it is built for, and on newer ones. torch's wheels need glibc 2.28
+(`manylinux_2_28`), and macOS 14 from 2.12 on. In an older build image torch cannot be installed, and a wheel that is
+tagged for an older system cannot use torch there.
 
     CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014
     MACOSX_DEPLOYMENT_TARGET: "11.0"
 
-What to do: build in `manylinux_2_28`, and raise the deployment target to the one that the message names.
+What to do: build in `manylinux_2_28`, and raise the deployment target to the version in the message.
 
 Source: the tags of the published wheels, `torchmigrate/tables/data/wheels_read.json`; https://peps.python.org/pep-0600/.
 """
@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU542", references=(Sort.VARIABLE,))
 
 _GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-"""PEP 600 gives the old names these meanings."""
+"""The glibc versions of the old names, according to PEP 600."""
 
 
 @rule.check_reference
@@ -35,7 +32,6 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     mac = variable.name.lower().replace("_", "-") == "macosx-deployment-target"
     if not mac and "manylinux" not in variable.name.lower():
         return
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
     from torchmigrate.tables.matrix import number
 
@@ -46,13 +42,14 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     system = "macOS" if mac else "glibc"
     yield ctx.finding(
         variable,
-        f"torch {render(ctx.options.target)} needs {system} {floor} or newer, and this builds for {there}",
+        f"torch {ctx.target} needs {system} {floor} or newer, but this builds for {there}",
         Severity.WARNING,
         span=variable.value.place(0, len(variable.text)),
     )
 
 
 def _glibc(image: str) -> str | None:
+    """Return the glibc of a manylinux image; None if unknown."""
     match = re.search(r"manylinux_(\d+)_(\d+)", image)
     if match:
         return f"{match[1]}.{match[2]}"

@@ -1,15 +1,15 @@
 """A Python that the target torch has no wheels for.
 
-Why: each release of torch ends support for the oldest Python: 2.9 needs 3.10, and 2.15 needs 3.11. A resolver that must
-find one set of versions for all Pythons of a project (uv, Poetry) fails, and pip on the old Python takes an old torch.
+Why: releases of torch drop the oldest Python: 2.9 needs 3.10, and 2.15 needs 3.11. A resolver that has to find versions
+for all Pythons of a project (uv, Poetry) fails, and pip on the old Python installs an old torch.
 
     requires-python = ">=3.9"
 
-It is an error where the file's own lower bound on torch leaves nothing that the old Python could take, or in the image
-that a Dockerfile starts from; else info: a library may well support old Pythons with an old torch.
+It is an error if the file's own lower bound on torch excludes every torch for the old Python, or for the base image of a
+Dockerfile; else it is info, since a library may support old Pythons with an old torch.
 
-What to do: in an image or an environment, take a Python that the message names, and what is pinned beside it for that
-Python. A library that raises its own bound drops those who are on the old Python: it can leave the bound where it is.
+What to do: in an image or an environment, use one of the Pythons in the message, with pins for that Python. A library
+can keep its bound: raising it drops the users on the old Python.
 
 Source: the metadata of the published wheels, `torchmigrate/tables/data/wheels_read.json`.
 """
@@ -17,13 +17,10 @@ Source: the metadata of the published wheels, `torchmigrate/tables/data/wheels_r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU541", references=(Sort.PYTHON,))
 
@@ -32,7 +29,6 @@ rule = Rule(code="CU541", references=(Sort.PYTHON,))
 def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import pythons
     from torchmigrate.documents.specifiers import lowest
-    from torchmigrate.model.versions import render
     from torchmigrate.tables import wheels
 
     range_ = wheels.python_range(ctx.options.target)
@@ -52,7 +48,7 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     start = python.text.find(oldest)
     yield ctx.finding(
         python,
-        f"torch {render(ctx.options.target)} has wheels for Python {range_[0]} to {range_[1]}, not for {oldest}",
+        f"torch {ctx.target} has wheels for Python {range_[0]} to {range_[1]}, not for {oldest}",
         Severity.ERROR if impossible or python.option == "FROM" else Severity.INFO,
         span=python.value.place(start, start + len(oldest))
         if python.option == "FROM" and start >= 0

@@ -1,29 +1,26 @@
 """A `pytorch/pytorch` image with an older torch.
 
-Why: the image brings torch, and with it the CUDA that it was built with. What is installed on top (`pip install -r
-requirements.txt`) keeps the torch of the image as long as it satisfies the requirements.
+Why: the image brings torch and its CUDA. Requirements that are installed on top (`pip install -r requirements.txt`) keep
+the torch of the image as long as it satisfies them.
 
     FROM pytorch/pytorch:2.10.0-cuda12.8-cudnn9-runtime
     →
     FROM pytorch/pytorch:2.12.1-cuda13.0-cudnn9-runtime
 
-Fix safety: unsafe; it changes the torch, the Python and the system packages of the image. It is made where the image of
-the target is known, and everything that is installed on top of it fits: newer images have the Python 3.12 of their system and
-no conda, and pip installs into them with `PIP_BREAK_SYSTEM_PACKAGES=1`, which the fix adds.
+Fix safety: unsafe; it changes the torch, the Python and the system packages of the image. There is a fix where the image
+with the target torch is known, and everything that is installed on top of it fits. Newer images have the Python 3.12 of
+their system and no conda, and pip installs into them only with `PIP_BREAK_SYSTEM_PACKAGES=1`, which the fix adds.
 
-Source: https://hub.docker.com/r/pytorch/pytorch/tags, the known tags are in `torchmigrate/tables/data/images.json`.
+Source: https://hub.docker.com/r/pytorch/pytorch/tags, with the known tags in `torchmigrate/tables/data/images.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference, Role
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
@@ -33,7 +30,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if image.name != "pytorch/pytorch" or image.undecided:
         return
     from torchmigrate.documents import images
-    from torchmigrate.model.versions import parse, render
+    from torchmigrate.model.versions import parse
 
     match = images.TORCH_TAG.fullmatch(image.text)
     if match is None or parse(match["torch"]) >= ctx.options.target:
@@ -41,7 +38,7 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     test = image.unit.role is Role.TEST
     yield ctx.finding(
         image,
-        f"this image has torch {match['torch']}; the target is {render(ctx.options.target)}",
+        f"this image has torch {match['torch']}; the target is {ctx.target}",
         Severity.INFO if test else Severity.ERROR,
         fix=lambda: _fix(image, ctx),
     )

@@ -1,11 +1,11 @@
-"""torchcomms is switched on, and nothing in the project installs it.
+"""torchcomms is enabled, but nothing in the project installs it.
 
-Why: `TORCH_DISTRIBUTED_USE_TORCHCOMMS=1` makes torch.distributed create its process groups with torchcomms, a package
-of its own that torch does not require.
+Why: with `TORCH_DISTRIBUTED_USE_TORCHCOMMS=1`, torch.distributed creates its process groups with torchcomms, a separate
+package that torch does not require.
 
     ENV TORCH_DISTRIBUTED_USE_TORCHCOMMS=1
 
-What to do: add `torchcomms` to what is installed there, or take the variable out.
+What to do: add `torchcomms` to the requirements, or delete the variable.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.15 wheel: torch/distributed/config.py.
 """
@@ -13,13 +13,10 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.15 wheel: t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU514", references=(Sort.VARIABLE,))
 
@@ -30,5 +27,5 @@ def check(variable: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if not ctx.project.uses("requirement:torchcomms"):
         yield ctx.finding(
-            variable, "torchcomms is switched on, and no file of the project installs it", Severity.WARNING
+            variable, "torchcomms is enabled, but no file of the project installs it", Severity.WARNING
         )

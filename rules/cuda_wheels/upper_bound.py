@@ -1,4 +1,4 @@
-"""A requirement that keeps the target torch out.
+"""A requirement that excludes the target torch.
 
 Why: a pin or an upper bound below the target decides which torch is installed, whatever else changes.
 
@@ -10,26 +10,23 @@ Why: a pin or an upper bound below the target decides which torch is installed, 
 
 A pin with a local version that the target does not have (`+cu128`) is reported by CU503 alone.
 
-Fix safety: unsafe, for it changes the torch that is installed; that is what an upgrade is. It moves the whole environment
-(a list with those that it includes, the stages of an image, a script), or there is none: companions, libraries, the index
-and the image change in the same fix, and everything else that is pinned has to be known to go with the new torch, by its
-own metadata, and to have a wheel for a Python that the environment may have. What holds it back is named. Pins with
-hashes are reported without a fix, and so is an older torch in a test environment (as info), in a branch, in documentation
-and in a file whose name says its version, where it is meant.
+Fix safety: unsafe, since it changes the torch that is installed. It upgrades the whole environment (a list with those
+that it includes, the stages of an image, a script) or nothing: companions, libraries, the index and the image change in
+the same fix. Every other pin has to support the new torch, according to its own metadata, and needs a wheel for a Python
+that the environment may have; otherwise the reason names the blocker. There is no fix for pins with hashes, nor for an
+older torch that is intended: in a test environment (as info), in a branch, in documentation, and in a file with a
+version in its name.
 
-Source: `torchmigrate/tables/data/wheels_read.json` and `requirements.json`, read in the published wheels.
+Source: `torchmigrate/tables/data/wheels_read.json` and `requirements.json`, read from the published wheels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU504", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
@@ -39,14 +36,13 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "pytorch"):
         return
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import render
 
     found = upgrade.excluding(requirement, ctx.options)
     if found and not any(upgrade.is_other_build(clause, ctx.options) for clause in found):
         severity = Severity.INFO if upgrade.stays(requirement.unit, ctx.options) else Severity.ERROR
         yield ctx.finding(
             requirement,
-            f"`{found[0].operator}{found[0].version}` keeps torch {render(ctx.options.target)} out",
+            f"`{found[0].operator}{found[0].version}` excludes torch {ctx.target}",
             severity,
             fix=lambda: ctx.move(requirement),
         )

@@ -1,12 +1,12 @@
-"""The URL of a wheel, or of a libtorch, of another torch than the target.
+"""The URL of a wheel or a libtorch archive of an older torch than the target.
 
-Why: the URL names one version, one build, one Python and one platform. It is not affected by anything else in the
-project, so an upgrade passes it by.
+Why: the URL names one version, one build, one Python and one platform. Nothing else in the project affects it, so that
+an upgrade misses it.
 
     torch @ https://download.pytorch.org/whl/cu128/torch-2.10.0%2Bcu128-cp312-cp312-manylinux_2_28_x86_64.whl
 
-What to do: ask for a version (`torch==2.12.1`), and give the index of its build where the default one does not serve;
-or take the URL of the target's wheel.
+What to do: require a version (`torch==2.12.1`), with the index of its build if that is not the default one; or use the
+URL of the target's wheel.
 
 Source: https://download.pytorch.org/whl/torch/
 """
@@ -15,13 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.documents.context import ReferenceContext
 from torchmigrate.documents.references import Reference
-
-if TYPE_CHECKING:
-    from torchmigrate.documents.context import ReferenceContext
 
 rule = Rule(code="CU506", references=(Sort.WHEEL,))
 
@@ -32,19 +29,20 @@ _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 @rule.check_reference
 def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade
-    from torchmigrate.model.versions import parse, render
+    from torchmigrate.model.versions import parse
 
     match = _WHEEL.search(wheel.text)
     archive = _ARCHIVE.search(wheel.text)
     tag = upgrade.tag_of(wheel)
-    target = render(ctx.options.target)
     if match and match[1] == "torch" and parse(match[2]) < ctx.options.target:
         yield ctx.finding(
-            wheel, f"this is the wheel of torch {match[2]}; the target is {target}", Severity.ERROR
+            wheel, f"this is the wheel of torch {match[2]}; the target is {ctx.target}", Severity.ERROR
         )
     elif archive and parse(archive[1]) < ctx.options.target:
         yield ctx.finding(
-            wheel, f"this is the C++ library of torch {archive[1]}; the target is {target}", Severity.WARNING
+            wheel,
+            f"this is the C++ library of torch {archive[1]}; the target is {ctx.target}",
+            Severity.WARNING,
         )
     elif tag is not None and (reason := upgrade.lacks(tag.name, ctx.options)):
         yield ctx.finding(wheel, f"`{tag.name}`: {reason}", Severity.ERROR)

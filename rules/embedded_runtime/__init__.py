@@ -1,5 +1,5 @@
-"""The embedded TorchScript runtime in C++, Objective-C++, Java, Kotlin, Swift, Rust, C# and Go, in what builds them, and in
-what serves its files.
+"""The embedded TorchScript runtime in C++, Objective-C++, Java, Kotlin, Swift, Rust, C# and Go, in build files, and in
+configurations of model servers.
 
-Sources in these languages are read with the grammars of `pip install "torchmigrate[embedded]"`.
+C++ and Java are always read; the other languages need the grammars of ``pip install 'torchmigrate[embedded]'``.
 """

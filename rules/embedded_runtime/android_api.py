@@ -1,4 +1,4 @@
-"""Classes of PyTorch Mobile in an Android app.
+"""Classes of PyTorch Mobile are used in an Android app.
 
 Why: `org.pytorch.IValue`, `Tensor`, `Module` and the helpers of `org.pytorch.torchvision` are PyTorch Mobile, which is no longer
 supported.
@@ -7,7 +7,7 @@ supported.
     →
     Tensor output = module.forward(EValue.from(input))[0].toTensor();
 
-What to do: use `EValue`, `Tensor` and `Module` of `org.pytorch.executorch`; `forward` takes and gives several values.
+What to do: use `EValue`, `Tensor` and `Module` of `org.pytorch.executorch`; `forward` takes and returns several values.
 
 Source: https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
 https://docs.pytorch.org/executorch/main/javadoc, https://pytorch.org/blog/pytorch-2-10-release-blog/.

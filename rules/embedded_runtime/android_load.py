@@ -8,7 +8,7 @@ deprecated since torch 2.10.
     org.pytorch.executorch.Module module = org.pytorch.executorch.Module.load(assetFilePath(this, "model.pte"));
 
 What to do: lower the exported model with ExecuTorch to a `.pte` file (see `torchmigrate explain TS171`), and load it with
-`org.pytorch.executorch.Module` of `org.pytorch:executorch-android`. The app changes together with the file.
+`org.pytorch.executorch.Module` of `org.pytorch:executorch-android`. The app and the file have to change together.
 
 Source: https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
 https://docs.pytorch.org/executorch/main/javadoc, https://pytorch.org/blog/pytorch-2-10-release-blog/.

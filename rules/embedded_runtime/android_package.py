@@ -1,4 +1,4 @@
-"""PyTorch Mobile in an Android build.
+"""PyTorch Mobile is required by an Android build.
 
 Why: PyTorch Mobile is no longer supported. `org.pytorch:pytorch_android` and `pytorch_android_lite` end with 2.1.0 and run
 TorchScript, deprecated since torch 2.10.
@@ -7,8 +7,8 @@ TorchScript, deprecated since torch 2.10.
     →
     implementation("org.pytorch:executorch-android:<version>")
 
-What to do: take `org.pytorch:executorch-android` of the ExecuTorch that makes the `.pte` file; there is no counterpart of
-`pytorch_android_torchvision`, whose helpers turn bitmaps into tensors.
+What to do: use `org.pytorch:executorch-android` in the version of the ExecuTorch that writes the `.pte` file. There is no
+counterpart of `pytorch_android_torchvision`, whose helpers turn bitmaps into tensors.
 
 Source: https://central.sonatype.com/artifact/org.pytorch/executorch-android,
 https://docs.pytorch.org/executorch/stable/using-executorch-android.html,
@@ -33,13 +33,11 @@ rule = Rule(
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),
-    recipe='`implementation("org.pytorch:executorch-android:<version>")`, of the ExecuTorch that makes the `.pte` file',
+    recipe='use `implementation("org.pytorch:executorch-android:<version>")` in the version of the ExecuTorch that writes the `.pte` file',
 )
 
 _JVM = "`{symbol}` is PyTorch Mobile for a JVM without Android, which is no longer supported; use AOTInductor"
-_ON_SERVERS = (
-    "`torch._inductor.aoti_compile_and_package`, and `torch::inductor::AOTIModelPackageLoader` behind JNI"
-)
+_ON_SERVERS = "compile with `torch._inductor.aoti_compile_and_package`, and load with `torch::inductor::AOTIModelPackageLoader` through JNI"
 
 
 @rule.check_foreign
@@ -52,7 +50,7 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
 
 
 def _is_of_catalog(accessor: str, ctx: ForeignContext) -> bool:
-    """Whether a version catalog of the project has PyTorch Mobile under the name that an accessor spells with dots."""
+    """Whether a version catalog of the project defines PyTorch Mobile under the name of a ``libs.…`` accessor."""
     alias = r"[-_.]".join(map(re.escape, accessor.split(".")[1:]))
     entry = rf"(?m)^[ \t]*[\"']?{alias}[\"']?[ \t]*=[^\n]*org\.pytorch\b[^\n]*(?:pytorch_(?:android|jni)|torchvision_ops)"
     return bool(ctx.spelled((("org.pytorch",), (entry,))))

@@ -34,10 +34,10 @@ rule = Rule(
     ),
     asks=ASKS,
     message="`{symbol}` runs TorchScript, deprecated since torch {deprecated}; AOTInductor's "
-    "`torch::inductor::AOTIModelPackageLoader` is reached through C++",
+    "`torch::inductor::AOTIModelPackageLoader` is available in C++ only",
     since=(2, 6),
     deprecated=(2, 10),
-    recipe='`torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")` in Python',
+    recipe='in Python, write the package with `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`',
     artifact=True,
 )
 rule.check_foreign(checked)

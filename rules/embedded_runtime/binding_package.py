@@ -1,12 +1,13 @@
-"""A binding of libtorch that is used for TorchScript.
+"""A binding of libtorch is used for TorchScript.
 
-Why: the crate `tch`, TorchSharp and gotch bind libtorch, and stay. But what the project calls through them is TorchScript,
-deprecated since torch 2.10. There is a finding only where a source in that language loads a TorchScript file.
+Why: the crate `tch`, TorchSharp and gotch bind libtorch, and they stay. But the project
+uses them to run TorchScript, deprecated since torch 2.10. There is a finding only where a source in that language loads a
+TorchScript file.
 
     tch = "0.17"
 
 What to do: none of them binds AOTInductor's loader. Call `torch::inductor::AOTIModelPackageLoader` through a small C++ library
-of the project's own (in Rust: the crate `cxx`), or have the model served by a process that loads it.
+of the project's own (in Rust: the crate `cxx`), or move the model to a server process that loads it.
 
 Source: https://docs.rs/tch/latest/tch/struct.CModule.html, https://github.com/dotnet/TorchSharp,
 https://github.com/sugarme/gotch, https://pytorch.org/blog/pytorch-2-10-release-blog/.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _MESSAGE = (
     "`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's "
-    "`torch::inductor::AOTIModelPackageLoader` is reached through C++"
+    "`torch::inductor::AOTIModelPackageLoader` is available in C++ only"
 )
 
 rule = Rule(

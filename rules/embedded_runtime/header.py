@@ -1,4 +1,4 @@
-"""TorchScript's headers.
+"""A header of TorchScript is included.
 
 Why: `torch/script.h` and `torch/csrc/jit/` declare TorchScript's C++ API, deprecated since torch 2.10.
 
@@ -6,9 +6,9 @@ Why: `torch/script.h` and `torch/csrc/jit/` declare TorchScript's C++ API, depre
     →
     #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
-What to do: take the header of what replaces the runtime (see `torchmigrate explain ER601`). A source that only registers operators
+What to do: include the header of the replacement (see `torchmigrate explain ER601`). A source that only registers operators
 or classes needs `<torch/library.h>` or `<torch/custom_class.h>`; one that only works with tensors, `<torch/torch.h>`:
-where the source names nothing of TorchScript, the finding is information.
+where the source uses nothing of TorchScript, the finding is informational.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
 torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/csrc/api/include/torch/jit.h, torch/include/torch/library.h.
@@ -36,7 +36,7 @@ rule = Rule(
 
 
 _UNUSED = (
-    "`{symbol}` declares TorchScript, deprecated since torch {deprecated}, which nothing here names; tensors are in `<torch/torch.h>`, "
+    "`{symbol}` declares TorchScript, deprecated since torch {deprecated}, and nothing here uses it; tensors are in `<torch/torch.h>`, "
     "the registration of operators in `<torch/library.h>`"
 )
 

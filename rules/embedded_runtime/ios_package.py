@@ -1,4 +1,4 @@
-"""LibTorch in an iOS build.
+"""LibTorch is required by an iOS build.
 
 Why: the pods and packages `LibTorch` and `LibTorch-Lite` are PyTorch Mobile, which is no longer supported; they run
 TorchScript, deprecated since torch 2.10.
@@ -7,7 +7,7 @@ TorchScript, deprecated since torch 2.10.
     →
     .package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")
 
-What to do: take the Swift package of the ExecuTorch that makes the `.pte` file, with the products `executorch`, a backend
+What to do: use the Swift package of the ExecuTorch that writes the `.pte` file, with the products `executorch`, a backend
 (`backend_xnnpack`, `backend_coreml`) and `kernels_optimized`. It needs iOS 17.
 
 Source: https://docs.pytorch.org/executorch/stable/using-executorch-ios.html,
@@ -23,6 +23,6 @@ rule = Rule(
     foreign=("LibTorch*",),
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; use the Swift package of ExecuTorch",
     deprecated=(2, 10),
-    recipe='`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")` with the products `executorch`, '
+    recipe='use `.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")` with the products `executorch`, '
     "`backend_xnnpack` and `kernels_optimized`",
 )

@@ -1,13 +1,12 @@
-"""An archive of libtorch that is fetched for TorchScript.
+"""An archive of libtorch is downloaded for TorchScript.
 
-Why: what the project uses of libtorch is TorchScript, deprecated since torch 2.10; what takes its place on servers needs another
-version. There is a finding only where a source of the project calls TorchScript; that an archive is older than the target,
-`CU506` says.
+Why: the project uses libtorch for TorchScript, deprecated since torch 2.10; its replacement on servers needs another version.
+There is a finding only where a source of the project calls TorchScript. `CU506` reports archives that are older than the target.
 
     wget https://download.pytorch.org/libtorch/cpu/libtorch-shared-with-deps-2.1.0%2Bcpu.zip
 
-What to do: fetch libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`, of the torch that compiles the packages; on
-devices, ExecuTorch takes libtorch's place.
+What to do: download libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`, in the version of the torch that
+compiles the packages; on devices, use ExecuTorch instead of libtorch.
 
 Source: https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html,
 https://download.pytorch.org/libtorch/; torch 2.6 wheel: torch/_inductor/__init__.py.
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.use import ForeignUse
 
 _MESSAGE = (
-    "{what} is fetched for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "
+    "{what} is downloaded for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "
     "{since} or newer"
 )
 

@@ -1,14 +1,14 @@
-"""A build that links libtorch for TorchScript.
+"""A build links libtorch for TorchScript.
 
-Why: libtorch itself stays: AOTInductor's packages run on it. But what the sources beside this file use of it is TorchScript, which
-is deprecated since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript
+Why: libtorch itself stays: AOTInductor's packages run on it. But the sources beside this file use it for TorchScript, deprecated
+since torch 2.10. There is a finding only where a source of the project below the file's folder calls TorchScript
 (anywhere in the project, for a `.cmake` file, which others include).
 
     find_package(Torch REQUIRED)  # or "libtorch" in vcpkg.json, libtorch/2.4.0 in conanfile.txt, dependency('Torch') in meson.build,
                               # add_requires("libtorch") in xmake.lua
     target_link_libraries(app "${TORCH_LIBRARIES}")
 
-What to do: on servers, keep it, with libtorch 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`. On devices, ExecuTorch:
+What to do: on servers, keep libtorch, in version 2.6 or newer for `torch::inductor::AOTIModelPackageLoader`. On devices, ExecuTorch:
 `target_link_libraries(app executorch executorch::backends executorch::extensions executorch::kernels)`.
 
 Source: https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html, https://docs.pytorch.org/executorch/stable/using-executorch-cpp.html;

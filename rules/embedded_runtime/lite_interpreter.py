@@ -1,6 +1,6 @@
-"""The Lite Interpreter in C++ and Objective-C++.
+"""The Lite Interpreter is used in C++ or Objective-C++.
 
-Why: it is what PyTorch Mobile runs. PyTorch Mobile is no longer supported, its last packages are of torch 2.1, and its save
+Why: PyTorch Mobile runs on it. PyTorch Mobile is no longer supported, its last packages are of torch 2.1, and its save
 methods in Python are deprecated since torch 2.10.
 
     #import <LibTorch-Lite/LibTorch-Lite.h>
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-from ._linking.loading import ASKS, checked, note
+from ._linking.loading import ASKS, LINK_EXECUTORCH, checked, note
 
 rule = Rule(
     code="ER603",
@@ -44,8 +44,7 @@ rule = Rule(
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; lower the exported model with ExecuTorch and load the "
     "`.pte` file with `executorch::extension::Module`",
     deprecated=(2, 10),
-    recipe="CMake: link `executorch executorch::backends executorch::extensions executorch::kernels`; Swift: "
-    '`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")`',
+    recipe=LINK_EXECUTORCH,
     artifact=True,
 )
 rule.check_foreign(checked)

@@ -13,8 +13,8 @@ What to do: on servers, export the model in Python and compile it ahead of time,
 `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`; the package is
 compiled for the device that it was exported on. On devices, lower it with ExecuTorch to a `.pte` file, which
 `executorch::extension::Module` reads (`<executorch/extension/module/module.h>`). Where only the file is left,
-`torch._export.converter.TS2EPConverter` converts it (private). A `.pt` file that Python of the project writes is named with the
-place.
+`torch._export.converter.TS2EPConverter` (private) converts it. Where Python code of the project writes the file, the finding
+says in which line.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html, https://docs.pytorch.org/executorch/stable/using-executorch-cpp.html; torch 2.6 wheel:
 torch/_inductor/__init__.py; torch 2.13 wheel: torch/include/torch/csrc/inductor/aoti_package/model_package_loader.h.
@@ -34,8 +34,8 @@ rule = Rule(
     "the package with `torch::inductor::AOTIModelPackageLoader`",
     since=(2, 6),
     deprecated=(2, 10),
-    recipe='`torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")` in Python; '
-    "on a device, ExecuTorch: `executorch::extension::Module`",
+    recipe='in Python, write the package with `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`; '
+    "on a device, use ExecuTorch's `executorch::extension::Module`",
     artifact=True,
 )
 rule.check_foreign(checked)

@@ -1,14 +1,14 @@
-"""Freezing and optimizing TorchScript in C++.
+"""TorchScript is frozen or optimized in C++.
 
-Why: they optimize a TorchScript graph, deprecated since torch 2.10. AOTInductor compiles with the weights frozen, fuses and tunes
-by itself, when the package is made.
+Why: they optimize a TorchScript graph, deprecated since torch 2.10. AOTInductor freezes the weights,
+fuses and tunes by itself when it compiles the package.
 
     module = torch::jit::freeze(module);
     module = torch::jit::optimize_for_inference(module);
     →
     // nothing: aoti_compile_and_package has done it
 
-What to do: drop the calls together with the load (see `torchmigrate explain ER601`).
+What to do: remove the calls together with the load (see `torchmigrate explain ER601`).
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
 torch 2.13 wheel: torch/include/torch/csrc/jit/api/module.h.
@@ -36,7 +36,7 @@ rule = Rule(
         "torch::jit::getNumProfiledRuns",
     ),
     message="`{symbol}` tunes TorchScript, deprecated since torch {deprecated}; AOTInductor optimizes when it compiles the exported "
-    "model, and nothing takes the call's place",
+    "model, and the call has no replacement",
     since=(2, 6),
     deprecated=(2, 10),
 )

@@ -1,4 +1,4 @@
-"""Types and functions of TorchScript's C++ API.
+"""Types or functions of TorchScript's C++ API are used.
 
 Why: all of the namespace `torch::jit` belongs to TorchScript, which is deprecated since torch 2.10: modules, methods,
 compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, `torch::jit::Stack`) stay, and so
@@ -8,7 +8,7 @@ does pickling of tensors; `torch::jit::IValue` is another name of the former.
     →
     std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
 
-What to do: hold what replaces the loaded module, see `torchmigrate explain ER601`; graph passes have their counterpart in Python,
+What to do: use the replacement of the loaded module, see `torchmigrate explain ER601`; graph passes have a counterpart in Python,
 on the graph of `torch.export`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
@@ -23,7 +23,7 @@ rule = Rule(
     code="ER602",
     foreign=("torch::jit::*",),
     message="`{symbol}` is TorchScript, deprecated since torch {deprecated}; AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or "
-    "ExecuTorch (`executorch::extension::Module`) takes the place of the runtime",
+    "ExecuTorch (`executorch::extension::Module`) replaces the runtime",
     since=(2, 6),
     deprecated=(2, 10),
 )

@@ -1,8 +1,8 @@
-"""Swift code that runs TorchScript through LibTorch.
+"""Swift code runs TorchScript through LibTorch.
 
 Why: Swift reaches LibTorch through a class in Objective-C++, which calls PyTorch Mobile. PyTorch Mobile is no longer supported. There
-is a finding where a class is made that an Objective-C++ file of the project implements around `torch::jit`, and where LibTorch is
-imported that a pod or a package brings.
+is a finding where the code creates an instance of a class that an Objective-C++ file of the project implements around
+`torch::jit`, and where it imports the LibTorch of a pod or a package.
 
     let module = TorchModule(fileAtPath: path)
     →
@@ -10,7 +10,7 @@ imported that a pod or a package brings.
     let module = Module(filePath: path)
 
 What to do: ExecuTorch has its own Swift API: `Module`, `Tensor` and `Value` of the package
-`https://github.com/pytorch/executorch.git`; the bridge goes.
+`https://github.com/pytorch/executorch.git`; the bridge is no longer needed.
 
 Source: https://docs.pytorch.org/executorch/stable/using-executorch-ios.html, https://pytorch.org/blog/pytorch-2-10-release-blog/.
 """
@@ -36,7 +36,7 @@ rule = Rule(
     foreign=("class *", "import LibTorch*", "import Libtorch*"),
     asks=ASKS,
     deprecated=(2, 10),
-    recipe="`import ExecuTorch`, `Module(filePath: path)` for a `.pte` file",
+    recipe="use `import ExecuTorch` and `Module(filePath: path)` with a `.pte` file",
 )
 rule.note(note)
 

@@ -1,14 +1,14 @@
-"""A TorchScript file is packed for TorchServe.
+"""A TorchScript file is packaged for TorchServe.
 
 Why: without a `--model-file`, TorchServe loads the file with `torch.jit.load`: TorchScript, deprecated since torch 2.10. TorchServe
 itself is no longer maintained.
 
     torch-model-archiver --model-name net --version 1.0 --serialized-file net.pt --handler image_classifier
 
-What to do: pack an AOTInductor package instead, with a handler that loads it (`torch._inductor.aoti_load_package`), or the state
-dict with a `--model-file`; better, move to a server that is maintained. In Python the command is read from the list of its
-arguments, as `subprocess` takes it, and from the text that a shell is given. Nothing is said
-where the project's own handler loads the file in another way.
+What to do: package an AOTInductor package instead, with a handler that loads it (`torch._inductor.aoti_load_package`), or the
+state dict with a `--model-file`; better, move to a server that is maintained. In Python, the command is found in lists of
+arguments, as `subprocess` takes them, and in shell commands. There is no finding where the project's own handler loads the file
+in another way.
 
 Source: https://docs.pytorch.org/serve/getting_started.html, https://github.com/pytorch/serve/blob/master/examples/README.md,
 https://pytorch.org/blog/pytorch-2-10-release-blog/.
@@ -44,11 +44,11 @@ rule = Rule(
     kinds=frozenset({Kind.STRING}),
     foreign=(_COMMAND,),
     asks=ASKS,
-    message="TorchServe loads this file as TorchScript, deprecated since torch {deprecated}; pack an AOTInductor package with a handler that "
+    message="TorchServe loads this file as TorchScript, deprecated since torch {deprecated}; use an AOTInductor package with a handler that "
     "calls `torch._inductor.aoti_load_package`",
     since=(2, 6),
     deprecated=(2, 10),
-    recipe="TorchServe is no longer maintained: consider a server that is",
+    recipe="move to a model server that is still maintained: TorchServe is not",
     artifact=True,
 )
 rule.note(note)
@@ -66,14 +66,14 @@ def check_foreign(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
 
 
 def _loads_otherwise(handler: str, project: Project) -> bool:
-    """Whether the project has the file of a handler, and that loads no TorchScript."""
+    """Whether the project has the file of a handler, and the handler loads no TorchScript."""
     name = [part for part in handler.removesuffix(".py").split("/") if part.strip(".")]
     texts = [project.text(path) or b"" for path in project.modules(name)]
     return bool(texts) and all(_OTHERWISE.search(one) and not _AS_TORCHSCRIPT.search(one) for one in texts)
 
 
 _RUN = frozenset({"subprocess", "os", "shlex"})
-"""The modules whose functions take a command as a text."""
+"""The modules whose functions take a command as one string."""
 
 
 @rule.check
@@ -97,7 +97,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _text(node: ast.expr, use: Use, ctx: Context) -> str:
-    """The command that a string holds, with shell variables for the values in an f-string that are not written out."""
+    """Return the command in a string, with shell variables in place of the unknown values in an f-string."""
     parts = [_value(one, use, ctx) for one in (node.values if isinstance(node, ast.JoinedStr) else [node])]
     return "".join("${value}" if part is None else part for part in parts)
 
@@ -127,7 +127,7 @@ def _is_run(text: ast.expr, use: Use, ctx: Context) -> bool:
 
 
 def _given(option: str, words: Sequence[ast.expr]) -> str:
-    """What a command's words give for an option; empty where that is not written out."""
+    """Return the value of an option among the words of a command; empty where it is not a literal."""
     texts = [string(word) or "" for word in words]
     joined = next((text for text in texts if text.startswith(f"{option}=")), "")
     behind = dict(pairwise(texts)).get(option, "")
@@ -135,7 +135,7 @@ def _given(option: str, words: Sequence[ast.expr]) -> str:
 
 
 def _serialized(words: Sequence[ast.expr]) -> ast.expr | None:
-    """The argument that names the packed file: by itself, in ``--serialized-file=net.pt``, or unknown, as a variable."""
+    """Return the argument that names the packaged file: on its own, as ``--serialized-file=net.pt``, or a variable."""
     for word, following in zip(words, [*words[1:], None], strict=True):
         option, _, name = (string(word) or "").partition("=")
         if option == "--serialized-file":

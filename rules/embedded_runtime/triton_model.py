@@ -6,9 +6,9 @@ Why: the platform `pytorch_libtorch` loads TorchScript, deprecated since torch 2
     →
     platform: "torch_aoti"
 
-What to do: compile the exported model, `torch._inductor.aoti_compile_and_package(exported, package_path="model.pt2")`, put
-`model.pt2` in the place of `model.pt`, and name the platform `torch_aoti`, of a Triton that has it and whose torch is the one that
-compiled the package. There is no finding where the configuration names a `.py` or `.pt2` file.
+What to do: compile the exported model, `torch._inductor.aoti_compile_and_package(exported, package_path="model.pt2")`, replace
+`model.pt` by `model.pt2`, and set the platform to `torch_aoti`. This needs a Triton that supports the platform and has the same
+torch that compiled the package. There is no finding where the configuration names a `.py` or `.pt2` file.
 
 Source: https://github.com/triton-inference-server/pytorch_backend, https://pytorch.org/blog/pytorch-2-10-release-blog/.
 """
@@ -27,7 +27,7 @@ rule = Rule(
     '`platform: "torch_aoti"`',
     since=(2, 6),
     deprecated=(2, 10),
-    recipe='`torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")` in Python',
+    recipe='in Python, write the package with `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`',
     artifact=True,
 )
 rule.check_foreign(checked)

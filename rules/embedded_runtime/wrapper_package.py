@@ -1,16 +1,16 @@
-"""A package of others that runs TorchScript: DJL's PyTorch engine, PyTorch Mobile for Flutter and React Native.
+"""A third-party package runs TorchScript: DJL's PyTorch engine, or PyTorch Mobile for Flutter or React Native.
 
-Why: the engine of the Deep Java Library loads TorchScript files, and the Flutter plugins and `react-native-pytorch-core` are made of PyTorch Mobile, which is no longer
-supported: all run TorchScript, deprecated since torch 2.10. Of DJL there is a finding only where a source of the project
-loads a model.
+Why: the engine of the Deep Java Library loads TorchScript files, and the Flutter plugins and `react-native-pytorch-core` are
+built on PyTorch Mobile, which is no longer supported: all run TorchScript, deprecated since torch 2.10. DJL is reported only where
+a source of the project loads a model.
 
     implementation "ai.djl.pytorch:pytorch-engine:0.35.0"
     flutter_pytorch_lite: ^0.1.0
     "react-native-pytorch-core": "^0.2.4"
 
-What to do: DJL has an engine for ONNX Runtime, which takes what `torch.onnx.export` writes. For Flutter, the site
-of its packages names `executorch_flutter` as what takes the place of `pytorch_lite`; for React Native there is `react-native-executorch`; or call ExecuTorch's own packages for
-Android and Apple's systems.
+What to do: DJL has an engine for ONNX Runtime, which runs the files of `torch.onnx.export`. For Flutter, the page of `pytorch_lite`
+recommends `executorch_flutter`; for React Native there is `react-native-executorch`. Or call ExecuTorch's own packages for Android and
+Apple's systems.
 
 Source: https://docs.djl.ai/docs/pytorch/how_to_convert_your_model_to_torchscript.html,
 https://github.com/deepjavalibrary/djl/blob/master/engines/onnxruntime/onnxruntime-engine/README.md,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 _MESSAGE = "`{symbol}` runs TorchScript, deprecated since torch {deprecated}"
 _MOBILE = {"Flutter": "executorch_flutter", "npm": "react-native-executorch"}
-"""What takes the place of a package around PyTorch Mobile."""
+"""The replacements of packages around PyTorch Mobile, by the kind of package."""
 _LOADS = (("ai.djl",), (r"\b(?:Criteria\s*\.|ModelZoo\s*\.\s*loadModel|Model\s*\.\s*newInstance)",))
-"""How a source loads a model with DJL."""
+"""The spellings with which a source loads a model with DJL."""
 
 rule = Rule(
     code="ER616",
@@ -51,12 +51,12 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
         yield ctx.finding(
             use,
             f"{_MESSAGE}, with PyTorch Mobile, which is no longer supported",
-            hint=f"`{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple's systems",
+            hint=f"use `{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple's systems",
         )
         return
     if place := ctx.spelled(_LOADS):
         yield ctx.finding(
             use,
             f"{_MESSAGE}; {place} loads a model",
-            hint="`ai.djl.onnxruntime:onnxruntime-engine` takes what `torch.onnx.export` writes",
+            hint="use `ai.djl.onnxruntime:onnxruntime-engine` with a file of `torch.onnx.export`",
         )

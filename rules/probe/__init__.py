@@ -1,5 +1,4 @@
-"""What `torchmigrate probe` says of a machine.
+"""Findings of `torchmigrate probe` about a machine.
 
-These rules watch no code: each is the page that `torchmigrate explain` shows for a code, and `torchmigrate.probe` says when
-it applies.
+These rules watch no code: each is the page of `torchmigrate explain` for a code, and the probe decides when it applies.
 """

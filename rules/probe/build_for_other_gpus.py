@@ -1,7 +1,7 @@
 """torch is built for the GPUs of another vendor.
 
-Why: The package index gives a CUDA build to every Linux machine. AMD's GPUs need a ROCm build, Intel's an XPU
-build; each is on an index of its own. torch then runs on the CPU, without a word.
+Why: The package index gives a CUDA build to every Linux machine. AMD's GPUs need a ROCm build and Intel's an
+XPU build, each from an index of its own. With the wrong build torch silently runs on the CPU.
 
 What to do: Install the build for the GPU from its index: the hint is the command.
 

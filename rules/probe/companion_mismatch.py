@@ -1,10 +1,10 @@
-"""torchvision, torchaudio, triton or another package was made for another torch.
+"""torchvision, torchaudio, triton or another package was built for another torch.
 
-Why: torchvision and torchaudio are compiled against one torch, and each release pins it. torch pins triton in
-turn, and a package may refuse a torch in its metadata (`Requires-Dist: torch==2.4.0`). An installation with
-`--no-deps`, or of torch alone from another index, brings them apart.
+Why: torchvision and torchaudio are compiled against one torch, and each release pins it. torch in turn pins
+triton, and a package may refuse a torch in its metadata (`Requires-Dist: torch==2.4.0`). Installing with
+`--no-deps`, or installing torch alone from another index, separates them.
 
-What to do: Install the release that goes with the installed torch: the hint is the command.
+What to do: Install the release for the installed torch: the hint is the command.
 
 Source: the requirements in the wheels' metadata on the package index,
 `torchmigrate/tables/data/companions.json`.

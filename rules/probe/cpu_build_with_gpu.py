@@ -1,7 +1,7 @@
-"""torch is a CPU build, and the machine has a GPU.
+"""torch is a CPU build, but the machine has a GPU.
 
 Why: The package index has CPU wheels for Windows, and for Linux on arm64 before 2.11. An installer that finds
-no build for the GPU takes one without saying so.
+no build for the GPU silently takes one of these.
 
 What to do: Install the build for the GPU from its index: the hint is the command.
 

@@ -1,13 +1,12 @@
-"""The driver's kernel module and its user libraries are of different versions.
+"""The driver's kernel module and its user libraries have different versions.
 
-Why: The driver was upgraded while the old kernel module was loaded: `nvidia-smi` says "Driver/library version
-mismatch", and programs cannot start the driver.
+Why: The driver was upgraded while the old kernel module was loaded: `nvidia-smi` reports "Driver/library
+version mismatch", and programs cannot start the driver.
 
-What to do: Reboot, or unload and load the module. In a container: start it again, so that it gets the host's
-new libraries.
+What to do: Reboot, or unload and load the module. Restart a container, so that it gets the host's new
+libraries.
 
-Source: NVML_ERROR_LIB_RM_VERSION_MISMATCH,
-https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
+Source: NVML_ERROR_LIB_RM_VERSION_MISMATCH, https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 """
 
 from torchmigrate.api import Rule

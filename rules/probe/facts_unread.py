@@ -1,7 +1,7 @@
 """A facts file of a fleet could not be read.
 
-Why: `--merge` judges the machines of many files. One that is missing, no JSON, nested too deeply, or not in the
-facts format says nothing of its machines; the others are judged all the same.
+Why: `--merge` judges the machines in many files. A file that is missing, not JSON, nested too deeply, or not in
+the facts format is skipped, and the others are judged.
 
 What to do: Record the facts of these machines again: `torchmigrate probe --json -o FILE`.
 

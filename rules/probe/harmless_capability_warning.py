@@ -1,7 +1,7 @@
-"""torch warns of a newer GPU, and its code runs there.
+"""torch warns about a newer GPU, but its kernels run there.
 
-Why: Before 2.11 torch compared a GPU with the newest architecture in the build, and warned about any that is
-higher: a GB10 is 12.1, the build ends at 12.0, and sm_120 code runs on 12.1.
+Why: Before 2.11, torch compared a GPU with the newest architecture in the build, and warned about any higher
+one. For example, a GB10 is 12.1 and the build ends at 12.0, but sm_120 code runs on 12.1.
 
 What to do: Ignore the warning.
 

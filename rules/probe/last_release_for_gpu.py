@@ -1,9 +1,9 @@
 """A newer torch will no longer run on a GPU of this machine.
 
-Why: The target version still has a build with code for it, and the newest release has none. An upgrade beyond
-the release that the message names loses the GPU.
+Why: The target version still has a build with kernels for it, but the newest release has none. Upgrading beyond
+the release in the message loses the GPU.
 
-What to do: Pin torch below the release that drops it.
+What to do: Pin torch below the release that drops the GPU.
 
 Source: https://github.com/pytorch/pytorch/pull/196249
 """

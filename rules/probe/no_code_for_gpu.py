@@ -1,14 +1,14 @@
-"""The installed torch has no code for a GPU of this machine.
+"""The installed torch has no kernels for a GPU of this machine.
 
-Why: A wheel holds machine code for some architectures. Code runs on the same major architecture with an equal
-or higher minor one; an RTX 50 (12.0) needs a build of CUDA 12.8 or newer, a V100 (7.0) one that still has
-sm_70. Otherwise the first kernel fails with "no kernel image is available for execution on the device".
+Why: A wheel contains machine code for some architectures. Code runs on the same major architecture with an
+equal or higher minor version: an RTX 50 (12.0) needs a build with CUDA 12.8 or newer, and a V100 (7.0) one that
+still has sm_70. Otherwise the first kernel fails with "no kernel image is available for execution on the
+device".
 
 What to do: Install another build of the same release, or of the last release that has one: the hint is the
 command.
 
-Source: DEVICE_REQUIREMENT in torch/cuda/__init__.py of the 2.15.0 wheel; the architecture string in the
-wheels.
+Source: DEVICE_REQUIREMENT in torch/cuda/__init__.py of the 2.15.0 wheel; the architecture string in the wheels.
 """
 
 from torchmigrate.api import Rule

@@ -1,7 +1,7 @@
-"""There is an NVIDIA GPU on the bus, and no driver is loaded.
+"""An NVIDIA GPU is on the bus, but no driver is loaded.
 
-Why: The kernel sees the device, and neither the kernel module nor the user libraries are there. In a
-container: it was started without its GPUs.
+Why: The kernel sees the device, but neither the kernel module nor the user libraries are present. In a
+container, this means that it was started without its GPUs.
 
 What to do: Install the driver, or start the container with `--gpus all`.
 

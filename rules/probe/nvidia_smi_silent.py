@@ -1,9 +1,9 @@
-"""nvidia-smi does not answer.
+"""nvidia-smi does not respond.
 
-Why: It hangs, prints nothing, or may not be executed. The probe needs only one source of the driver version,
-so this is information while another one answers, and a warning where none does.
+Why: It hangs, prints nothing, or may not be executed. The probe needs only one source of the driver version, so
+this is information while another source responds, and a warning otherwise.
 
-What to do: If programs hang as well, the driver does: see RT018.
+What to do: If programs hang as well, the driver is at fault: see RT018.
 
 Source: the program's exit status and output, as `torchmigrate/probe/nvidia.py` reads them.
 """

@@ -1,9 +1,9 @@
-"""The installed torch runs on a GPU by PTX only.
+"""The installed torch has only PTX for a GPU.
 
-Why: The build has no machine code for the GPU; the driver compiles the portable code at the first use of each
-kernel, which takes minutes once, and is cached.
+Why: The build has no machine code for the GPU. The driver compiles the portable code at the first use of each
+kernel and caches the result; the first run takes minutes.
 
-What to do: Nothing has to be done. A build with machine code for the GPU starts faster.
+What to do: Nothing. A build with machine code for the GPU starts faster.
 
 Source: https://docs.nvidia.com/deploy/cuda-compatibility/
 """

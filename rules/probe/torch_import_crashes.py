@@ -1,10 +1,10 @@
-"""Importing torch kills the interpreter.
+"""Importing torch crashes the interpreter.
 
-Why: The process was ended by a signal (SIGSEGV, SIGILL, SIGKILL): a library that does not fit, a processor
-that lacks an instruction, or not enough memory in a container.
+Why: The process was ended by a signal (SIGSEGV, SIGILL, SIGKILL): a library does not fit, the processor lacks
+an instruction, or a container has too little memory.
 
-What to do: Install the same version again. SIGILL: the processor is too old for the wheel. SIGKILL: give the
-container more memory.
+What to do: Install the same version again. With SIGILL, the processor is too old for the wheel. With SIGKILL,
+give the container more memory.
 
 Source: the exit status of the process, as `torchmigrate/probe/ask.py` reads it.
 """

@@ -1,14 +1,14 @@
 """Importing torch raises an exception.
 
-Why: torch's files are there and do not work. A common cause is an installation that was interrupted, or one
-installed over another by a different installer; another is a package that torch imports and that is itself
-missing or broken, as numpy may be.
+Why: torch's files exist but do not work. A common cause is an installation that was interrupted, or that was
+made over another one by a different installer. Another is that a package which torch imports, such as numpy, is
+missing or broken.
 
-What to do: Install the same version again, over the broken files, or the package that is missing: the hint is the
-command. Where a cause is
-known, another finding takes the place of this one (RT006, RT007).
+What to do: Install the same version again, over the broken files, or install the missing package: the hint is
+the command. If the cause is known, another finding replaces this one (RT006, RT007).
 
-Source: the exception's last line, as the interpreter gave it; `torchmigrate/probe/snippets/imported.py` asks for it.
+Source: the exception's last line, as the interpreter gave it; `torchmigrate/probe/snippets/imported.py` asks
+for it.
 """
 
 from torchmigrate.api import Rule

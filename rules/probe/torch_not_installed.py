@@ -1,9 +1,9 @@
 """torch is not installed in the interpreter.
 
-Why: Nothing can be said of an installed torch. What the target version needs, and whether this machine has
-it, is judged all the same: see RT032, RT012 and RT022.
+Why: There is no installed torch to judge. Whether this machine meets the needs of the target version is judged
+all the same: see RT032, RT012 and RT022.
 
-What to do: Run the installation that RT032 names, or name the right interpreter with `--python PATH`.
+What to do: Run the installation in RT032, or choose the right interpreter with `--python PATH`.
 
 Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
 """

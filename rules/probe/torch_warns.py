@@ -1,9 +1,9 @@
-"""torch warns of something on this machine.
+"""torch warns about something on this machine.
 
-Why: torch says by warnings what it met when it was imported and asked for its devices. Those that another finding
-explains are left out.
+Why: When it is imported and asked for its devices, torch reports problems as warnings. Warnings that another
+finding explains are left out.
 
-What to do: Read it; most name the remedy.
+What to do: Read the warning; most name the remedy.
 
 Source: the warnings of the import, as `torchmigrate/probe/snippets/imported.py` hears them.
 """

@@ -1,1 +1,1 @@
-"""Process groups named by strings, in functional collectives, operators, custom operators and look-ups."""
+"""Process groups that are named by strings: in functional collectives, operators, custom operators and lookups."""

@@ -23,10 +23,10 @@ In a written schema `str group_name` becomes `Any group`: a schema cannot spell 
 
 See it: `print(torch.ops.my.gather.default._schema)` shows `str group_name`.
 
-Fix safety: unsafe, because programs that were exported with the old schema, C++ callers and code that is not checked
-here do not follow. The fix changes the signature, the schema, the body, fake and autograd functions and all calls in
-the file together, for all operators that hand the same name on to each other. It is withheld, with the places named,
-where another file calls the operator, where a caller has no group at hand, where the name is used as a string (a key,
+Fix safety: unsafe, because programs that were exported with the old schema, C++ callers, and code outside of the project do
+not change with it. The fix changes the signature, the schema, the body, fake and autograd functions and all calls in
+the file together, for all operators that pass the same name to each other. There is no fix, and the finding names the places,
+where another file calls the operator, where a caller does not have the group, where the name is used as a string (a key,
 a message), where a parameter has a default, and where the operator is used in a way that cannot be followed
 (`hasattr(torch.ops.my, "gather")`, graph passes, `torch.library.opcheck`).
 
@@ -86,20 +86,21 @@ def _fix(use: Use, ctx: Context, operator: Operator, index: int) -> Fix:
     conversion = Conversion(ctx, group)
     changes = conversion.run(operator, index)
     converted = dict.fromkeys(found for found, _ in conversion.converted)
+    # The conversion runs first because it finds the other operators whose callers count as well.
     callers: dict[str, int] = {}
     for found in converted:
         for path, line in _elsewhere(found, ctx):
             callers.setdefault(path, line)
     if callers:
         places = ", ".join(f"{ctx.project.shown(path)}:{line}" for path, line in callers.items())
-        raise NoFix(f"the operator is also named in {places}, which would have to change along with it")
+        raise NoFix(f"the operator is also named in {places}, which has to change as well")
     names = " and ".join(f"`{found.name}`" for found in converted)
     changes = (*registered(converted, ctx), *changes)
-    return Fix(changes, Safety.UNSAFE, f"Hand {names} the process group itself")
+    return Fix(changes, Safety.UNSAFE, f"Pass {names} the process group itself")
 
 
 def _elsewhere(operator: Operator, ctx: Context) -> Iterator[tuple[str, int]]:
-    """The lines in other files that may name an operator, or the function that it is."""
+    """Find the lines of other files that may name an operator, or the function that implements it."""
     path = os.path.abspath(ctx.source.path)
     module = os.path.basename(module_path(path))
     namespace, _, name = map(re.escape, operator.name.partition("::"))

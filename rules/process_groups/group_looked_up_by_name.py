@@ -1,18 +1,18 @@
-"""A process group is looked up by its name, or by its ranks and a tag, in a private registry of torch.distributed.
+"""A process group is looked up by name, or by ranks and a tag, in a private registry of torch.distributed.
 
 Why: the registry that these functions read and write is private, and torch moves from names to `ProcessGroup` objects
-(operators take them since 2.12). `mesh._dim_group_infos`, which held tag, ranks and name, is gone since 2.8.
+(operators have taken them since 2.12). `mesh._dim_group_infos`, which held tag, ranks and name, was removed in 2.8.
 
     size = _get_group_size_by_name(pg.group_name)
     →
     size = dist.get_world_size(pg)
 
-What to do, in the other cases: keep the object that `dist.new_group` or `mesh.get_group(i)` returned and hand it
-around, in place of its name, or of its ranks and tag.
+What to do, in the other cases: keep the object that `dist.new_group` or `mesh.get_group(i)` returns, and pass the object
+instead of its name, or of its ranks and tag.
 
 See it: there is no warning; the names all begin with an underscore. `mesh._dim_group_infos` raises an AttributeError.
 
-Fix safety: safe. There is one for `_get_group_size_by_name` where the group is at hand.
+Fix safety: safe. There is a fix for `_get_group_size_by_name` where the group itself is available.
 
 Source: torch/distributed/distributed_c10d.py, torch/distributed/device_mesh.py in the wheels of torch 2.3 to 2.15;
 https://pytorch.org/blog/pytorch-2-12-release-blog/.
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 _SIZE = "_get_group_size_by_name"
 _INFOS = "_dim_group_infos"
-_BY_RANKS = "`{symbol}` finds a group by ranks and tag: keep the one that `dist.new_group` returns"
+_BY_RANKS = "`{symbol}` looks a group up by its ranks and a tag; keep the group that `dist.new_group` returns"
 _MESSAGES = {
-    _SIZE: "`{symbol}` resolves a name: hand the group around, and ask `dist.get_world_size(group)`",
+    _SIZE: "`{symbol}` looks a group up by name; pass the group itself, and call `dist.get_world_size(group)`",
     "_find_or_create_pg_by_ranks_and_tag": _BY_RANKS,
     "_find_pg_by_ranks_and_tag": _BY_RANKS,
     "_resolve_group_name_by_ranks_and_tag": _BY_RANKS,
-    "_register_process_group": "`{symbol}` keeps a group under a name: hand the group itself to what looks it up",
-    _INFOS: f"`{_INFOS}` is gone since torch 2.8: `mesh.get_group(i)` returns the group itself",
+    "_register_process_group": "`{symbol}` registers a group under a name; pass the group itself to the code that looks it up",
+    _INFOS: f"`{_INFOS}` was removed in torch 2.8; `mesh.get_group(i)` returns the group itself",
 }
 
 _ASKED = re.compile(rb"""["']_dim_group_infos["']""")
-"""A `hasattr` or `getattr` that finds out what there is."""
+"""A `hasattr` or `getattr` that checks for the attribute."""
 
 rule = Rule(
     code="PG306",
@@ -67,7 +67,7 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol == f".{_INFOS}":
         if _ASKED.search(ctx.source.text) or ctx.project.uses(use.symbol, kinds=(Kind.ASSIGNMENT,)):
-            return  # of a mesh that is the project's own
+            return  # The mesh is a class of the project's own.
         # This one broke; the rule's other names are private, and work on.
         gone = severity(ctx.options.target, deprecated=None, breaks=(2, 8))
         yield ctx.finding(use, _MESSAGES[_INFOS], severity=gone)
@@ -75,7 +75,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         given = argument(use.call, 0, "group_name") if use.symbol.endswith(_SIZE) else None
         group = handed_over(given, use, ctx) if given is not None else None
         if isinstance(group, GroupName) and given is group.node:
-            message = "`{symbol}` resolves the name of a group that is at hand"
+            message = "`{symbol}` looks up a group that is already available"
             yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, group))
         elif given is None or ((leaf(given) or "").endswith("name") and not is_part_of_one(use, ctx)):
             yield ctx.finding(use, _MESSAGES[use.symbol.rpartition(".")[2]])

@@ -1,4 +1,4 @@
-"""A group's name is handed to an operator of `torch.ops._c10d_functional`, which takes the process group itself.
+"""A group's name is passed to an operator of `torch.ops._c10d_functional`, which takes the process group itself.
 
 Why: torch 2.12 changed the type of `group_name` in these operators from a string to anything that is a group or its
 name, so that the registry of names can go. The parameter keeps its name: `group_name=pg`.
@@ -9,11 +9,11 @@ name, so that the registry of names can go. The parameter keeps its name: `group
 
 See it: there is no warning yet. `print(torch.ops._c10d_functional.all_reduce.default._schema)` shows `Any group_name`
 where objects are taken, and `str group_name` where they are not: in torch 2.11 and older, and still in 2.15 for
-`isend`, `irecv`, `batch_p2p_ops` and everything in `torch.ops.symm_mem`. This rule says nothing about those.
+`isend`, `irecv`, `batch_p2p_ops` and everything in `torch.ops.symm_mem`. This rule does not report those.
 
-Fix safety: safe where the project's minimum is torch 2.12; for a lower one there is no fix, since the operators refuse
-an object there. `torch.distributed._functional_collectives` takes both on any version. The fix is withheld where
-nothing shows that the object before `.group_name` is a process group.
+Fix safety: safe where the project's minimum is torch 2.12; below it there is no fix, because older operators reject an
+object. `torch.distributed._functional_collectives` takes both in every version. There is also no fix where nothing shows
+that the object before `.group_name` is a process group.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; schemas
 of the operators in the wheels of torch 2.13 and 2.15.

@@ -1,7 +1,7 @@
-"""A group's name is turned back into the group that it was taken from.
+"""A process group is looked up by its own name.
 
-Why: `_resolve_process_group(pg.group_name)` looks up in the registry of names what is at hand already. The registry,
-and every function that resolves names, is private and on its way out: since torch 2.12 operators take process groups.
+Why: `_resolve_process_group(pg.group_name)` looks up a group that the code already has. The registry of names, and every
+function that resolves names, is private and will be removed: since torch 2.12 operators take process groups.
 
     group = _resolve_process_group(pg.group_name)
     →
@@ -47,17 +47,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0, "group_name") if use.call is not None else None
     name = handed_over(given, use, ctx) if given is not None else None
     if use.call is None or not isinstance(name, GroupName) or name.doubt is not None:
-        return  # a configuration that holds a name: there is no group at hand
+        return  # The name may come from a configuration, and then the code has no group.
     parent = ctx.uses.flow.parents[use.call]
     beside = ast.iter_child_nodes(parent) if isinstance(parent, (ast.Call, ast.Compare)) else ()
     if any(isinstance(node, ast.expr) and ctx.text(node) == ctx.text(name.group) for node in beside):
-        return  # compared with the group itself: a test of the registry
-    message = f"`{ctx.text(name.group)}` is looked up by its own name: use it as it is"
+        return  # The result is compared with the group itself: a test of the registry.
+    message = f"`{ctx.text(name.group)}` is looked up by its own name; use it directly"
     yield ctx.finding(use, message, fix=lambda: _fix(use, ctx, name, given), span=ctx.source.span(use.call))
 
 
 def _fix(use: Use, ctx: Context, name: GroupName, given: ast.expr | None) -> Fix:
     assert use.call is not None
     if given is not None and given is not name.node and not is_stable(name, given, ctx):
-        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time that its name is looked up")
+        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time its name is looked up")
     return Fix((Replace(use.call, name.written),), Safety.SAFE, f"Replace with `{ctx.shown(name.written)}`")

@@ -1,18 +1,18 @@
-"""A group's name is handed to `symm_mem.rendezvous`, which takes the process group itself.
+"""A group's name is passed to `symm_mem.rendezvous`, which takes the process group itself.
 
-Why: since torch 2.6 the rendezvous of symmetric memory takes a `ProcessGroup` or its name. The object needs no look-up
-in the registry of names, which is on its way out.
+Why: since torch 2.6 the rendezvous of symmetric memory takes a `ProcessGroup` or its name. An object needs no lookup
+in the registry of names, which will be removed.
 
     handle = symm_mem.rendezvous(buffer, pg.group_name)
     →
     handle = symm_mem.rendezvous(buffer, pg)
 
 The other functions of symmetric memory (`get_symm_mem_workspace`, `enable_symm_mem_for_group`, …) and the operators in
-`torch.ops.symm_mem` take names only, in torch 2.15 too. This rule says nothing about those.
+`torch.ops.symm_mem` take names only, also in torch 2.15. This rule does not report those.
 
 See it: there is no warning yet; look for `.group_name` in calls of `rendezvous`.
 
-Fix safety: safe where the project's minimum is torch 2.6. It is withheld where nothing shows that the object before
+Fix safety: safe where the project's minimum is torch 2.6. There is no fix where nothing shows that the object before
 `.group_name` is a process group.
 
 Source: torch/distributed/_symmetric_memory/__init__.py (`rendezvous`) in the wheels of torch 2.6 to 2.15.

@@ -1,6 +1,6 @@
-"""A list of ranks stands for a process group in a functional collective.
+"""A list of ranks is passed as the process group of a functional collective.
 
-Why: torch warns about it since 2.3 (a FutureWarning since 2.4): "The combination of ranks + tag as process group
+Why: torch has warned about this since 2.3 (with a FutureWarning since 2.4): "The combination of ranks + tag as process group
 identifier has been deprecated. Please switch to using ProcessGroup, DeviceMesh, or group name instead." The list only
 finds a group of exactly these ranks that the program has made before, and fails if there is none.
 
@@ -10,7 +10,7 @@ finds a group of exactly these ranks that the program has made before, and fails
     funcol.all_reduce(x, "sum", pair)
 
 What to do: make the group once, on all ranks (`dist.new_group(ranks)`, or `init_device_mesh` and `mesh.get_group(...)`),
-keep the object, and hand that over. A `tag` tells groups of the same ranks apart; objects need none.
+keep the object, and pass it. A `tag` distinguishes groups of the same ranks; objects do not need one.
 
 See it: run with `-W error::FutureWarning`; under `torch.compile` there is no warning.
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 rule = Rule(
     code="PG305",
     symbols=tuple(FUNCTIONAL),
-    message="ranks stand for a process group in `{symbol}`; hand over the group that `dist.new_group` makes",
+    message="passing ranks as the process group of `{symbol}` is deprecated; pass the group that `dist.new_group` returns",
     deprecated=(2, 3),
     kinds=frozenset({Kind.CALL}),
 )
 
-_HINT = "make the group once, on every rank: `group = dist.new_group(ranks)`"
+_HINT = "create the group once, on every rank: `group = dist.new_group(ranks)`"
 
 
 @rule.check

@@ -1,16 +1,16 @@
-"""`isinstance` and `issubclass` of a class that lives on as an alias.
+"""`isinstance` or `issubclass` with a class that lives on as an alias.
 
-Why: since torch 2.0, `_LRScheduler` is a subclass of `LRScheduler`, kept for those who derive from it. No scheduler of
-torch's own is one, so that `isinstance(scheduler, _LRScheduler)` is False, and the code takes the other way in silence.
+Why: since torch 2.0, `_LRScheduler` is a subclass of `LRScheduler`, kept for code that derives from it. None of torch's
+schedulers derives from it, so `isinstance(scheduler, _LRScheduler)` is False, and the code silently takes the other branch.
 
     isinstance(scheduler, torch.optim.lr_scheduler._LRScheduler)
     →
     isinstance(scheduler, torch.optim.lr_scheduler.LRScheduler)
 
-Annotations that name the old class are info, and so are classes that derive from it: both still work. Where the project has
-a name of its own for it, that name's definition is what is told.
+Annotations that name the old class are info, and so are classes that derive from it: both still work. If the project has a
+name of its own for the class, only the definition of that name is reported.
 
-Fix safety: safe; `LRScheduler` is there since torch 2.0, and classes that derive from the old name derive from it too.
+Fix safety: safe; `LRScheduler` exists since torch 2.0, and classes that derive from the old name derive from it too.
 
 Source: torch 2.0 wheel: torch/optim/lr_scheduler.py.
 """
@@ -39,13 +39,13 @@ rule = Rule(
     code="RM741",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
-    message="`{symbol}` lives on for classes that derive from it; use `torch.optim.lr_scheduler.LRScheduler`",
+    message="`{symbol}` is kept only for classes that derive from it; use `torch.optim.lr_scheduler.LRScheduler`",
     since=(2, 0),
     safety=Safety.SAFE,
 )
 
 _TESTED = (
-    "no scheduler of torch's own is a `{symbol}` since torch 2.0, so that this is False; use "
+    "this is False, since no scheduler of torch 2.0 and newer is a `{symbol}`; use "
     "`torch.optim.lr_scheduler.LRScheduler`"
 )
 
@@ -68,7 +68,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_renamed(use: Use) -> bool:
-    """Whether the use is of a name that the project gives the class: what that stands for changes where it is defined."""
+    """Return whether the project has a name of its own for the class; then its definition is what has to change."""
     named = root(use.node)
     if not isinstance(named, ast.Name) or (scope := use.place.scope.find(named.id)) is None:
         return False

@@ -1,18 +1,19 @@
-"""A flag for building an extension that the headers or the wheels of the target refuse.
+"""A build flag of an extension that the headers or the wheels of the target reject.
 
-Why: torch's headers stop compilers below C++17 from torch 2.1 on, and below C++20 from 2.14 on; the wheels on the index
-have libstdc++'s new strings from torch 2.7 on, and an extension with the old ones does not load beside them.
+Why: torch's headers require C++17 from torch 2.1 on, and C++20 from 2.14 on; the wheels on the index use libstdc++'s new
+strings from torch 2.7 on, and an extension with the old ones does not load with them.
 
     CUDAExtension("ops", sources, extra_compile_args={"cxx": ["-O3", "-std=c++14"]})
     →
     CUDAExtension("ops", sources, extra_compile_args={"cxx": ["-O3", "-std=c++20"]})
 
-Strings are looked at in files that build with `torch.utils.cpp_extension`. Silent are flags of other extensions, flags behind tests of torch's version, and
-extensions that keep to the stable interface (`TORCH_TARGET_VERSION`), which need none of those headers.
+Strings are checked in files that build with `torch.utils.cpp_extension`. Not reported are flags of other extensions, flags
+behind tests of torch's version, and extensions that keep to the stable interface (`TORCH_TARGET_VERSION`), which need none of
+those headers.
 
 What to do: leave the flag out: `torch.utils.cpp_extension` adds the standard that the installed torch needs.
 
-Fix safety: unsafe; it asks for what the target needs, which older compilers may lack.
+Fix safety: unsafe; the fix sets what the target needs, which older compilers may not support.
 
 Source: torch 2.0, 2.1, 2.13 and 2.14 wheels: torch/include/torch/csrc/api/include/torch/all.h (`#error`), torch/utils/cpp_extension.py;
 torch 2.6 and 2.7 wheels: torch/share/cmake/Torch/TorchConfig.cmake (`TORCH_CXX_FLAGS`).
@@ -53,12 +54,12 @@ _STANDARD = re.compile(r"(?:--?std[=:]|/std:)(?:c|gnu)\+\+(11|14|1y|17|1z)(?!\w)
 _STRINGS = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=0(?!\w)")
 _YEARS = {"11": 11, "14": 14, "1y": 14, "17": 17, "1z": 17}
 _NEEDED: tuple[tuple[Version, int], ...] = (((2, 14), 20), ((2, 1), 17), ((2, 0), 14))
-"""Since which torch its headers refuse what is below a standard, the newest first."""
+"""The first torch whose headers require each C++ standard, newest first."""
 _NEW_STRINGS = (2, 7)
 
 
 class _Flag(NamedTuple):
-    """A flag that the target refuses."""
+    """A flag that the target rejects, with its replacement."""
 
     text: str
     new: str
@@ -77,7 +78,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if flag is None or not isinstance(node, ast.Constant):
             continue
         parents = _upwards(node, ctx)
-        if not _is_given(parents[-1]) or _is_of(others, parents):
+        statement = parents[0]
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
+        if not _is_given(parents[-1]) or not others.isdisjoint({*parents, *names}):
             continue
         place = places[parents[0]]  # type: ignore[index]
         reached = reach(replace(use, place=place, node=node, parents=parents), ctx.uses)
@@ -94,22 +98,22 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _refused(node: ast.AST, target: Version) -> _Flag | None:
-    """What the target refuses in a string."""
+    """Return the flag in a string that the target rejects."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
     since, year = next((since, year) for since, year in _NEEDED if since <= target)
     if (found := _STANDARD.search(node.value)) and _YEARS[found[1]] < year:
         new = found[0].removesuffix(found[1]) + str(year)
-        message = f"torch's headers need C++{year} since torch {render(since)}, and `{found[0]}` asks for an older standard"
+        message = f"`{found[0]}` sets a standard that is too old: torch's headers need C++{year} since torch {render(since)}"
         return _Flag(found[0], new, message, OLDEST)
     if (found := _STRINGS.search(node.value)) and target >= _NEW_STRINGS:
-        message = f"the wheels on the index have libstdc++'s new strings since torch {render(_NEW_STRINGS)}, and `{found[0]}` builds for the old ones"
+        message = f"`{found[0]}` builds for libstdc++'s old strings; the wheels on the index use the new ones since torch {render(_NEW_STRINGS)}"
         return _Flag(found[0], found[0].removesuffix("0") + "1", message, _NEW_STRINGS)
     return None
 
 
 def _upwards(node: ast.AST, ctx: Context) -> tuple[ast.AST, ...]:
-    """What is around a node, from its statement down."""
+    """Return the ancestors of a node, from its statement down to its parent."""
     found: list[ast.AST] = []
     while not isinstance(node, ast.stmt):
         node = ctx.uses.flow.parents[node]
@@ -118,14 +122,14 @@ def _upwards(node: ast.AST, ctx: Context) -> tuple[ast.AST, ...]:
 
 
 def _is_given(parent: ast.AST) -> bool:
-    """Whether a string is a flag that is passed on, and not one that is looked for, or a docstring."""
+    """Return whether a string is a flag that is passed on, and is not compared, searched for, or a docstring."""
     if isinstance(parent, ast.Call):
         return leaf(parent.func) in ("append", "insert", "extend", "str") or leaf(parent.func) in _BUILDERS
     return not isinstance(parent, (ast.Compare, ast.Expr))
 
 
 def _other_extensions(ctx: Context) -> set[ast.AST | str]:
-    """The calls that make extensions without torch's headers (`setuptools.Extension`), and the variables given to them."""
+    """Return the calls that create extensions without torch's headers (`setuptools.Extension`), and the names in them."""
     found: set[ast.AST | str] = set()
     for node in ctx.uses.flow.parents:
         name = leaf(node.func) or "" if isinstance(node, ast.Call) else ""
@@ -134,16 +138,10 @@ def _other_extensions(ctx: Context) -> set[ast.AST | str]:
     return found
 
 
-def _is_of(others: set[ast.AST | str], parents: tuple[ast.AST, ...]) -> bool:
-    """Whether what has these parents goes to one of those extensions."""
-    statement = parents[0]
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    given = {target.id for target in targets if isinstance(target, ast.Name)}
-    return not others.isdisjoint({*parents, *given})
-
-
 def _fix(node: ast.Constant, flag: _Flag, ctx: Context, reached: Reach) -> Fix:
     changed = reworded(node, flag.text, flag.new, ctx)
     require(flag.needs, ctx, reached)
-    title = f"Build with `{flag.new}`; unsafe because older compilers, and what else is built, may need the old one"
+    title = (
+        f"Build with `{flag.new}`; unsafe because older compilers, or other sources, may need the old flag"
+    )
     return Fix((changed,), Safety.UNSAFE, title)

@@ -1,15 +1,15 @@
-"""An argument that should be given, because what happens without it changes.
+"""An argument that should be passed, because its default changes.
 
-Why: torch warns that a default will change, or has changed it, so that a call without the argument does another thing
-than before, or is refused.
+Why: torch warns that a default will change, or has changed it, so that a call without the argument behaves differently, or
+fails.
 
     torch.meshgrid(x, y)
     →
     torch.meshgrid(x, y, indexing="ij")
 
-`torch.load` has a rule of its own (`load-weights-only`), and `torch.onnx.export` is one of TorchScript's (`onnx-export`).
+`torch.load` has a rule of its own (`load-weights-only`), and so has `torch.onnx.export` (`onnx-export`).
 
-Fix safety: safe where the argument says what the old default was; else unsafe, and the title says why.
+Fix safety: safe if the argument is the old default; otherwise unsafe, and the title says why.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
@@ -27,7 +27,7 @@ from torchmigrate.tables import changes
 from ._changes.arguments import is_met
 from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, gives_it_elsewhere, is_guarded
-from ._changes.recipes import around, call_changes
+from ._changes.recipes import around, call_changes, create_fix
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -38,7 +38,7 @@ _CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
 
 
 def _settled(change: Change) -> Iterator[str]:
-    """The calls that give the argument, as `Rule.pairs` says it."""
+    """Yield the prefilter's exclusions for calls that pass the argument, in the notation of `Rule.pairs`."""
     yield from (f"!{name}=" for name in change.keywords)
     if change.position is not None:
         yield f"<{change.position + 1}"
@@ -61,11 +61,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = reach(use, ctx.uses)
     severity = change.severity(ctx.options.target)
     settled = change.documented is not None and change.documented <= oldest(ctx, reached)
-    quiet = (
-        reached.unheard
-        if severity is Severity.WARNING
-        else bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
-    )
+    is_caught = bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
+    quiet = reached.unheard if severity is Severity.WARNING else is_caught
     name = change.keywords[0]
     if settled or quiet or is_guarded(use, ctx, reached):
         return
@@ -81,7 +78,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) -> bool:
-    """Whether a call gives one of the keywords, or may do so."""
+    """Return whether a call passes one of the keywords, or may do so."""
     if any(keyword.arg is None or keyword.arg in keywords for keyword in call.keywords):
         return True
     return position is not None and (
@@ -91,12 +88,8 @@ def is_given(call: ast.Call, keywords: tuple[str, ...], position: int | None) ->
 
 def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
     if not change.recipes:
-        raise NoFix("what the default comes to depends on values that the code does not show")
+        raise NoFix("the old default depends on values that the code does not show")
     require(change.needs, ctx, reached)
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()
-    safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
-    reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
-    return Fix(
-        tuple(call_changes(recipe, call, use, ctx)), safety, f"Add `{name}={code}`{around(recipe)}{reason}"
-    )
+    return create_fix(call_changes(recipe, call, use, ctx), f"Add `{name}={code}`{around(recipe)}", recipe)

@@ -1,41 +1,22 @@
-"""A name that only its documentation calls deprecated, or whose warning Python hides.
+"""A name that is deprecated only in its documentation, or with a warning that Python hides.
 
-Why: nothing is shown when the code runs, and nothing breaks at the target; the documentation names a successor, and new
-code should use that.
+Why: the code runs without a visible warning, and nothing breaks at the target. The documentation names a successor, which
+new code should use.
 
     torch.ger(a, b)
     →
     torch.outer(a, b)
 
-Fix safety: safe where the new name does the same for these arguments; else unsafe, and the title says why. There is no
-fix below the torch that brought the replacement.
+Fix safety: safe if the new name does the same for these arguments; otherwise unsafe, and the title says why. There is no
+fix if the project supports a torch without the replacement.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheel or the page for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.tables.changes import Kind
 
-from torchmigrate.api import Finding, Rule, Safety
-from torchmigrate.tables import changes
+from ._changes.verdict import create_rule
 
-from ._changes.verdict import findings, pairs
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-
-_CHANGES = changes.by_symbol(changes.Kind.DOCUMENTED)
-
-rule = Rule(
-    code="RM732",
-    symbols=tuple(_CHANGES),
-    pairs=pairs(_CHANGES),
-    safety=Safety.SAFE,
-)
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from findings(use, ctx, _CHANGES[use.symbol])
+rule = create_rule("RM732", Kind.DOCUMENTED)

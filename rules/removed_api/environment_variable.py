@@ -1,14 +1,14 @@
 """An environment variable with a new name.
 
-Why: torch 2.2 gave NCCL's switches the prefix `TORCH_`, and warns where an old name is set; torch 2.9 has one name for the
-allocator's settings on all devices, and still reads the old one. What images, scripts, workflows and `.env` files set is
-looked at too, and what commands in strings do.
+Why: torch 2.2 gave NCCL's variables the prefix `TORCH_`, and warns if an old name is set; torch 2.9 has one name for the
+allocator's settings on all devices, and still reads the old one. Variables in images, scripts, workflows and `.env` files
+are reported too, and those in commands inside strings.
 
     os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"
     →
     os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "1"
 
-Fix safety: unsafe; scripts around the code, and older versions of torch, know the old name only.
+Fix safety: unsafe; scripts outside the project, and older versions of torch, know only the old name.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheel or the page for each.
 """
@@ -51,7 +51,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     change, reached = _CHANGES[use.symbol], reach(use, ctx.uses)
     new = _new(change, use.name)
     if is_guarded(use, ctx, reached) or new.encode() in ctx.source.text:
-        return  # who names the new variable as well knows both
+        return  # code that names the new variable as well handles both
     if isinstance(use.node, ast.Constant) and use.node.value != use.name and is_message(use):
         return
     yield ctx.finding(
@@ -70,7 +70,7 @@ def _fix(use: Use, ctx: Context, change: Change, new: str, reached: Reach) -> Fi
         assert isinstance(use.node, ast.Constant)
         changed = reworded(use.node, use.name, new, ctx)
     require(change.needs, ctx, reached)
-    title = f"Set `{new}`; unsafe because older versions know the old name only"
+    title = f"Set `{new}`; unsafe because older releases know only the old name"
     return Fix((changed,), Safety.UNSAFE, title)
 
 

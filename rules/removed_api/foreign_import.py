@@ -1,15 +1,15 @@
-"""A name taken from a module of torch that has only imported it for itself.
+"""A name imported from a module of torch that only imported it for its own use.
 
-Why: `torch.nn.modules.conv` once imported `Union`, so that other code could take it from there. When such a module stops
+Why: `torch.nn.modules.conv` once imported `Union`, so that other code could import it from there. When such a module stops
 importing a name, that code fails.
 
     from torch.nn.modules.conv import Union
     →
     from typing import Union
 
-What to do: import the name from where it is defined.
+What to do: import the name from the module that defines it.
 
-Fix safety: safe; names of `typing` are the same objects wherever they are taken from.
+Fix safety: safe; names of `typing` are the same objects wherever they are imported from.
 
 Source: `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to 2.15.
 """
@@ -39,13 +39,13 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from findings(use, ctx, "is not its own, and gone", lambda: _fix(use, ctx))
+    yield from findings(use, ctx, "was only imported there, and was removed", lambda: _fix(use, ctx))
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
     name = use.name.rpartition(".")[2]
     if name not in typing.__all__:
-        raise NoFix("where it is defined is not known here")
+        raise NoFix("it is unclear which module defines it")
     changed = ctx.rebound(use, f"typing.{name}")
     if changed is None:
         raise NoFix("it is not imported by name; import it from `typing`")

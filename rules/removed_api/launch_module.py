@@ -1,7 +1,7 @@
 """`python -m torch.distributed.launch`, in scripts, images, workflows, documentation, and in the commands of a program.
 
-Why: torch warns at each start, and is to drop the module. `torchrun`, which is `python -m torch.distributed.run`, takes the
-same options; it tells a script its rank by the variable `LOCAL_RANK`, and not by the argument `--local-rank`.
+Why: torch warns at each start, and plans to remove the module. `torchrun`, which is `python -m torch.distributed.run`, takes
+the same options; it passes the rank to a script in the variable `LOCAL_RANK`, and not in the argument `--local-rank`.
 
     python -m torch.distributed.launch --nproc_per_node=8 --use_env train.py
     →
@@ -9,8 +9,8 @@ same options; it tells a script its rank by the variable `LOCAL_RANK`, and not b
 
 What to do: let the script read `os.environ["LOCAL_RANK"]`, and start it with `torchrun`.
 
-Fix safety: safe with `--use_env`, which does the same; else unsafe, since the script may need `--local-rank`. No fix where
-the project's script, or a module that it imports, goes by that argument and does not read `LOCAL_RANK`.
+Fix safety: safe with `--use_env`, which does the same; otherwise unsafe, since the script may need `--local-rank`. There is
+no fix if the project's script, or a module that it imports, needs that argument and does not read `LOCAL_RANK`.
 
 Source: torch 2.0 wheel: torch/distributed/launch.py, torch/distributed/run.py (`get_use_env`).
 """
@@ -46,7 +46,7 @@ rule = Rule(
     symbols=(_SYMBOL,),
     pairs={_SYMBOL: ()},
     references=(Sort.MODULE,),
-    message=f"`{_OLD}` warns since torch {{deprecated}}; use `torchrun`, and `LOCAL_RANK` in the place of `--local-rank`",
+    message=f"`{_OLD}` has warned since torch {{deprecated}}; use `torchrun`, and read `LOCAL_RANK` instead of `--local-rank`",
     deprecated=(2, 0),
     safety=Safety.SAFE,
 )
@@ -56,11 +56,11 @@ _OPTIONS = re.compile(
     r"(?:(?:[ \t]|\\\r?\n)+-(?!-?use[-_]env\b)[^\s\\]*(?:(?:[ \t]|\\\r?\n)+(?!\S*\.py\b)[^-\s\\][^\s\\]*)?)*"
     r"(?P<drop>(?:[ \t]|\\\r?\n)+--use[-_]env(?=[\s\\]))"
 )
-"""The launcher's options up to `--use_env`: behind the script they are the script's."""
+"""The launcher's options up to `--use_env`; options behind the script belong to the script."""
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
 """Characters of a command in which its script is looked for."""
-_FLAG = f"`{_NEW}` takes no `--use_env`, which has to go with it"
+_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
 
 
 @rule.check
@@ -93,7 +93,7 @@ def _fix(use: Use, ctx: Context) -> Fix:
 
 
 def _command(literal: ast.Constant, use: Use) -> str:
-    """What stands behind the launcher's name: in its string, and in the list around."""
+    """Return the text behind the launcher's name: the rest of its string, and of the enclosing list."""
     listed = getattr(use.parents[-1], "elts", [])
     behind = listed[listed.index(literal) + 1 :] if literal in listed else []
     return " ".join([str(literal.value).partition(_OLD)[2], *(string(word) or "$" for word in behind)])

@@ -1,22 +1,21 @@
 """`torch.load` without `weights_only`.
 
-Why: the default is `False` up to torch 2.5, which warns since 2.4, and `True` from torch 2.6: files that hold anything
-but tensors, plain containers and allowed classes are refused. With `pickle_module` it still means `False`.
+Why: the default is `False` up to torch 2.5, with a warning since 2.4, and `True` from torch 2.6, which rejects files that
+contain anything but tensors, plain containers and allowed classes. With `pickle_module` it is still `False`.
 
     model.load_state_dict(torch.load(path))
     →
     model.load_state_dict(torch.load(path, weights_only=True))
 
-What to do: say which one is meant. `True` where the file holds a state dict; `False`, which lets the file run any code,
-only where it is your own; or allow the classes with `torch.serialization.add_safe_globals`.
+What to do: pass the argument. Use `True` if the file contains a state dict; `False`, which lets the file run any code, only
+for your own files; or allow the classes with `torch.serialization.add_safe_globals`.
 
-Nothing is said where the oldest torch that the project supports is 2.6 or newer. What goes straight into
-`load_state_dict` is info from torch 2.6 on: the new default loads it. So is what runs only after a TypeError, where a torch
-does not know the argument.
+Nothing is reported if the project requires torch 2.6 or newer. From torch 2.6 on, a result that goes straight into
+`load_state_dict` is info, because the new default loads it; so is a call that runs only after a TypeError, on a torch
+without the argument.
 
-Fix safety: unsafe. `weights_only=True` is added where the result goes into `load_state_dict`: a state dict with other
-objects in it is refused. Elsewhere `weights_only=False` keeps what the code did, with the risk that the new default
-takes away.
+Fix safety: unsafe. If the result goes into `load_state_dict`, the fix adds `weights_only=True`, which rejects a state dict
+with other objects in it. Otherwise it adds `weights_only=False`, which keeps the behavior of the code and its risk.
 
 Source: torch 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 """
@@ -24,7 +23,7 @@ Source: torch 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -45,8 +44,8 @@ rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ("!weights_only=",)),
-    message="`{symbol}` without `weights_only=`: the default is `True` from torch 2.6, which refuses files that hold more "
-    "than tensors and plain containers",
+    message="`{symbol}` without `weights_only=` rejects files with more than tensors and plain containers from torch 2.6 on; "
+    "pass the argument",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     deprecated=(2, 4),
     safety=Safety.UNSAFE,
@@ -62,15 +61,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _says(call.args if use.call else call.args[1:], call):
         return
     reached = reach(use, ctx.uses)
-    if oldest(ctx, reached) >= _FLIPPED or asks_for(use, "weights_only"):
+    if oldest(ctx, reached) >= _FLIPPED:
         return
-    if gives_it_elsewhere(use, "weights_only"):
+    if asks_for(use, "weights_only") or gives_it_elsewhere(use, "weights_only"):
         return
     if is_guarded(use, ctx, reached, is_always_there=True):
         return
     open_ended = any(keyword.arg is None for keyword in call.keywords)
     weights = _is_state_dict(call, use, ctx)
-    for_older = "TypeError" in reached.fallback or _follows_one_that_says(use)
+    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
+    is_retry = any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
+    for_older = "TypeError" in reached.fallback or is_retry
     mild = (
         open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
     )
@@ -81,15 +82,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _follows_one_that_says(use: Use) -> bool:
-    """Whether the use stands in the handler of a ``try`` that loads with `weights_only`."""
-    tried = (below for statement in tried_before(use) for below in ast.walk(statement))
-    return any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
-
-
 def _handed(use: Use, ctx: Context) -> ast.Call | None:
-    """The call that is given the function to call it with no more than it says: `functools.partial`, and ``map`` over one
-    list."""
+    """Return the call that takes the function and adds no arguments of its own: `functools.partial`, or ``map`` over one list."""
     call = use.parents[-1] if use.parents else None
     if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
         return None
@@ -101,7 +95,7 @@ def _maps(call: ast.Call) -> bool:
 
 
 def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
-    """Whether a call says what is loaded how: by `weights_only`, or with a pickle module."""
+    """Return whether a call decides how to load: with `weights_only`, a pickle module, or unknown arguments."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     module = keywords.get("pickle_module") or (arguments[2] if len(arguments) > 2 else None)
     chosen = module is not None and not (isinstance(module, ast.Constant) and module.value is None)
@@ -109,38 +103,24 @@ def _says(arguments: list[ast.expr], call: ast.Call) -> bool:
 
 
 def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
-    """Whether all that happens to the result is that it goes into `load_state_dict`."""
-    parents = ctx.uses.flow.parents
-    places: list[ast.expr] = [call]
-    parent = parents.get(call)
-    if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-        try:
-            places = list(ctx.uses.flow.places(call, use.place.scope))
-        except Escape:
-            return False
-    return bool(places) and all(_goes_in(place, parents) for place in places)
-
-
-def _goes_in(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    parent = parents.get(place)
-    return (
-        isinstance(parent, ast.Call)
-        and leaf(parent.func) == "load_state_dict"
-        and bool(parent.args)
-        and parent.args[0] is place
+    """Return whether the result is only passed to `load_state_dict`."""
+    try:
+        places = list(ctx.uses.flow.places(call, use.place.scope))
+    except Escape:
+        return False
+    parents = ((place, ctx.uses.flow.parents.get(place)) for place in places)
+    return bool(places) and all(
+        isinstance(parent, ast.Call) and leaf(parent.func) == "load_state_dict" and parent.args[:1] == [place]
+        for place, parent in parents
     )
 
 
 def _fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
     if mapped:
-        raise NoFix("`map` hands over the file alone; call it in a comprehension")
+        raise NoFix("`map` passes only the file; call it in a comprehension")
     if for_older:
-        raise NoFix("it runs where torch does not know the argument")
+        raise NoFix("it runs on a torch without the argument")
     value = "True" if weights else "False"
-    reason = (
-        "a state dict that holds other objects is refused"
-        if weights
-        else "the file can run any code: only for files of your own"
-    )
+    reason = "it rejects a state dict with other objects" if weights else "the file can run any code"
     change = AddArgument(call, template(value), keyword="weights_only")
     return Fix((change,), Safety.UNSAFE, f"Add `weights_only={value}`; unsafe because {reason}")

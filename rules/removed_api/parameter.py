@@ -1,19 +1,19 @@
-"""An argument that is gone or deprecated.
+"""An argument that was removed or deprecated.
 
-Why: a keyword that torch has dropped is a TypeError, one that it deprecates warns. Only keywords are looked at that an
-earlier release took.
+Why: a keyword that torch has removed raises a TypeError, and one that it deprecates warns. Only keywords that an earlier
+release accepted are reported.
 
     scheduler = StepLR(optimizer, 30, verbose=True)
     →
     scheduler = StepLR(optimizer, 30)
 
-Arguments that a call spreads (`**options`) are looked at where the file writes the dictionary.
+Arguments that a call unpacks (`**options`) are reported if the file spells out the dictionary.
 
-A class that derives from `LRScheduler` and hands `verbose` on to it is seen too, and so is one that derives from `Sampler` and
-hands it a `data_source`; a scheduler that asks itself for `verbose` has to set it.
+A class that derives from `LRScheduler` and passes `verbose` on to it is reported too, and so is one that derives from
+`Sampler` and passes it a `data_source`; a scheduler that reads its own `verbose` has to set it.
 
-Fix safety: safe where the argument had no effect, or where another one says the same; else unsafe, and the title says
-what is lost.
+Fix safety: safe if the argument had no effect, or another one does the same; otherwise unsafe, and the title says what is
+lost.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
@@ -26,20 +26,20 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Finding, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
 from ._changes import derived
 from ._changes.arguments import is_met, spread
 from ._changes.making import oldest, require
 from ._changes.prepared import asks_for, is_guarded
-from ._changes.recipes import around, call_changes, matches, written
-from ._changes.tensors import is_tensor
+from ._changes.recipes import around, call_changes, create_fix, matches, written
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+    from torchmigrate.api import Context, Fix, Use
     from torchmigrate.semantics.guards import Reach
     from torchmigrate.tables.changes import Change
 
@@ -47,7 +47,7 @@ _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
 
 
 def _words(change: Change) -> Iterator[str]:
-    """What a file spells that has a call with the argument: its name as a keyword, or a word of its value."""
+    """Yield the words of which a file with such a call contains one: the name as a keyword, or a word of its value."""
     if change.beside:
         yield from change.beside
         return
@@ -59,7 +59,7 @@ def _words(change: Change) -> Iterator[str]:
 
 
 def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
-    """What a call has to give for any of the changes to concern it, as `Rule.pairs` says it."""
+    """Return what a call must contain for one of the changes to concern it, in the notation of `Rule.pairs`."""
     words = [word for change in of for word in _words(change)]
     places = [change.position for change in of if change.by_place and change.position is not None]
     fewer = (f">{min(places)}",) if len(places) == len(of) else ()
@@ -81,10 +81,10 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None:
         for change in _CHANGES.get(use.symbol, ()):
-            if use.symbol.startswith(".") and not _is_of_a_tensor(use, ctx, change):
+            if use.symbol.startswith(".") and not _is_of_tensor(use, ctx, change):
                 continue
             given = list(_given(use.call, change, spread(use.call, use, ctx)))
-            if given and is_met(use.call, change):  # as few uses do; how they are reached takes longer
+            if given and is_met(use.call, change):  # few uses do, and the control-flow guards take longer
                 yield from _called(use, use.call, ctx, change, given)
     elif use.symbol in derived.BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = reach(use, ctx.uses)
@@ -92,19 +92,20 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             yield from derived.findings(use, use.place.statement, ctx, reached)
 
 
-def _is_of_a_tensor(use: Use, ctx: Context, change: Change) -> bool:
-    """Whether a method is one of a tensor: by its name alone, or by what it is called on."""
+def _is_of_tensor(use: Use, ctx: Context, change: Change) -> bool:
+    """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
     if not change.beside:
         return True
     assert isinstance(use.node, ast.Attribute)
-    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use, ctx)
+    return leaf(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
 
 
 def _called(
     use: Use, call: ast.Call, ctx: Context, change: Change, given: Sequence[ast.keyword | ast.expr]
 ) -> Iterator[Finding]:
-    reached = reach(use, ctx.uses)
-    severity = change.severity(ctx.options.target)
+    """Yield the finding for a call that passes the arguments ``given``, which a change is about."""
+    reached, target = reach(use, ctx.uses), ctx.options.target
+    severity = change.severity(target)
     if (
         is_guarded(use, ctx, reached)
         or asks_for(use, change.keywords[0])
@@ -113,11 +114,11 @@ def _called(
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
-    names = " and ".join(_spelled(argument, change) for argument in given)
-    state = change.state(ctx.options.target)
+    names = " and ".join(_shown(argument, change) for argument in given)
+    subject = f"{names} passed positionally to" if change.by_place else f"{names} of"
     yield ctx.finding(
         use,
-        f"{names} of `{{symbol}}` {state}; {change.instead}",
+        f"{subject} `{{symbol}}` {change.state(target)}; {change.instead}",
         severity=severity,
         fix=(lambda: _fix(use, call, ctx, change, reached)) if change.recipes else None,
         span=ctx.source.span(given[0]),
@@ -125,58 +126,55 @@ def _called(
     )
 
 
-def _spelled(argument: ast.keyword | ast.expr, change: Change) -> str:
-    """An argument as messages name it, with its value where that alone is meant."""
+def _shown(argument: ast.keyword | ast.expr, change: Change) -> str:
+    """Return an argument as messages show it, with its value if the change is about that value only."""
     if isinstance(argument, ast.expr):
-        return f"`{change.keywords[0]}`{' by its place' if change.by_place else ''}"
+        return f"`{change.keywords[0]}`"
     value = ast.unparse(argument.value)
     return f"`{argument.arg}={value if value in change.values else ''}`"
 
 
-def _given(call: ast.Call, change: Change, spread: Iterator[ast.keyword]) -> Iterator[ast.keyword | ast.expr]:
-    """The arguments of a call that a change is about, those that it spreads included."""
+def _given(
+    call: ast.Call, change: Change, unpacked: Iterator[ast.keyword]
+) -> Iterator[ast.keyword | ast.expr]:
+    """Yield the arguments of a call that a change is about, including those that ``**`` unpacks."""
+    if not change.by_place:
+        yield from (
+            one
+            for one in (*call.keywords, *unpacked)
+            if one.arg in change.keywords and _is_meant(one.value, change)
+        )
+    if change.position is not None and len(call.args) > change.position:
+        before = call.args[: change.position + 1]
+        is_known = not any(isinstance(argument, ast.Starred) for argument in before)
+        if is_known and _is_meant(before[-1], change):
+            yield before[-1]
 
-    def is_meant(value: ast.expr) -> bool:
-        return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
-    for keyword in () if change.by_place else (*call.keywords, *spread):
-        if keyword.arg in change.keywords and is_meant(keyword.value):
-            yield keyword
-    before = call.args[: (change.position or 0) + 1]
-    is_known = not any(isinstance(argument, ast.Starred) for argument in before)
-    if change.position is not None and len(call.args) > change.position and is_known:
-        value = call.args[change.position]
-        if is_meant(value):
-            yield value
+def _is_meant(value: ast.expr, change: Change) -> bool:
+    return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
 
 
 def _fix(use: Use, call: ast.Call, ctx: Context, change: Change, reached: Reach) -> Fix:
-    if any(keyword.arg is None for keyword in call.keywords):
-        raise NoFix("some of the arguments are not written here")
     is_placed = change.position is not None and len(call.args) > change.position
+    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    if any(keyword.arg is None for keyword in call.keywords) or (
+        is_placed and change.by_place and is_starred
+    ):
+        raise NoFix("the call unpacks arguments that are not written here")
     if is_placed and not change.by_place:
-        raise NoFix("the argument is not given by its name")
-    if is_placed and any(isinstance(argument, ast.Starred) for argument in call.args):
-        raise NoFix("some of the arguments are not written here")
+        raise NoFix("the argument is passed positionally")
+    as_keyword = f"Pass `{change.keywords[0]}` as a keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := written(recipe, use, ctx)) is not None:
             require(change.needs, ctx, reached)
-            return Fix(tuple(edits), Safety.SAFE, f"Hand `{change.keywords[0]}` over by its name")
+            return create_fix(edits, as_keyword, recipe)
         if is_placed and len(call.args) > len(recipe.name):
             continue
         if matches(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
-            safety = Safety.UNSAFE if recipe.unsafe else Safety.SAFE
-            added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
-            title = (
-                f"Use `{added}`{around(recipe)}"
-                if added
-                else f"Hand `{change.keywords[0]}` over by its name"
-                if is_placed
-                else f"Drop `{recipe.drop[0]}`"
-                if recipe.drop
-                else "Rename the argument"
-            )
-            reason = f"; unsafe because {recipe.unsafe}" if recipe.unsafe else ""
             require(change.needs, ctx, reached)
-            return Fix(tuple(call_changes(recipe, call, use, ctx)), safety, title + reason)
-    raise NoFix("what takes its place for this value is not known here")
+            added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
+            title = f"Drop `{recipe.drop[0]}`" if recipe.drop else "Rename the argument"
+            title = f"Use `{added}`{around(recipe)}" if added else as_keyword if is_placed else title
+            return create_fix(call_changes(recipe, call, use, ctx), title, recipe)
+    raise NoFix("there is no automatic replacement for this value")

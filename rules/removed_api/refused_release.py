@@ -1,18 +1,18 @@
-"""A release of torch that the code itself refuses.
+"""A release of torch that the code itself rejects.
 
-Why: a test of torch's version that raises for what was not out when it was written stops the program at the upgrade, though
-nothing of torch's may have changed for it.
+Why: a test of torch's version that raises for later releases stops the program after the upgrade, even if nothing in torch
+has changed for it.
 
     if version.parse(torch.__version__) >= version.parse("2.1"):
         raise RuntimeError("error correction needs torch < 2.1")
 
-Reported are `raise` statements that the target reaches and an older torch does not, by a test of the version around or before
-them, and assertions that hold for older ones only. At import, with nothing else to test, that is an error; in a function,
-where other conditions may be in the way, it is info.
+Reported are `raise` statements that the target reaches and an older torch does not, because of a test of the version around
+or before them, and assertions that hold only for older releases. At import, below no other test, that is an error; in a
+function, where other conditions may prevent it, it is info.
 
-What to do: find out what was to be kept out, and whether it still is; then move the bound, or branch.
+What to do: find out why later releases were excluded, and whether the reason still holds; then move the bound, or branch.
 
-Source: torch 2.13 wheel: torch/torch_version.py (`TorchVersion`), which is how such tests compare.
+Source: torch 2.13 wheel: torch/torch_version.py (`TorchVersion`), which compares versions in such tests.
 """
 
 from __future__ import annotations
@@ -51,16 +51,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         if isinstance(place.statement, (ast.Raise, ast.Assert)):
             since = _refused_since(place.statement, place, use, ctx)
             if since is not None:
+                # Below nothing but tests of the version, the statement runs at import.
+                is_bare = all(
+                    isinstance(outer, ast.If) and _is_of_version(outer.test, place, ctx)
+                    for outer in place.ancestors()
+                )
                 yield ctx.finding(
                     use,
-                    f"this refuses torch {render(ctx.options.target)}: it is reached from torch {render(since)} on",
-                    severity=Severity.ERROR if _is_bare(place, ctx) else Severity.INFO,
+                    f"this rejects torch {render(ctx.options.target)}, since it runs from torch {render(since)} on; move the bound",
+                    severity=Severity.ERROR if is_bare else Severity.INFO,
                     span=ctx.source.span(place.statement),
                 )
 
 
 def _refused_since(statement: ast.Raise | ast.Assert, place: Place, use: Use, ctx: Context) -> Version | None:
-    """Since which torch a statement raises, where the target is among them and older ones are not."""
+    """Return the first torch for which a statement raises, if it raises for the target and not for older ones."""
     node = statement.exc if isinstance(statement, ast.Raise) else statement.test
     if node is None or leaf(node.func if isinstance(node, ast.Call) else node) in _SKIPS:
         return None
@@ -79,31 +84,22 @@ def _refused_since(statement: ast.Raise | ast.Assert, place: Place, use: Use, ct
 
 
 def _begins_after(test: ast.expr, place: Place, ctx: Context) -> Version | None:
-    """The release after the one that ``torch.__version__.startswith("2.9")`` asks for."""
-    if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Attribute) or len(test.args) != 1:
-        return None
-    if test.func.attr != "startswith":
-        return None
-    asked = version_of(test.args[0])
-    if asked is None or not is_version(test.func.value, ctx.uses, place.scope):
-        return None
-    return asked[0], asked[1] + 1
+    """Return the release after the one in ``torch.__version__.startswith("2.9")``."""
+    match test:
+        case ast.Call(func=ast.Attribute(value=version, attr="startswith"), args=[start]):
+            named = version_of(start)
+            if named is not None and is_version(version, ctx.uses, place.scope):
+                return named[0], named[1] + 1
+    return None
 
 
 def _is_asked_alone(place: Place, ctx: Context) -> bool:
-    """Whether the test right around a statement is one of the version, or whether there is none."""
+    """Return whether the innermost test around a statement is one of the version, or there is none."""
     outer = next(place.ancestors(), None)
     if isinstance(outer, ast.If):
         tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
         return any(_is_of_version(test, place, ctx) for test in tests)
     return outer is None or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-
-
-def _is_bare(place: Place, ctx: Context) -> bool:
-    """Whether nothing but tests of the version stands between the module and a statement."""
-    return all(
-        isinstance(outer, ast.If) and _is_of_version(outer.test, place, ctx) for outer in place.ancestors()
-    )
 
 
 def _is_of_version(test: ast.expr, place: Place, ctx: Context) -> bool:

@@ -1,44 +1,25 @@
-"""A name that is gone, or that only raises.
+"""A name that was removed, or that only raises.
 
-Why: importing or asking for a name that torch has dropped ends the program. Some names live on as functions whose body
-only raises, so that even `hasattr` finds them.
+Why: importing or reading a name that torch has dropped stops the program. Some names live on as functions that only raise,
+so that even `hasattr` finds them.
 
     q, r = torch.qr(x)
     →
     q, r = torch.linalg.qr(x)
 
-What to do: the finding says what takes the place of the name. Where the project still supports a torch that lacks it,
-branch on `torch.__version__`.
+What to do: use the replacement that the finding names. If the project still supports a torch that lacks it, branch on
+`torch.__version__`.
 
-Fix safety: safe where the new name gives the same for these arguments; else unsafe, and the title says why. There is no
-fix below the torch that brought the replacement.
+Fix safety: safe if the new name does the same for these arguments; otherwise unsafe, and the title says why. There is no
+fix if the project supports a torch without the replacement.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from torchmigrate.tables.changes import Kind
 
-from torchmigrate.api import Finding, Rule, Safety
-from torchmigrate.tables import changes
+from ._changes.verdict import create_rule
 
-from ._changes.verdict import findings, pairs
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-
-_CHANGES = changes.by_symbol(changes.Kind.REMOVED)
-
-rule = Rule(
-    code="RM701",
-    symbols=tuple(_CHANGES),
-    pairs=pairs(_CHANGES),
-    safety=Safety.SAFE,
-)
-
-
-@rule.check
-def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from findings(use, ctx, _CHANGES[use.symbol])
+rule = create_rule("RM701", Kind.REMOVED)

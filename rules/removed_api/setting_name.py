@@ -1,11 +1,11 @@
-"""A setting of the compiler that is given by its name.
+"""A setting of the compiler that is passed by name and was removed or deprecated.
 
-Why: `config.patch` and the `options` of `torch.compile` take settings by their names, and refuse one that is gone; one that is
-deprecated warns, or does nothing.
+Why: `config.patch` and the `options` of `torch.compile` take settings by name, and reject one that was removed; a deprecated
+setting warns, or does nothing.
 
     with torch._dynamo.config.patch(cache_size_limit=64): ...
 
-What to do: drop the setting, or give the one that takes its place; `torchmigrate ledger NAME` shows which releases have a name.
+What to do: drop the setting, or pass its replacement; `torchmigrate ledger NAME` shows which releases have a name.
 
 Source: `torchmigrate/tables/data/changes.toml`, and `torchmigrate/tables/api.py`, a table read from the wheels of torch 2.0 to
 2.15.
@@ -50,16 +50,15 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     module = _PATCHES.get(use.symbol, "torch._inductor.config")
     for given in _options(call, use, ctx) if use.symbol == _COMPILE else _patched(call, use, ctx):
         name = f"{module}.{given.arg}"
-        told = _told(name, ctx)
-        if told is not None and not is_guarded(use, ctx, reach(use, ctx.uses)):
-            severity, state, source = told
-            yield ctx.finding(
-                use, f"`{name}` {state}", severity=severity, span=ctx.source.span(given), source=source
-            )
+        judged = _told(name, ctx)
+        if judged is not None and not is_guarded(use, ctx, reach(use, ctx.uses)):
+            severity, state, source = judged
+            span = ctx.source.span(given)
+            yield ctx.finding(use, f"`{name}` {state}", severity=severity, span=span, source=source)
 
 
 def _options(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
-    """The options of Inductor; other backends have their own."""
+    """Yield the entries of ``options=``, if the backend is Inductor; other backends have their own."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     backend = given.get("backend")
     if backend is None or ast.unparse(backend) == "'inductor'":
@@ -67,7 +66,7 @@ def _options(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
 
 
 def _patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
-    """``patch(name=…)``, ``patch("name", …)``, ``patch({"name": …})``."""
+    """Yield the settings of ``patch(name=…)``, ``patch("name", …)`` and ``patch({"name": …})``."""
     yield from (keyword for keyword in call.keywords if keyword.arg is not None)
     yield from spread(call, use, ctx)
     match call.args:
@@ -78,11 +77,11 @@ def _patched(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
 
 
 def _told(name: str, ctx: Context) -> tuple[Severity, str, str | None] | None:
-    """How bad it is to give a setting at the target, what there is to say of it, and where that is from."""
+    """Return the severity of a setting at the target, the clause for its message, and its source; None if it works."""
     target = ctx.options.target
     if (change := _CHANGES.get(name)) is not None:
         return change.severity(target), f"{change.state(target)}; {change.instead}", change.source
     entry = api.find(name)
     if entry is None or target in entry.present or not any(run[0] <= target for run in entry.present.runs()):
         return None
-    return Severity.ERROR, "is gone: no such setting at the target", None
+    return Severity.ERROR, "was removed; drop the setting", None

@@ -1,6 +1,6 @@
-"""A method of tensors that is gone, only raises, or warns, as the function of the same name does.
+"""A method of tensors that was removed, only raises, or warns, like the function of the same name.
 
-Why: `x.qr()` is `torch.qr(x)`, and goes with it.
+Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
 
     def whitened(x: torch.Tensor):
         q, r = x.qr()
@@ -8,10 +8,10 @@ Why: `x.qr()` is `torch.qr(x)`, and goes with it.
     def whitened(x: torch.Tensor):
         q, r = torch.linalg.qr(x)
 
-Only receivers are looked at that certainly are tensors: parameters annotated as such, what functions and methods of torch give
-that give tensors, and variables that hold nothing else.
+Only methods of expressions that certainly are tensors are reported: parameters annotated as such, results of functions and
+methods that return tensors, and variables that hold nothing else.
 
-What to do: the finding says what takes the place of the method.
+What to do: use the replacement that the finding names.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import changes
 
-from ._changes.tensors import is_tensor
 from ._changes.verdict import findings
 
 if TYPE_CHECKING:
@@ -42,5 +42,5 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if use.call is not None and is_tensor(use.node.value, use, ctx):  # type: ignore[union-attr]
+    if use.call is not None and is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         yield from findings(use, ctx, _CHANGES[use.symbol])

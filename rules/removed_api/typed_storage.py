@@ -1,16 +1,16 @@
-"""`Tensor.storage()`, which gives a `TypedStorage`.
+"""`Tensor.storage()`, which returns a deprecated `TypedStorage`.
 
-Why: typed storages are deprecated since torch 2.0: asking one for anything warns. `untyped_storage()` is the storage itself.
+Why: typed storages have been deprecated since torch 2.0, and every use of one warns. `untyped_storage()` is the storage itself.
 
     if a.storage().data_ptr() == b.storage().data_ptr():
     →
     if a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr():
 
-Reported are storages of what certainly is a tensor, and what is asked for something that storages alone have
-(`.storage().data_ptr()`), unless another branch asks for the untyped storage.
+Reported are storages of expressions that certainly are tensors, and reads of attributes that only storages have
+(`.storage().data_ptr()`), unless another branch uses the untyped storage.
 
-Fix safety: safe for `data_ptr()`, which is the same; elsewhere there is no fix, since sizes and offsets of an untyped storage
-are in bytes.
+Fix safety: safe for `data_ptr()`, which is the same; otherwise there is no fix, since the sizes and offsets of an untyped
+storage are in bytes.
 
 Source: torch 2.0 wheel: torch/storage.py (`_warn_typed_storage_removal`), torch/_tensor.py.
 """
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.guards import reach
+from torchmigrate.semantics.tensors import is_tensor
 
 from ._changes.prepared import is_guarded
-from ._changes.tensors import is_tensor
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -48,7 +48,7 @@ rule = Rule(
     code="RM733",
     symbols=(".storage",),
     pairs={".storage": ("(", "<1")},
-    message="`storage()` gives a `TypedStorage`, which warns since torch 2.0; use `untyped_storage()`",
+    message="`storage()` returns a `TypedStorage`, which has warned since torch 2.0; use `untyped_storage()`",
     deprecated=(2, 0),
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
@@ -62,7 +62,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     outer = ctx.uses.flow.parents.get(call)
     asked = outer.attr if isinstance(outer, ast.Attribute) else ""
-    if asked not in _ASKED and not is_tensor(use.node.value, use, ctx):
+    if asked not in _ASKED and not is_tensor(use.node.value, use.place, ctx.uses):
         return
     reached = reach(use, ctx.uses)
     if not reached.unheard and not is_guarded(use, ctx, reached) and not _is_other_branch(use):
@@ -70,7 +70,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_other_branch(use: Use) -> bool:
-    """Whether another branch asks for the untyped storage: whatever the test is, a torch that has it goes there."""
+    """Return whether another branch uses the untyped storage; whatever the test, a torch that has it takes that branch."""
     for inner, outer in pairwise(use.place.outwards()):
         branch = outer.statement
         if isinstance(branch, ast.If):
@@ -83,6 +83,6 @@ def _is_other_branch(use: Use) -> bool:
 
 def _fix(use: Use, asked: str) -> Fix:
     if asked != "data_ptr" or not isinstance(use.node, ast.Attribute):
-        raise NoFix("an untyped storage counts in bytes")
+        raise NoFix("sizes and offsets of an untyped storage are in bytes")
     changed = replace(use.node, "{tensor}.untyped_storage", tensor=use.node.value)
     return Fix((changed,), Safety.SAFE, "Use `untyped_storage()`")

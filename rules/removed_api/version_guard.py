@@ -1,4 +1,4 @@
-"""A test of torch's version that reads it as text or as a number.
+"""A test of torch's version that compares it as text or as a number.
 
 Why: `"2.10"` comes before `"2.6"` in the alphabet, and `"2.10.0"[:3]` is `"2.1"`: such tests take the wrong branch from
 torch 2.10 on. `torch.__version__` itself compares as a version, with text and with tuples.
@@ -7,11 +7,11 @@ torch 2.10 on. `torch.__version__` itself compares as a version, with text and w
     →
     if torch.__version__ >= "2.6":
 
-Each test is worked out for the target; one that gives the right answer there is silent. So is one of the first number
-alone, unless it is compared with a number while it is text, which is never true, is asserted to be 1, or stands beside a
-lower bound for the second: `major == 1 and minor >= 9` sends torch 2 where versions before 1.9 go.
+Each test is evaluated for the target; one that gives the right answer is not reported. A test of the first number alone is
+reported only if it compares text with a number, which is never true, asserts that the number is 1, or is joined with a lower
+bound for the second number: `major == 1 and minor >= 9` treats torch 2 like versions before 1.9.
 
-Fix safety: safe; the new test is the one that was meant, for every release.
+Fix safety: safe; the new test is the intended one for every release.
 
 Source: torch 2.13 wheel: torch/torch_version.py (`TorchVersion`), torch/version.py.
 """
@@ -53,75 +53,67 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 class _Unknown(Exception):
-    """What an expression gives is not known."""
+    """Raised for an expression whose value is unknown."""
+
+
+_FAILURES = (_Unknown, ValueError, TypeError, IndexError)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    target = ctx.options.target
     for test in _tests(use, ctx):
         wrong = [release for release in RELEASES if _is_wrong(test, use, release)]
-        if ctx.options.target in wrong:
+        if target in wrong:
+            answer = "true" if _answer(test, use, target) else "false"
             yield ctx.finding(
                 use,
-                f"`{ctx.text(test)}` is {'true' if _answer(test, use, ctx.options.target) else 'false'} for torch "
-                f"{render(ctx.options.target)}: it compares text or numbers, and is wrong from torch {render(wrong[0])} on",
+                f"`{ctx.text(test)}` is {answer} for torch {render(target)}: it compares text or numbers, and is wrong "
+                f"from torch {render(wrong[0])} on",
                 severity=Severity.ERROR,
                 fix=lambda test=test: _fix(test, use, ctx),  # type: ignore[misc]
                 span=ctx.source.span(test),
             )
-        elif (problem := _number_alone(test, use, ctx)) is not None:
-            outer, message = problem
+        elif (problem := _judge_major(test, use, ctx)) is not None:
+            outer, clause = problem
+            message = f"`{ctx.text(outer)}` {clause}"
             yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span(outer))
 
 
-def _number_alone(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
-    """A test of the version's first number that goes wrong, with what there is to say."""
-    target, right = ctx.options.target, test.comparators[0]
+def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
+    """Return a test of the version's first number that goes wrong, with a clause that says how."""
+    target, right, operation = ctx.options.target, test.comparators[0], test.ops[0]
     try:
         value = _value(test.left, use, f"{render(target)}.0")
-    except (_Unknown, ValueError, TypeError, IndexError):
+    except _FAILURES:
         return None
     if not isinstance(right, ast.Constant) or str(value) != str(target[0]):
         return None
-    if isinstance(value, str) and type(right.value) is int and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        never = isinstance(test.ops[0], ast.Eq)
-        return (
-            test,
-            f"`{ctx.text(test)}` is {'never' if never else 'always'} true: it compares text with a number",
-        )
+    if isinstance(value, str) and type(right.value) is int and isinstance(operation, (ast.Eq, ast.NotEq)):
+        always = "never" if isinstance(operation, ast.Eq) else "always"
+        return test, f"is {always} true: it compares text with a number"
     if str(right.value) != "1" or type(right.value) is not type(value):
         return None
     parents = ctx.uses.flow.parents
     both = parents.get(test)
     whole = both if isinstance(both, ast.BoolOp) and isinstance(both.op, ast.And) else test
-    above = parents.get(whole)
-    if isinstance(test.ops[0], ast.Eq) and isinstance(above, ast.Assert):
-        return whole, f"`{ctx.text(whole)}` is false for every torch 2, and the assertion fails"
-    if (
-        isinstance(test.ops[0], ast.NotEq)
-        and isinstance(above, ast.If)
-        and isinstance(above.body[0], ast.Raise)
-    ):
-        return whole, f"`{ctx.text(whole)}` is true for every torch 2, which is refused"
-    if not isinstance(whole, ast.BoolOp):
-        return None
-    if isinstance(test.ops[0], ast.Eq):
-        is_alone = isinstance(above, (ast.Assign, ast.If, ast.IfExp)) and not _follows_another(whole, parents)
-        if is_alone and any(map(_bounds_minor, whole.values)):
-            return (
-                whole,
-                f"`{ctx.text(whole)}` is false for every torch 2, which goes where older versions than these go",
-            )
-    elif isinstance(test.ops[0], ast.GtE) and any(_falls_short(other, use, target) for other in whole.values):
-        return (
-            whole,
-            f"`{ctx.text(whole)}` is false for torch {render(target)}: its second number is a smaller one",
-        )
+    parts = whole.values if isinstance(whole, ast.BoolOp) else []
+    match operation, parents.get(whole):
+        case ast.Eq(), ast.Assert():
+            return whole, "is false for every torch 2, so the assertion fails"
+        case ast.NotEq(), ast.If(body=[ast.Raise(), *_]):
+            return whole, "is true for every torch 2, which is rejected"
+        case ast.Eq(), ast.Assign() | ast.If() | ast.IfExp():
+            if any(map(_bounds_minor, parts)) and not _follows_another(whole, parents):
+                return whole, "is false for every torch 2, which takes the branch of older versions"
+        case ast.GtE(), _:
+            if any(_falls_short(part, use, target) for part in parts):
+                return whole, f"is false for torch {render(target)}: its second number is smaller"
     return None
 
 
 def _bounds_minor(test: ast.expr) -> bool:
-    """``minor >= 9``, ``int(torch.__version__.split(".")[1]) > 8``."""
+    """Return whether a test is a lower bound for the second number: ``minor >= 9``, ``int(version.split(".")[1]) > 8``."""
     return (
         isinstance(test, ast.Compare)
         and isinstance(test.ops[0], (ast.Gt, ast.GtE))
@@ -131,18 +123,18 @@ def _bounds_minor(test: ast.expr) -> bool:
 
 
 def _falls_short(test: ast.expr, use: Use, target: Version) -> bool:
-    """Whether a lower bound for the version's second number is above that of the target."""
+    """Return whether a test is a lower bound for the second number that the target's is below."""
     if not isinstance(test, ast.Compare) or not _bounds_minor(test):
         return False
     try:
         second = _value(test.left, use, f"9.{target[1]}.9")
-    except (_Unknown, ValueError, TypeError, IndexError):
+    except _FAILURES:
         return False
     return second == target[1] and _answer(test, use, target) is False
 
 
 def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether a test is that of an ``elif``, before which the newer versions may have gone elsewhere."""
+    """Return whether a test belongs to an ``elif``, so that an earlier branch may have taken newer versions."""
     branch = parents.get(test)
     above = parents.get(branch) if branch is not None else None
     return (
@@ -153,7 +145,7 @@ def _follows_another(test: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool
 
 
 def _tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
-    """The comparisons that begin with the version, or with the variable that holds it or a part of it."""
+    """Yield the comparisons whose left side has the version, or a variable for it or a part of it."""
     parents = ctx.uses.flow.parents
     taken = _taken(use.node, parents)
     if isinstance(taken, ast.Compare):
@@ -169,7 +161,7 @@ def _tests(use: Use, ctx: Context) -> Iterator[ast.Compare]:
 
 
 def _taken(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
-    """The comparison with one other thing whose left side an expression is part of, or the statement around."""
+    """Return the comparison of two values whose left side an expression is part of, or the enclosing statement."""
     while isinstance(parent := parents.get(node), ast.expr) and not isinstance(parent, ast.Compare):
         node = parent
     if isinstance(parent, ast.Compare) and not (node is parent.left and len(parent.ops) == 1):
@@ -178,7 +170,7 @@ def _taken(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST | None:
 
 
 def _is_wrong(test: ast.Compare, use: Use, release: Version) -> bool:
-    """Whether a test gives another answer for a release than the comparison of versions would."""
+    """Return whether a test gives a different answer for a release than a comparison of versions."""
     bound = _bound(test.comparators[0])
     answer = _answer(test, use, release)
     if bound is None or answer is None:
@@ -188,12 +180,12 @@ def _is_wrong(test: ast.Compare, use: Use, release: Version) -> bool:
 
 
 def _answer(test: ast.Compare, use: Use, release: Version) -> bool | None:
-    """What a test gives; None where that is not known, or where it compares as versions do."""
+    """Return the answer of a test for a release; None if it is unknown, or the test compares versions."""
     right = test.comparators[0]
     try:
         value = _value(test.left, use, f"{render(release)}.0+cpu")
         other = ast.literal_eval(right)
-    except (_Unknown, ValueError, TypeError, IndexError):
+    except _FAILURES:
         return None
     if type(test.ops[0]) not in _OPERATORS or isinstance(value, _Smart) or type(value) is not type(other):
         return None
@@ -201,17 +193,17 @@ def _answer(test: ast.Compare, use: Use, release: Version) -> bool | None:
 
 
 class _Smart(str):
-    """`torch.__version__`, which compares as a version; whatever is made of it is plain text."""
+    """The text of `torch.__version__`, which compares as a version; the results of its methods are plain text."""
 
 
 def _value(node: ast.expr, use: Use, version: str) -> object:
-    """What an expression gives for a version. Raises _Unknown."""
+    """Evaluate an expression for a version of torch. Raises _Unknown."""
     if node is use.node or ast.dump(node) == ast.dump(use.node):
         return _Smart(version) if use.symbol == "torch.__version__" else version
     match node:
         case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
             value = _value(argument, use, version)
-            return {"str": lambda text: str.__str__(text) + "", "float": float, "int": int}[name](value)  # type: ignore[operator]
+            return {"str": str, "float": float, "int": int}[name](value)
         case ast.Call(
             func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
         ):
@@ -252,7 +244,7 @@ def _value(node: ast.expr, use: Use, version: str) -> object:
 
 
 def _parts(node: ast.expr, use: Use, version: str) -> list[str]:
-    """The parts that an expression splits a version into. Raises _Unknown."""
+    """Evaluate an expression that splits a version into parts. Raises _Unknown."""
     value = _value(node, use, version)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return value
@@ -260,7 +252,7 @@ def _parts(node: ast.expr, use: Use, version: str) -> list[str]:
 
 
 def _index(node: ast.expr) -> int | slice:
-    """A literal index or slice. Raises ValueError."""
+    """Evaluate a literal index or slice. Raises _Unknown or ValueError."""
     if isinstance(node, ast.Slice):
         ends = [None if end is None else ast.literal_eval(end) for end in (node.lower, node.upper, node.step)]
         return slice(*ends)
@@ -271,7 +263,7 @@ def _index(node: ast.expr) -> int | slice:
 
 
 def _bound(node: ast.expr) -> tuple[int, ...] | None:
-    """The version that a test compares with: ``"2.6"``, ``2.6``."""
+    """Return the version on the right side of a test: ``"2.6"``, ``2.6``; None if it is no version."""
     value = node.value if isinstance(node, ast.Constant) else None
     if type(value) not in (str, float):
         return None
@@ -282,12 +274,12 @@ def _bound(node: ast.expr) -> tuple[int, ...] | None:
 def _fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
     right = test.comparators[0]
     if not any(node is use.node for node in ast.walk(test.left)):
-        raise NoFix("the variable may be read elsewhere; compare `torch.__version__` itself")
+        raise NoFix("the variable may be read elsewhere; compare `torch.__version__` directly")
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        raise NoFix("which releases are meant is not known; compare with `>=` and `<`")
+        raise NoFix("it is unclear which releases are meant; compare with `>=` and `<`")
     assert isinstance(right, ast.Constant)
     symbol = ctx.symbol("torch.__version__", use)
     changes = [replace(test.left, "{version}", version=symbol)]
     if not isinstance(right.value, str):
         changes.append(replace(right, f'"{right.value!r}"'))
-    return Fix(tuple(changes), Safety.SAFE, "Compare `torch.__version__` itself")
+    return Fix(tuple(changes), Safety.SAFE, "Compare `torch.__version__` directly")

@@ -1,7 +1,7 @@
-"""A wrapping policy for FSDP whose parameter has its old name.
+"""A wrapping policy for FSDP with the old name of its parameter.
 
-Why: up to torch 1.13, `FullyShardedDataParallel` handed the number of parameters to an `auto_wrap_policy` as
-`unwrapped_params`. From torch 2.0 on it is `nonwrapped_numel`, by keyword, so that a policy with the old name is a
+Why: up to torch 1.13, `FullyShardedDataParallel` passed the number of parameters to an `auto_wrap_policy` as
+`unwrapped_params`. Since torch 2.0 it passes the keyword `nonwrapped_numel`, so a policy with the old name raises a
 TypeError.
 
     def policy(module, recurse, unwrapped_params):
@@ -10,9 +10,9 @@ TypeError.
     def policy(module, recurse, nonwrapped_numel):
         return nonwrapped_numel >= 1000
 
-Functions that take `module`, `recurse` and `unwrapped_params` are reported, in files that name FSDP.
+Functions that take `module`, `recurse` and `unwrapped_params` are reported, in files that use FSDP.
 
-What to do: call the parameter `nonwrapped_numel`.
+What to do: rename the parameter to `nonwrapped_numel`.
 
 Source: torch 1.13.1 and 2.0 wheels: torch/distributed/fsdp/wrap.py (`_recursive_wrap`).
 """
@@ -40,7 +40,7 @@ rule = Rule(
     code="RM712",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, (_OLD,)),
-    message=f"FSDP hands a policy `nonwrapped_numel=` since torch {{breaks}}, and no `{_OLD}=`: call the parameter so",
+    message=f"FSDP passes `nonwrapped_numel=` to a policy since torch {{breaks}}, and no `{_OLD}=`; rename the parameter",
     breaks=(2, 0),
 )
 

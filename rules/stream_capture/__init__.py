@@ -1,1 +1,1 @@
-"""`is_current_stream_capturing` and its spellings."""
+"""`is_current_stream_capturing` and its aliases."""

@@ -10,12 +10,12 @@ torch. The functions named after one device stay, but only `Stream.is_capturing`
 With `device-agnostic = true` the fix writes `torch.accelerator.current_stream().is_capturing()`.
 
 Fix safety: safe where the code has made sure that the device exists (`torch.cuda.is_available()` or `x.is_cuda` in the
-same condition or around it). Elsewhere it is unsafe and adds a guard: the old function returns False before CUDA is
-initialized and leaves it so, while `current_stream()` initializes it. The guard `torch.cuda.is_initialized()` keeps
-that; but on a build without CUDA the old function raises a RuntimeError, and the guarded call returns False.
+same condition or around it). Elsewhere it is unsafe and adds a guard: before CUDA is initialized, the old function returns
+False and does not initialize it, while `current_stream()` does. The guard `torch.cuda.is_initialized()` keeps that
+behavior; but on a build without CUDA the old function raises a RuntimeError, and the guarded call returns False.
 
-A name that tests patch by string (`mock.patch("torch.cuda.is_current_stream_capturing")`) is not rewritten, since
-the patch would silently stop working; move both by hand.
+A name that tests patch by string (`mock.patch("torch.cuda.is_current_stream_capturing")`) is not rewritten, because
+the patch would silently stop working; change both by hand.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171443;
 torch 2.12 wheel: torch/_C/__init__.pyi (`Stream.is_capturing`), torch/cuda/graphs.py.
@@ -26,13 +26,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
 from torchmigrate.semantics.guards import reach
-
-from ._devices.availability import is_certain
+from torchmigrate.semantics.resolve import string
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -65,29 +65,41 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield ctx.finding(use, _OTHER.get(use.kind))
 
 
+_DEVICES = ("torch.cuda", "torch.xpu", "torch.mtia", "torch.accelerator")
+_QUESTIONS = tuple(f"{device}.is_available" for device in _DEVICES)
+_TYPES = ("cuda", "xpu", "mtia")
+_TENSORS = ("is_cuda", "is_xpu", "is_mtia")
+_CAPTURES = ("torch.cuda.graph()", "torch.xpu.graph()")
+_PROOFS = tuple(
+    f"{device}.{function}"
+    for device in _DEVICES
+    for function in ("synchronize", "current_stream", "current_device", "default_stream")
+)
+"""The functions that fail where there is no device."""
 _DEVICE = re.compile("cuda|xpu|mtia")
 _CATCHES = frozenset({"RuntimeError", "Exception", "BaseException"})
-"""What catches the error of the old function."""
+"""The exceptions whose handlers catch the error of the old function."""
 _OTHER = {
-    Kind.STRING: "this string patches `{symbol}`; code that asks `Stream.is_capturing` does not see it",
-    Kind.ASSIGNMENT: "`{symbol}` is replaced here; code that asks `Stream.is_capturing` does not see it",
-    Kind.GUARD: "`{symbol}` is asked for; `hasattr(torch.Stream, 'is_capturing')` tells torch 2.12 and newer",
+    Kind.STRING: "this string patches `{symbol}`, which does not affect code that calls `Stream.is_capturing`",
+    Kind.ASSIGNMENT: "`{symbol}` is replaced here, which does not affect code that calls `Stream.is_capturing`",
+    Kind.GUARD: "this checks for `{symbol}`; `hasattr(torch.Stream, 'is_capturing')` detects torch 2.12 and newer",
 }
 
 
 def _fix(use: Use, ctx: Context) -> Fix:
     if ctx.project.uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix("the project patches the old name, and a patch of it would no longer reach this code")
+        raise NoFix("the project patches the old name, and the patch would no longer affect this code")
     _check_reference(use)
     name, device = _device(use, ctx)
     query = "{device}.current_stream().is_capturing()"
-    certain = is_certain(use, ctx)
+    certain = _is_certain(use, ctx)
     if not certain:
         if reach(use, ctx.uses).caught & _CATCHES:
             raise NoFix(
-                "what is around it catches what it raises on a build without the device; ask for the device first"
+                "code around the call catches the error that it raises on a build without the device; check for the device first"
             )
         initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
+        # Without the guard, `current_stream()` would initialize the device as a side effect.
         query = f"{{device}}.{initialized}() and {query}"
     if use.kind is Kind.REFERENCE:
         query = f"lambda: {query}"
@@ -99,20 +111,97 @@ def _fix(use: Use, ctx: Context) -> Fix:
 
 
 def _check_reference(use: Use) -> None:
-    """Raises NoFix where the function is not handed on to be called, but looked at."""
+    """Raise NoFix where the function is inspected instead of being passed on to be called."""
     if use.kind is not Kind.REFERENCE:
         return
     parent = use.parents[-1]
     if isinstance(parent, (ast.Compare, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)):
-        raise NoFix("the function itself is looked at here, and another one takes its place")
+        raise NoFix("the function itself is inspected here, and its replacement is another function")
 
 
 def _device(use: Use, ctx: Context) -> tuple[str, Part]:
-    """How the device's module is written here."""
+    """Return the name of the device's module, and the code for it here."""
     if use.symbol.startswith("torch.get_device_module"):
         if not isinstance(use.node, ast.Attribute):
-            raise NoFix("the device module has no name here")
+            raise NoFix("the device module is not bound to a name here")
         return ctx.text(use.node.value), use.node.value
     module = "accelerator" if ctx.options.device_agnostic else _DEVICE.search(use.symbol)[0]  # type: ignore[index]
     symbol = ctx.symbol(f"torch.{module}", use)
     return symbol.text, symbol
+
+
+def _is_certain(use: Use, ctx: Context) -> bool:
+    """Whether the use can only be reached where an accelerator is available.
+
+    Evidence is a check (`is_available()`, or one of a tensor: `x.is_cuda`, `x.device.type == "cuda"`) in an earlier operand
+    of `and`, in an `if` around the use, or in an `if not` before it that leaves; a graph capture around the use; and an earlier
+    call in the same block that needs a device.
+    """
+
+    def available(test: ast.expr) -> bool:
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(available(value) for value in test.values)
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+            return ast.unparse(test.left).endswith("device.type") and string(test.comparators[0]) in _TYPES
+        if isinstance(test, ast.Attribute):
+            return test.attr in _TENSORS
+        return isinstance(test, ast.Call) and ctx.is_named(test.func, use, *_QUESTIONS)
+
+    def proves(statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            refused = isinstance(statement.test, ast.UnaryOp) and isinstance(statement.test.op, ast.Not)
+            leaves = isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+            return leaves and refused and available(statement.test.operand)  # type: ignore[attr-defined]
+        if not isinstance(statement, (ast.Expr, ast.Assign)):
+            return isinstance(statement, ast.Assert) and available(statement.test)
+        calls = (node for node in ast.walk(statement.value) if isinstance(node, ast.Call))
+        return any(ctx.is_named(call.func, use, *_PROOFS) for call in calls)
+
+    # Many uses come after the same statements; a name means the same in all of a scope.
+    seen: dict[int, tuple[int, bool]] = ctx.uses.once((_is_certain, use.place.scope), dict)
+
+    def proven(block: list[ast.stmt]) -> bool:
+        if not block:
+            return False
+        number, found = seen.get(id(block[0]), (0, False))
+        if number > len(block):
+            return any(proves(statement) for statement in block)
+        found = found or any(proves(statement) for statement in block[number:])
+        seen[id(block[0])] = len(block), found
+        return found
+
+    return (
+        any(available(test) for test in _passed_tests(use))
+        or any(ctx.is_named(item.context_expr, use, *_CAPTURES) for item in _entered(use))
+        or any(proven(block) for block in _in_function(use))
+    )
+
+
+def _passed_tests(use: Use) -> Iterator[ast.expr]:
+    """Find the conditions that hold where the use is evaluated."""
+    for parent, child in pairwise((*use.parents, use.node)):
+        if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+            yield from parent.values[: parent.values.index(child)]  # type: ignore[arg-type]
+        elif isinstance(parent, ast.IfExp) and child is parent.body:
+            yield parent.test
+    for inner, outer in pairwise(use.place.outwards()):
+        if isinstance(outer.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if isinstance(outer.statement, (ast.If, ast.While)) and inner.statement in outer.statement.body:
+            yield outer.statement.test
+
+
+def _entered(use: Use) -> Iterator[ast.withitem]:
+    for statement in use.place.ancestors():
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            yield from statement.items
+
+
+def _in_function(use: Use) -> Iterator[list[ast.stmt]]:
+    """Find the statements that ran before the use, block by block, outwards to the function's beginning."""
+    for place in use.place.outwards():
+        if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        yield place.before()

@@ -1,1 +1,1 @@
-"""Suppression comments that silence nothing, are due, or cannot be understood."""
+"""Suppression comments that suppress nothing, have expired, or cannot be parsed."""

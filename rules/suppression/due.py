@@ -1,11 +1,11 @@
-"""A suppression comment whose time is up.
+"""A suppression comment has expired.
 
-Why: it says until which torch it was to silence, and the target is that torch or a newer one. It silences nothing any more, so
-what it spoke of is reported again; with an older target it still does.
+Why: the comment names the torch release until which it applies, and the target is that release or a newer one. It no longer
+suppresses anything, so its findings are reported again; with an older target it still applies.
 
     model = torch.jit.script(model)  # torchmigrate: ignore TS101 until 2.16 -- the server reads TorchScript until then
 
-What to do: mend what it silenced, and take the comment away; or name a later release, and the reason.
+What to do: fix what the comment suppressed, and remove the comment; or name a later release, and the reason.
 
 Source: `torchmigrate/engine/suppress.py`.
 """

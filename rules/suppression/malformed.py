@@ -1,6 +1,6 @@
-"""A suppression comment that cannot be understood.
+"""A suppression comment cannot be parsed.
 
-Why: it silences nothing, though its author meant it to. The forms are:
+Why: the comment suppresses nothing, although its author intended it to. The forms are:
 
     # torchmigrate: ignore
     # torchmigrate: ignore TS101, SC2 -- why this is right here
@@ -8,9 +8,9 @@ Why: it silences nothing, though its author meant it to. The forms are:
     # torchmigrate: ignore-file
     # torchmigrate: ignore-file TS -- why
 
-A code is that of a rule, or how such codes begin, in capitals, without brackets.
+A code is that of a rule, or the beginning of such codes, in capitals, without brackets.
 
-What to do: write one of these forms, or take the comment away.
+What to do: write one of these forms, or remove the comment.
 
 Source: `torchmigrate/text/directives.py`.
 """

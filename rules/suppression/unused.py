@@ -1,13 +1,13 @@
-"""A suppression comment that silences nothing.
+"""A suppression comment suppresses nothing.
 
-Why: it hides the next finding that comes to this statement, which nobody has looked at. A comment is only called
-unused for codes that were looked for in this run.
+Why: the comment would hide the next finding in this statement, which nobody has looked at. A comment is reported only for
+codes that this run looks for.
 
     x = 1  # torchmigrate: ignore TS101
     →
     x = 1
 
-Fix safety: safe; it removes the comment, or those of its codes that silence nothing. The code does not change.
+Fix safety: safe; the fix removes the comment, or those of its codes that suppress nothing. The code does not change.
 
 Source: `torchmigrate/engine/suppress.py`.
 """

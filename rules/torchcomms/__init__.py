@@ -1,3 +1,3 @@
-"""What breaks or changes with torchcomms and with the `nccl` backend of torch 2.15: initialization, groups made by some
-ranks, point-to-point operations that must overlap.
+"""What torchcomms and the `nccl` backend of torch 2.15 break or change: initialization, groups that only some ranks
+create, point-to-point operations that must overlap.
 """

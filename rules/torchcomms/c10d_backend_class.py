@@ -1,22 +1,22 @@
-"""Code that knows the class `ProcessGroupNCCL`: torch 2.15 puts another class behind `nccl`.
+"""Code that relies on the class `ProcessGroupNCCL`: torch 2.15 uses another class for `nccl`.
 
 Why: in torch 2.15 the backend `nccl` is `ProcessGroupNCCL2`, which runs on torchcomms and is no subclass of
 `ProcessGroupNCCL`. So `isinstance(backend, ProcessGroupNCCL)` is False for the backend of an ordinary group, and the
-code for NCCL behind it is silently skipped. `ProcessGroupNCCL(store, rank, size, options)` still makes the old class,
+code for NCCL behind it is silently skipped. `ProcessGroupNCCL(store, rank, size, options)` still creates the old class,
 next to the groups that run on the new one. `ProcessGroupNCCL.Options` is unchanged: both classes take it.
 
-What to do: ask for the name, which both have:
+What to do: test the name, which both share:
 
     if isinstance(group._get_backend(device), dist.ProcessGroupNCCL):
     →
     if "nccl" in dist.get_backend(group):
 
-What the constructor makes, of a store, a rank and a size of its own, works as before, whatever the default group is
-made of; so does a class that derives from `ProcessGroupNCCL`. Both stay on the old engine.
+A group created by the constructor, with its own store, rank and size, works as before, whatever the backend of the
+default group; so does a class derived from `ProcessGroupNCCL`. Both stay on the old engine.
 
 How to see it: `type(group._get_backend(torch.device("cuda")))`.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or the backend
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or the backend
 `nccl-legacy` (torch 2.14 and newer).
 
 Source: https://github.com/pytorch/pytorch/pull/192281; torch 2.15.0 wheel: torch/distributed/distributed_c10d.py
@@ -45,11 +45,11 @@ rule = Rule(
 )
 
 _ASKED = (
-    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this is False for it; ask "
+    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this test is False for it; use "
     '`"nccl" in dist.get_backend(group)`'
 )
 _MADE = {
-    Kind.CALL: "this makes a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
+    Kind.CALL: "this creates a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
     Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
 }
 
@@ -60,12 +60,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if use.kind is Kind.ISINSTANCE or (use.kind is Kind.REFERENCE and _compares_types(use.parents[-1])):
         yield ctx.finding(use, _ASKED)
-    elif use.kind in _MADE:  # which works on, beside the new engine
+    elif use.kind in _MADE:  # it still works, beside the new engine
         yield ctx.finding(use, _MADE[use.kind], severity=Severity.INFO)
 
 
 def _compares_types(parent: ast.AST) -> bool:
-    """Whether this is ``type(x) is …`` or ``type(x) == …``."""
+    """Return whether this is ``type(x) is …`` or ``type(x) == …``."""
     if not isinstance(parent, ast.Compare):
         return False
     sides = [parent.left, *parent.comparators]

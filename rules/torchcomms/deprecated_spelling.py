@@ -1,6 +1,6 @@
-"""Old spellings in torch.distributed that warn: `_all_gather_base`, `reduce_op`, `_get_global_rank`, …
+"""Deprecated names in torch.distributed: `_all_gather_base`, `reduce_op`, `_get_global_rank`, …
 
-Why: torch 2.4 and newer raise a FutureWarning for names that got better ones long ago.
+Why: torch 2.4 and newer raise a FutureWarning for old names that have had better ones for a long time.
 
     dist._all_gather_base(output, input)
     dist._reduce_scatter_base(output, input)
@@ -14,16 +14,16 @@ Why: torch 2.4 and newer raise a FutureWarning for names that got better ones lo
     dist.get_global_rank(group, 0)
     dist.set_timeout(t, group)
 
-torch 2.13 and 2.14, and no other version, warn about `all_gather_into_tensor` and `reduce_scatter_tensor` too (2.15 has
-them as aliases): there, the name is `all_gather_single` or `reduce_scatter_single`, which appeared in 2.13.
+Only torch 2.13 and 2.14 also warn about `all_gather_into_tensor` and `reduce_scatter_tensor` (aliases in 2.15): their
+successors there are `all_gather_single` and `reduce_scatter_single`, which appeared in 2.13.
 
 `all_reduce_coalesced` and `all_gather_coalesced` have no public successor: call the plain collective in a loop, or
 put the tensors into one flat tensor.
 
-Fix safety: safe; the parameters of old and new names are the same. `_set_pg_timeout` warns since torch 2.14, where
-`set_timeout` appeared, and is rewritten where the project needs 2.14; so are the names that warn in 2.13 and 2.14, for
-these targets, where it needs 2.13. A name that is looked for with `hasattr` stays, and so does a function
-that is compared, or listed among others: what takes its place is another one.
+Fix safety: safe; old and new names have the same parameters. `_set_pg_timeout` has warned since torch 2.14, where
+`set_timeout` appeared, and is rewritten if the project requires 2.14; the names that warn in 2.13 and 2.14 are
+rewritten for these targets if it requires 2.13. A name that is tested with `hasattr` stays, and so does a function that
+is compared with others or listed among them: its successor is a different object.
 
 How to go back: the old names still work in torch 2.15.
 
@@ -59,13 +59,13 @@ _SINGLE = {
     "_reduce_scatter_base": "reduce_scatter_single",
     "reduce_scatter_tensor": "reduce_scatter_single",
 }
-"""What has another name where the name of before warns: in torch 2.13 and 2.14."""
+"""The successors in torch 2.13 and 2.14 of names that warn there."""
 _REMAINING = ("all_reduce_coalesced", "all_gather_coalesced")
 _WARN: Version = (2, 4)
 _NEWER: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
-"""Names that warn, and have a successor, only since this version."""
+"""Names that warn, and have a successor, only from this version on."""
 _BETWEEN: tuple[Version, Version] = (2, 13), (2, 15)
-"""From which version on, and up to which, the names of `_SINGLE` warn."""
+"""The first version in which the names of `_SINGLE` warn, and the first in which they no longer do."""
 
 _OPERATIONS = ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "AVG")
 _UNTOUCHED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
@@ -73,8 +73,8 @@ _UNTOUCHED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 rule = Rule(
     code="TC409",
     symbols=c10d(*dict.fromkeys((*_RENAMED, *_SINGLE)), *_REMAINING),
-    message="`{symbol}` is deprecated since torch {deprecated} and has no public successor: call the collective on each "
-    "tensor",
+    message="`{symbol}` has been deprecated since torch {deprecated} and has no public successor; call the collective on "
+    "each tensor",
     since=(2, 0),
     deprecated=_WARN,
     safety=Safety.SAFE,
@@ -85,9 +85,9 @@ rule = Rule(
 class _Successor(NamedTuple):
     name: str
     warns: Version
-    """Since when the old name warns."""
+    """The first version in which the old name warns."""
     needed: Version | None = None
-    """The version that has the new name, where that is newer than the oldest one."""
+    """The version in which the new name appeared, where it matters."""
 
 
 @rule.check
@@ -99,14 +99,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new = _successor(old, ctx.options.target)
     if new is None or ctx.options.target < new.warns or _is_fallback(use, new.name, ctx):
         return
-    message = f"`{{symbol}}` is deprecated since torch {render(new.warns)}; its name is `torch.distributed.{new.name}`"
+    message = f"`{{symbol}}` has been deprecated since torch {render(new.warns)}; use `torch.distributed.{new.name}`"
     if old not in _RENAMED:
-        message = f"`{{symbol}}` warns in torch 2.13 and 2.14, which call it `torch.distributed.{new.name}`"
+        message = f"`{{symbol}}` is deprecated in torch 2.13 and 2.14; use `torch.distributed.{new.name}`"
     yield ctx.finding(use, message, fix=lambda: _fix(use, old, new, ctx))
 
 
 def _successor(old: str, target: Version) -> _Successor | None:
-    """What to use at a target instead of a name."""
+    """Return the successor of a name at a target version."""
     first, end = _BETWEEN
     if old in _SINGLE and first <= target < end:
         return _Successor(_SINGLE[old], _WARN if old in _RENAMED else first, needed=first)
@@ -116,9 +116,9 @@ def _successor(old: str, target: Version) -> _Successor | None:
 
 
 def _is_fallback(use: Use, new: str, ctx: Context) -> bool:
-    """Whether the code chooses between the old name and the new one, and so keeps the old one for old versions."""
-    around = (*use.place.ancestors(), *use.parents)
-    choices = [node for node in around if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
+    """Return whether the code chooses between the old name and the new one, to support old versions."""
+    enclosing = (*use.place.ancestors(), *use.parents)
+    choices = [node for node in enclosing if isinstance(node, (ast.If, ast.IfExp, ast.Try))]
     return not use.certain or any(new in ctx.text(choice) for choice in choices)
 
 
@@ -126,10 +126,10 @@ def _fix(use: Use, old: str, new: _Successor, ctx: Context) -> Fix:
     if new.needed is not None and ctx.options.minimum < new.needed:
         raise NoFix(f"`{new.name}` needs torch {render(new.needed)}")
     if ctx.project.uses(use.symbol, kinds=_UNTOUCHED):
-        raise NoFix("the project looks for the old name, or replaces it")
+        raise NoFix("the project tests for the old name or patches it")
     if use.is_itself_meant:
-        raise NoFix("the function itself is meant here, and what takes its place is another one")
+        raise NoFix("the function object itself is used here, and its successor is a different object")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
-        raise NoFix("`reduce_op` is of another class than `ReduceOp`; only its operations are the same")
+        raise NoFix("`reduce_op` has another class than `ReduceOp`; only the operations are the same")
     return Fix((ctx.renamed(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")

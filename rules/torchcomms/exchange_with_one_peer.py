@@ -2,9 +2,10 @@
 
 Why: both directions between two ranks use one communicator, in every version of torch: before 2.15 that of the pair,
 since 2.15 that of the group. Its operations run in order, so where both ranks issue their send first (or both their
-receive), each waits for the other. That such code ran is due to NCCL's buffers, which take small messages before
-anybody receives them; it hangs when the tensors grow. This is not new in torch 2.15, and the upgrade is a good time
-to mend it.
+receive), each waits for the other. The same holds for a ring whose ranks all call the blocking `dist.send` before
+`dist.recv`: on CUDA the send blocks the stream. Such code runs only thanks to NCCL's buffers, which take small messages
+before anybody receives them; it hangs when the tensors grow. This is not new in torch 2.15, but the upgrade is a good
+time to fix it.
 
     requests = [dist.isend(outgoing, peer), dist.irecv(incoming, peer)]
     →
@@ -13,16 +14,17 @@ to mend it.
         dist.P2POp(dist.irecv, incoming, peer),
     ])
 
-How it is found: see TC404.
+How it is found: see TC404. Blocking calls count only where every rank sends first to a known peer: with an unknown peer
+they may be a request and its answer, and where a function receives first, the first rank must run another one.
 
-Fix safety: unsafe, and made under the conditions of TC404.
+Fix safety: unsafe, and offered under the conditions of TC404.
 
 What to do where there is no fix: order the two sides (`if rank < peer:` send first, else receive first), or use one
 group for each direction.
 
 How to see it: make the tensors large (more than 64 MiB on an H100) and watch it hang.
 
-How to go back: nothing to go back to; `TORCH_DIST_USE_NCCL2=0` and `nccl-legacy` hang in the same way.
+How to go back: there is nothing to go back to; `TORCH_DIST_USE_NCCL2=0` and `nccl-legacy` hang in the same way.
 
 Source: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html,
 https://github.com/meta-pytorch/torchrec/pull/4472; torch 2.15.0 wheel: torch/include/torch/csrc/distributed/c10d
@@ -39,14 +41,14 @@ from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import BLOCKING, POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC406",
-    symbols=POSTING,
+    symbols=(*POSTING, *BLOCKING),
     since=(2, 0),
     safety=Safety.UNSAFE,
     kinds=frozenset({Kind.CALL}),
@@ -57,12 +59,12 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.PAIR)
+    trap = find_trap(use, ctx, Trouble.PAIR)
     if trap is not None:
         yield ctx.finding(
             use,
-            f"ranks wait for each other in the first of the operations at {trap.lines}, with every torch, unless "
-            "NCCL buffers the message; issue them as one `batch_isend_irecv`",
+            f"in every torch version, the ranks wait for each other in the first of the operations at {trap.lines} "
+            "unless NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,  # it runs while the tensors are small, on every version
             fix=lambda: batch.fix(use, trap, ctx),
         )

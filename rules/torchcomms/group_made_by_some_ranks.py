@@ -1,9 +1,9 @@
-"""A process group that only some ranks make: torch 2.15 waits for the others.
+"""A process group that only some ranks create: torch 2.15 waits for the others.
 
-Why: from torch 2.15 on the default group of the backend `nccl` is bound to a device, with or without `device_id`. A new
-group of the same backend is then split from it, and a split needs every rank of the default group, members or not:
-where only the members call `new_group`, they wait for ever. Before 2.15 the same happened under `device_id` only.
-`use_local_synchronization=True` does not help: it lets the others return before the split, while the members split.
+Why: since torch 2.15 the default group of the backend `nccl` is bound to a device, with or without `device_id`. A new
+group of the same backend is split from it, and a split needs every rank of the default group, members or not: where
+only the members call `new_group`, they wait forever. Before 2.15 this happened only with `device_id`.
+`use_local_synchronization=True` does not help: it lets the other ranks return, but the members still split.
 
     if rank in (0, 1):
         pair = dist.new_group([0, 1])
@@ -13,20 +13,20 @@ where only the members call `new_group`, they wait for ever. Before 2.15 the sam
         ...
 
 What to do, one of:
-  - make the call on every rank, in the same order, or `dist.split_group(None, [[0, 1], [2, 3]])` on every rank;
-  - take a backend that is not split: `backend="nccl-lazy"` for point-to-point traffic (torch 2.14 and newer), or
-    `backend="gloo"` for a group that coordinates the CPU;
+  - call it on every rank, in the same order, or call `dist.split_group(None, [[0, 1], [2, 3]])` on every rank;
+  - use a backend that is not split: `backend="nccl-lazy"` for point-to-point traffic (torch 2.14 and newer), or
+    `backend="gloo"` for a group that coordinates on the CPU;
   - in torch 2.15 and newer: `options = dist.ProcessGroupNCCL.Options()`, `options.lazy_init = True`, and
     `new_group(ranks, pg_options=options)`.
 
-The condition may be that of an `if`, of a `match`, or of an early return; a function of the file that returns it or an
-attribute that holds it; or the one under which the function around is called. Where nothing but its name says that a
-variable is a rank, the finding is a warning. So it is inside a loop over ranks: if every rank makes exactly one group
-in each round, all of them take part in one split.
+The condition may belong to an `if`, a `match`, or an early return; a function of the file may return it, an attribute
+may hold it, or the enclosing function may be called under it. Where only its name shows that a variable is a rank, the
+finding is a warning. So it is inside a loop over ranks: if every rank creates exactly one group in each round, all of
+them take part in one split.
 
 How to see it: the members hang in `new_group`; `py-spy dump` shows them there.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
 `init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`.
 
 Source: https://github.com/pytorch/pytorch/pull/192281, https://github.com/pytorch/pytorch/pull/192276,
@@ -74,12 +74,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
     if target < _NCCL2 and not ctx.project.uses(EAGER_WORLD):
         return
-    cause = "the default group is bound to its device" if target < _NCCL2 else f"torch {render(target)}"
+    cause = "a default group bound to its device" if target < _NCCL2 else f"torch {render(target)}"
     repeated = in_loop(use)
-    waits = "which, unless every rank makes one in each round, waits" if repeated else "which waits"
+    unless = ", unless every rank creates one in each round" if repeated else ""
     message = (
-        f"{reached.reason}, and {cause} splits the new group from the default group, {waits} for every rank; "
-        'call it on all ranks, or give another backend (`"nccl-lazy"`, `"gloo"`)'
+        f"{reached.reason}, but {cause} splits it from the default group and waits for every rank{unless}; "
+        'create it on all ranks, or use another backend (`"nccl-lazy"`, `"gloo"`)'
     )
-    # In a loop every rank may make one of its own.
+    # In a loop every rank may create one of its own.
     yield ctx.finding(use, message, severity=severity_if(reached.is_certain and not repeated, ctx))

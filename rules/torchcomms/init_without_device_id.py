@@ -1,9 +1,9 @@
-"""`init_process_group` without `device_id`: torch 2.15 picks the GPU by itself.
+"""`init_process_group` without `device_id`: torch 2.15 picks the GPU itself.
 
-Why: in torch 2.15 the backend `nccl` binds the default group to a device when it is made. Without `device_id` that is
-GPU `LOCAL_RANK` modulo the number of GPUs, or the global rank modulo that number where `LOCAL_RANK` is not set. Under
-torchrun this is the right one, and nothing changes; where another launcher or another numbering is used, it may be
-the GPU of another rank. torch plans to require the device for every group.
+Why: in torch 2.15 the backend `nccl` binds the default group to a device when the group is created. Without `device_id`
+that is GPU `LOCAL_RANK` modulo the number of GPUs, or the global rank modulo that number where `LOCAL_RANK` is not set.
+Under torchrun this is the right GPU, and nothing changes; with another launcher or another numbering, it may be the GPU
+of another rank. torch plans to require the device for every group.
 
     torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl")
@@ -11,18 +11,18 @@ the GPU of another rank. torch plans to require the device for every group.
     torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", local_rank))
 
-What to do: nothing where LOCAL_RANK numbers the GPUs; else give the device.
+What to do: nothing where LOCAL_RANK numbers the GPUs; otherwise pass the device.
 
-Fix safety: unsafe, and offered where the project needs torch 2.8 or newer (2.3 has no `device_id`, 2.6 and 2.7.0 may
-hang with it). Before 2.15, `device_id` also puts single sends and receives on the group's one communicator, and
-makes `new_group` wait for every rank; so there is no fix where the project sends and receives outside of batches, or
-makes a group on some ranks only, or one of another world (TC410). With no backend at all, `device_id` would leave the group without one for the CPU:
-name the backends first.
+Fix safety: unsafe, and offered where the project requires torch 2.8 or newer (2.3 has no `device_id`, and 2.6 and 2.7.0
+may hang with it). Before 2.15, `device_id` also puts single sends and receives on the group's one communicator, and
+makes `new_group` wait for every rank; so there is no fix where the project sends and receives outside of batches,
+creates a group on some ranks only, or creates one of another world (TC410). Without a backend, `device_id` would leave
+the group without one for the CPU: name the backends first.
 
 How to see it: `torch.cuda.current_device()` beside `dist.distributed_c10d._get_default_group().bound_device_id`.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
-`init_process_group("nccl-legacy")` (torch 2.14 and newer): the old backend takes the device of the first tensor.
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
+`init_process_group("nccl-legacy")` (torch 2.14 and newer): the old backend uses the device of the first tensor.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/192281,
 https://github.com/pytorch/pytorch/issues/153960; torch 2.2.2 to 2.15.0 wheels: torch/distributed/distributed_c10d.py
@@ -37,15 +37,15 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import AddArgument
-from torchmigrate.semantics.resolve import string
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
 
 from ._groups import groups
 from ._groups.backends import UNDEFINED, backends, is_nccl
 from ._groups.devices import device_of
-from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, argument, is_of_another_world
-from ._groups.options import hidden_options, may_hold_device
+from ._groups.groups import GLOO_GROUP, HELPER, INIT, NEW_GROUP, is_of_another_world
 from ._groups.splits import is_split, reached_by_some
-from ._simulator.requests import POSTING, Requests
+from ._simulator.traps import POSTING, Traps
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -66,13 +66,13 @@ rule = Rule(
 
 @rule.note
 def note(use: Use, ctx: Context) -> Iterator[str]:
-    """What stands against eager initialization."""
+    """Yield the facts about the project that forbid eager initialization."""
     yield from groups.note(use, ctx)
     if use.symbol in NEW_GROUP and is_split(use, ctx) and reached_by_some(use, ctx):
         yield CONDITIONAL_GROUP
     if use.symbol in HELPER and use.call is not None and is_of_another_world(use.call):
         yield SIDE_GROUP
-    if use.symbol in POSTING and Requests.of(ctx.uses).at(use.call) is not None:
+    if use.symbol in POSTING and use.call in Traps.from_uses(ctx.uses).by_first:
         yield SINGLE_OPERATIONS
 
 
@@ -81,17 +81,17 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call
     if call is None or ctx.options.target < (2, 15) or _has_device(call) or _is_retry(use):
         return
-    options = hidden_options(use, call)
-    if options is None and may_hold_device(use):
+    options = _read_hidden(use, call)
+    if options is None and _may_hold_device(use):
         return
-    unless = ", unless the hidden arguments give it," if options is None else ""
+    unless = ", unless the hidden arguments include it," if options is None else ""
     given = argument(call, 0, "backend") or (options or {}).get("backend")
     found = backends(given, use, ctx) if given is not None or options is not None else None
     options = options or {}
     if (found is not None and not any(map(is_nccl, found))) or _is_for_xla(call, options):
         return
     condition = "" if found is not None and all(map(is_nccl, found)) else "with nccl and "
-    message = f"{condition}without `device_id`{unless or ','} torch 2.15 takes GPU LOCAL_RANK (else the rank) modulo the GPU count"
+    message = f"{condition}without `device_id`{unless or ','} torch 2.15 uses GPU LOCAL_RANK (or the rank) modulo the GPU count"
     yield ctx.finding(use, message, fix=lambda: _fix(use, call, found, ctx))
 
 
@@ -101,36 +101,38 @@ def _has_device(call: ast.Call) -> bool:
 
 
 def _is_for_xla(call: ast.Call, options: dict[str, ast.expr]) -> bool:
-    """Whether the meeting point is one that only torch_xla registers, for its own backend."""
+    """Return whether the init method is one that only torch_xla registers, for its own backend."""
     method = argument(call, 1, "init_method") or options.get("init_method")
     return method is not None and (string(method) or "").startswith("xla:")
 
 
 def _is_retry(use: Use) -> bool:
-    """Whether another call, in the same ``try``, gives the device: this one is for versions that do not know it."""
-    tries = [around for around in use.place.ancestors() if isinstance(around, ast.Try)]
-    calls = [node for around in tries for node in ast.walk(around) if isinstance(node, ast.keyword)]
+    """Return whether another call in the same ``try`` passes the device, so this one is for older versions."""
+    tries = [enclosing for enclosing in use.place.ancestors() if isinstance(enclosing, ast.Try)]
+    calls = [node for enclosing in tries for node in ast.walk(enclosing) if isinstance(node, ast.keyword)]
     return any(keyword.arg == "device_id" for keyword in calls)
 
 
 def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix:
     if found is None or not all(map(is_nccl, found)):
-        raise NoFix("the backend may be another one, which takes no device")
+        raise NoFix("the backend may be one that takes no device")
     if UNDEFINED in found:
-        raise NoFix("with a device and no backend, the group has none for the CPU; name the backends")
+        raise NoFix(
+            "with a device and no backend, the group would have no backend for the CPU; name the backends"
+        )
     if any(given.arg in (None, "device_id") for given in call.keywords) or _starred(call):
-        raise NoFix("the arguments are not all written here")
+        raise NoFix("not all arguments are written out here")
     if ctx.options.minimum < (2, 8):
         raise NoFix(
             "torch 2.6 and 2.7.0 may hang with `device_id`; the fix needs a project that requires torch 2.8"
         )
     if ctx.project.uses(CONDITIONAL_GROUP):
         raise NoFix(
-            "the project makes a group on some ranks only, and with a bound device every rank must make it (TC402)"
+            "the project creates a group on some ranks only, and with a bound device every rank must create it (TC402)"
         )
     if ctx.project.uses(SIDE_GROUP):
         raise NoFix(
-            "the project makes a group of another world, which would be split from a bound default group (TC410)"
+            "the project creates a group of another world, which would be split from a bound default group (TC410)"
         )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(SINGLE_OPERATIONS):
         raise NoFix(
@@ -138,16 +140,50 @@ def _fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -
             "where they wait for each other (TC404, TC405); batch them first"
         )
     if ctx.options.minimum < (2, 15) and ctx.project.uses(GLOO_GROUP):
-        raise NoFix("before torch 2.15, a new gloo group cannot be made beside a bound device")
+        raise NoFix(
+            "before torch 2.15, no gloo group can be created once the default group is bound to a device"
+        )
     device = device_of(use, ctx)
     if device is None:
         raise NoFix(
-            "this function sets no device that could be given; where LOCAL_RANK is set, "
+            "this function sets no device that could be passed; where LOCAL_RANK is set, "
             '`device_id=torch.device("cuda", dist.get_node_local_rank())` is what torch 2.15 does'
         )
-    title = f"Give `device_id={ctx.shown(device)}`"
+    title = f"Pass `device_id={ctx.shown(device)}`"
     return Fix((AddArgument(call, device, "device_id"),), Safety.UNSAFE, title)
 
 
 def _starred(call: ast.Call) -> bool:
     return any(isinstance(given, ast.Starred) for given in call.args)
+
+
+def _read_hidden(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
+    """Return the contents of ``**options`` if it is a dictionary of this function without a device; None if unknown."""
+    hidden = [given.value for given in call.keywords if given.arg is None]
+    if not hidden:
+        return {}
+    if len(hidden) > 1 or not isinstance(hidden[0], ast.Name):
+        return None
+    owner = use.place.scope.find(hidden[0].id)
+    bindings = owner.bindings[hidden[0].id] if owner else []
+    value = bindings[0].value if len(bindings) == 1 else None
+    if owner is None or value is None or _may_hold_device(use):
+        return None
+    if isinstance(value, ast.Dict) and all(key is not None and string(key) for key in value.keys):
+        return {string(k) or "": v for k, v in zip(value.keys, value.values, strict=True) if k is not None}
+    if isinstance(value, ast.Call) and leaf(value.func) == "dict" and not value.args:
+        return {given.arg or "": given.value for given in value.keywords}
+    return None
+
+
+def _may_hold_device(use: Use) -> bool:
+    """Return whether the function mentions a device that its hidden options may hold."""
+    return "device_id" in _words(use.place.scope.node)
+
+
+def _words(node: ast.AST) -> set[str]:
+    """Return the strings and the names of keyword arguments in a function."""
+    found = set()
+    for part in ast.walk(node):
+        found.add((part.arg or "") if isinstance(part, ast.keyword) else string(part) or "")
+    return found

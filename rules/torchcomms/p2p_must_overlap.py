@@ -1,10 +1,10 @@
 """Sends and receives that must overlap: on torch 2.15's one communicator per group they wait for each other.
 
 Why: in torch 2.15 a group of the backend `nccl` is one communicator, and its operations run in the order in which they
-are issued. Before, every pair of ranks had a communicator of its own for single operations, so that a send to one
-neighbour and a receive from the other overlapped. Where every rank of a ring, or of another cycle, issues its send
-first, each now waits for a receive that stands behind the next rank's send. A `batch_isend_irecv` is one operation,
-within which order does not matter.
+are issued. Before 2.15, every pair of ranks had its own communicator for single operations, so a send to one neighbor
+and a receive from the other overlapped. Where every rank of a ring (or another cycle) issues its send first, each rank
+now waits for a receive that is queued behind the next rank's send. A `batch_isend_irecv` is one operation, within which
+order does not matter.
 
     send = dist.isend(outgoing, (rank + 1) % size)
     receive = dist.irecv(incoming, (rank - 1) % size)
@@ -18,24 +18,24 @@ within which order does not matter.
     for request in dist.batch_isend_irecv(operations):
         request.wait()
 
-How it is found: the file's functions are run for four ranks, with ranks, peers and requests as values; so are the
-methods of a class, one after the other on one object, where nothing in the file calls them. Where nothing but its name
-says that a variable is a rank (`rank`, `cp_rank`, `next_rank`), or the order of the methods is not seen, the finding is
-a warning. Code whose peers or conditions are not understood is left alone, and so are ordered exchanges (even ranks
-send first), operations on separate groups or on tensors in the CPU's memory, and functions whose other side is in
-another function.
+How it is found: the functions of the file are simulated for four ranks, with ranks, peers, groups and requests as
+values; so are the methods of a class that nothing in the file calls, one after the other on one object. Where only its
+name shows that a variable is a rank (`rank`, `cp_rank`, `next_rank`), or the order of the methods is unknown, the
+finding is a warning. Code whose peers or conditions are not understood is left alone, and so are operations on separate
+groups or on CPU tensors, and functions whose counterpart is another function. Ordered exchanges (even ranks send first)
+do not hang; see TC405.
 
-Fix safety: unsafe. It is made only where the rewritten function completes under both schemes, where nothing between
-the operations reads or writes what they transfer, and where the requests are only waited for together: a batch may
-return one request for all. If the batch is the first call on a group, all of its ranks must take part.
+Fix safety: unsafe. There is a fix only where the rewritten function completes under both schemes, where nothing between
+the operations reads or writes the tensors they transfer, and where the requests are only waited for together: a batch
+may return one request for all. If the batch is the first call on a group, all of its ranks must take part.
 
-What to do where there is no fix: a second group for the other direction, or a group that keeps a communicator for
-each pair, made on every rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
+What to do where there is no fix: use a second group for the other direction, or a group that keeps a communicator for
+each pair, created on every rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
 
 How to see it: the first exchange of large tensors hangs. Small ones may pass through NCCL's buffers, so that a small
-test proves nothing. `TORCH_FR_BUFFER_SIZE=2000` records which operation every rank waits in.
+test proves nothing. `TORCH_FR_BUFFER_SIZE=2000` records the operation that each rank waits in.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
 `init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`, which had the same effect before.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/192281,
@@ -55,7 +55,7 @@ from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
 from ._groups.ranks import severity_if
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -74,11 +74,11 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.OVERLAP)
+    trap = find_trap(use, ctx, Trouble.OVERLAP)
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch {{breaks}} runs a group's operations in order, so every rank waits in the first of those at {trap.lines}; "
+            f"torch {{breaks}} runs a group's operations in order, so every rank hangs in the first of those at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
             severity=severity_if(trap.is_certain, ctx),
             fix=lambda: batch.fix(use, trap, ctx),

@@ -1,27 +1,27 @@
 """Sends and receives in flight together that torch 2.15 runs one after the other.
 
 Why: in torch 2.15 a group of the backend `nccl` is one communicator, and its operations run in the order in which they
-are issued. Before, every pair of ranks had a communicator of its own for single operations, so that those with
-different peers overlapped. Nothing hangs here, but every operation waits for the one before: a scatter by sends, a
-chain of neighbours, a pipeline with both directions in flight.
+are issued. Before 2.15, every pair of ranks had its own communicator for single operations, so operations with
+different peers overlapped. Nothing hangs here, but every operation waits for the one before it: a scatter by sends, a
+chain of neighbors, a pipeline with both directions in flight, even and odd ranks that take turns.
 
     requests = [dist.isend(part, peer) for peer, part in parts]
     →
     requests = dist.batch_isend_irecv([dist.P2POp(dist.isend, part, peer) for peer, part in parts])
 
-What to do: where both sides are in the same function, batch them there. Batching one side only is right in torch 2.15
-and hangs before, when batches and single operations used different communicators. Where the traffic is spread over a
-schedule, give each direction a group of its own, or make one that keeps a communicator for each pair, on every
-rank: `pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
+What to do: where both sides are in the same function, batch them there. Batching only one side works in torch 2.15 but
+hangs before, when batches and single operations used different communicators. Where the traffic is spread over a
+schedule, give each direction its own group, or create one that keeps a communicator for each pair, on every rank:
+`pairs = dist.new_group(ranks, backend="nccl-lazy")` (torch 2.14 and newer).
 
-How it is found: see TC404. Besides, the form of the code alone tells of requests that a loop or a comprehension
-collects from operations with several peers, and of those that the methods of a class keep for later.
+How it is found: see TC404. In addition, the form of the code alone shows requests that a loop or a comprehension
+collects from operations with several peers, and requests that the methods of a class keep for later.
 
-Fix safety: unsafe, and made under the conditions of TC404.
+Fix safety: unsafe, and offered under the conditions of TC404.
 
 How to see it: a profile shows the transfers one after the other.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
 `init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/ ("P2P operations issued on the same group/stream will not be
@@ -39,7 +39,7 @@ from torchmigrate.api import Finding, Kind, Rule, Safety
 from ._batching import batch
 from ._groups import groups
 from ._groups.groups import INIT, NEW_GROUP
-from ._simulator.requests import POSTING, Trouble, trap_at
+from ._simulator.traps import POSTING, Trouble, find_trap
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,7 +58,7 @@ rule.note(groups.note)
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    trap = trap_at(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
+    trap = find_trap(use, ctx, Trouble.SERIALISED) if ctx.options.target >= (2, 15) else None
     if trap is not None:
         yield ctx.finding(
             use,

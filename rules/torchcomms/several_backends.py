@@ -1,9 +1,9 @@
 """Several backends in one process group: `cpu:gloo,cuda:nccl`, or no backend given.
 
 Why: torch plans to give every process group one backend and one device. Up to torch 2.15 nothing breaks: the group
-still holds one backend per device, and its CUDA half runs on torchcomms. What to know in 2.15: `dist.get_backend()`
-returns the whole string, so that comparing it with `"nccl"` is False; and a new group splits the parent's
-communicator when its own CUDA half has the name of the parent's.
+still holds one backend per device, and its CUDA half runs on torchcomms. Two things to know about 2.15:
+`dist.get_backend()` returns the whole string, so comparing it with `"nccl"` gives False; and a new group splits the
+parent's communicator if its CUDA half has the same name as the parent's.
 
     dist.init_process_group("cpu:gloo,cuda:nccl")
     →
@@ -11,9 +11,9 @@ communicator when its own CUDA half has the name of the parent's.
     cpu_group = dist.new_group(backend="gloo")
 
 What to do: nothing today. The rule is off unless selected, and advises one group per device for code that is being
-rewritten anyway; some large projects do the opposite and keep `cpu:gloo,cuda:nccl2` on the default group.
+rewritten anyway; some large projects do the opposite, and keep `cpu:gloo,cuda:nccl2` on the default group.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or `nccl-legacy` for the
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or `nccl-legacy` for the
 CUDA half (torch 2.14 and newer).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/NVIDIA/Megatron-LM/pull/6227; torch
@@ -26,16 +26,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.semantics.calls import argument
 
 from ._groups.backends import UNDEFINED, backends, by_device
-from ._groups.groups import INIT, NEW_GROUP, argument
+from ._groups.groups import INIT, NEW_GROUP
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(code="TC403", symbols=(*INIT, *NEW_GROUP), default=False, kinds=frozenset({Kind.CALL}))
 
-_PLAN = "torch plans one backend and one device per group; make a group of its own for the CPU"
+_PLAN = "but torch plans one backend and one device per group; create a separate group for the CPU"
 
 
 @rule.check
@@ -46,6 +47,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     given = argument(use.call, 0 if made_first else 2, "backend")
     for backend in sorted(backends(given, use, ctx) or ()):
         if backend == UNDEFINED and made_first and argument(use.call, 8, "device_id") is None:
-            yield ctx.finding(use, f"without a backend the group gets one for every kind of device; {_PLAN}")
+            yield ctx.finding(use, f"without a backend, the group gets one for every kind of device, {_PLAN}")
         elif len(by_device(backend)) > 1:
-            yield ctx.finding(use, f"`{backend}` is a group with a backend for every kind of device; {_PLAN}")
+            yield ctx.finding(use, f"`{backend}` gives the group a backend for every kind of device, {_PLAN}")

@@ -1,19 +1,19 @@
-"""A group of another world, made by `_new_process_group_helper`: torch 2.15 splits it from the default group.
+"""A group of another world, created by `_new_process_group_helper`: torch 2.15 splits it from the default group.
 
 Why: programs that train and serve in one job connect one trainer rank to the servers with a group of its own world:
-they copy `init_process_group` and call the private helper below it, with no ranks (`[]`). From torch 2.15 on, the
-default group of the backend `nccl` is bound to a device, with or without `device_id`, and the helper then splits a
-group of the same backend from it. A split needs every rank of the default group, and the ranks of the new group are
-other processes: the trainer waits for ever. Before 2.15 the same happened under `device_id` only.
+they copy `init_process_group` and call the private helper that it uses, without ranks (`[]`). Since torch 2.15, the
+default group of the backend `nccl` is bound to a device, with or without `device_id`, and the helper splits a group of
+the same backend from it. A split needs every rank of the default group, but the ranks of the new group are other
+processes: the trainer waits forever. Before 2.15 this happened only with `device_id`.
 
     group, _ = _new_process_group_helper(size, rank, [], Backend("nccl"), store, group_name=name, timeout=timeout)
     →
     group, _ = _new_process_group_helper(size, rank, [], Backend("nccl-legacy"), store, group_name=name, timeout=timeout)
 
 What to do, one of:
-  - take a backend of another name than the default group's, which is not split: `nccl-legacy` (torch 2.14 and newer;
-    it takes the device of the first tensor, as before), in all processes of the group, so that they use one engine;
-  - unbind the default group while the helper runs, which every version knows:
+  - use a backend whose name differs from the default group's, which is not split: `nccl-legacy` (torch 2.14 and newer;
+    it uses the device of the first tensor, as before), in all processes of the group, so that they use one engine;
+  - unbind the default group while the helper runs, which works in every version:
 
         default = torch.distributed.distributed_c10d._get_default_group()
         bound, default.bound_device_id = default.bound_device_id, None
@@ -25,12 +25,12 @@ What to do, one of:
   - in torch 2.15 and newer: `options = dist.ProcessGroupNCCL.Options()`, `options.lazy_init = True`, and
     `backend_options=options`.
 
-The finding is an error where the project makes its default group with `nccl` and hands `nccl` to this one too;
-a warning, where one of the two is not seen.
+The finding is an error where the project creates its default group with `nccl` and passes `nccl` to this one too, and
+a warning where one of the two is unknown.
 
 How to see it: the trainer hangs in the helper; `py-spy dump` shows it there.
 
-How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is made, or
+How to go back: `TORCH_DIST_USE_NCCL2=0` in the environment before the first group is created, or
 `init_process_group("nccl-legacy")` (torch 2.14 and newer), both without `device_id`.
 
 Source: https://github.com/NVIDIA-NeMo/RL/pull/3189, https://github.com/pytorch/pytorch/pull/192281; torch 2.15.0
@@ -47,18 +47,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Kind, Rule
 from torchmigrate.model.versions import Version
+from torchmigrate.semantics.calls import argument
 
 from ._groups.backends import backends, is_nccl
-from ._groups.groups import (
-    EAGER_WORLD,
-    HELPER,
-    INIT,
-    NCCL_WORLD,
-    argument,
-    is_of_another_world,
-    may_be_nccl,
-    note,
-)
+from ._groups.groups import EAGER_WORLD, HELPER, INIT, NCCL_WORLD, is_of_another_world, may_be_nccl, note
 from ._groups.ranks import severity_if
 
 if TYPE_CHECKING:
@@ -78,12 +70,13 @@ _NCCL2: Version = (2, 15)
 _GUARDS = re.compile(
     rb"\.[\s\\]*bound_device_id[\s\\]*(?:,[^=\n]*)?=[^=]|setattr\([^)]*bound_device_id|lazy_init"
 )
-"""What keeps the helper from splitting."""
+"""Code that keeps the helper from splitting."""
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call, ctx.options.target
+    # A guard anywhere in the file is taken to cover this call.
     if call is None or not is_of_another_world(call) or _GUARDS.search(ctx.source.text):
         return
     found = backends(argument(call, 3, "backend"), use, ctx)
@@ -94,19 +87,19 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_certain = bool(ctx.project.uses(NCCL_WORLD)) and (found is not None or _is_handed_nccl(use, ctx))
     condition = "" if found is not None else "with nccl, "
     message = (
-        f"{condition}torch {{breaks}} splits this group from the default group, if that is nccl's, and waits for all of "
-        'its ranks; make it with `Backend("nccl-legacy")`, in all of its processes'
+        f"{condition}torch {{breaks}} splits this group from an nccl default group and waits for all ranks of that group; "
+        'create it with `Backend("nccl-legacy")` in all of its processes'
     )
     if target < _NCCL2:
         message = (
-            f"{condition}this group is split from a default group that `device_id` binds, which waits for all of its "
-            "ranks; unbind the default group for the call"
+            f"{condition}this group is split from a default group bound by `device_id` and waits for all ranks of that "
+            "group; unbind the default group for the call"
         )
     yield ctx.finding(use, message, severity=severity_if(is_certain, ctx))
 
 
 def _is_handed_nccl(use: Use, ctx: Context) -> bool:
-    """Whether somebody in the project calls the function around with a backend of nccl's, or it is the default."""
+    """Return whether the project calls the enclosing function with nccl as its backend, or nccl is the default."""
     function = use.place.scope.node
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
@@ -114,8 +107,8 @@ def _is_handed_nccl(use: Use, ctx: Context) -> bool:
     if any(isinstance(default, ast.Constant) and default.value == "nccl" for default in defaults):
         return True
     # `dist.init_process_group("nccl")` calls torch's, not the function of that name in a module of the project.
-    handed = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
-    own = re.search(handed.encode(), ctx.source.text)
+    passing = rf"(?<!dist\.)(?<!distributed\.)(?<!\w){function.name}[\s\\]*\((?:[^()]|\([^()]*\))*[\"'](?:cuda:)?nccl[\"']"
+    own = re.search(passing.encode(), ctx.source.text)
     return own is not None or bool(
-        ctx.project.spelling(((function.name, "nccl"), (handed,)), beside=ctx.source.path)
+        ctx.project.spelling(((function.name, "nccl"), (passing,)), beside=ctx.source.path)
     )

@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
+from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
 from ._export.fixes import consumers
-from ._export.readers import LITE_METHODS, LITE_OWNERS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -36,8 +36,9 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, replace, template
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
-from ._authoring.authoring import MADE, SCRIPTS, TRACES
+from ._authoring.authoring import SCRIPTS, TRACES
 from ._export.values import made_by
 from ._script.controlflow import depends_on_values
 
@@ -126,7 +127,7 @@ def _made(model: ast.expr, use: Use, ctx: Context, depth: int = 4) -> list[ast.e
     if isinstance(model, ast.Name) and owner is not None:
         state = ctx.uses.flow.reaching(model.id, owner).reads.get(model)
     if not state:
-        return [model] if ctx.is_named(model, use, *MADE) else []
+        return [model] if ctx.is_named(model, use, *SCRIPTED_RESULTS) else []
     parents = ctx.uses.flow.parents
     values = [p.value for p in map(parents.get, state) if isinstance(p, ast.Assign) and p.value is not model]
     return [made for value in values for made in _made(value, use, ctx, depth - 1)]

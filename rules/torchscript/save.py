@@ -27,8 +27,8 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_serialization.py.
 from __future__ import annotations
 
 from torchmigrate.api import Rule, Safety
+from torchmigrate.semantics.model_files import SAVES
 
-from ._authoring.authoring import SAVES
 from ._export.fixes import ASKS, checked, note
 
 rule = Rule(

@@ -16,13 +16,15 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_script.py.
 from __future__ import annotations
 
 from torchmigrate.api import Rule, Safety
+from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
-from ._authoring.authoring import MADE
 from ._export.fixes import ASKS, checked, note
 
 rule = Rule(
     code="TS113",
-    symbols=tuple(f"{made}.{method}" for made in MADE for method in ("save", "save_to_buffer")),
+    symbols=tuple(
+        f"{result}.{method}" for result in SCRIPTED_RESULTS for method in ("save", "save_to_buffer")
+    ),
     message='saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from tests.artifacts import made
 from torchmigrate.artifacts import advice, conversion, inputs
-from torchmigrate.artifacts.cluster import shipped
 from torchmigrate.artifacts.inputs import Dynamic, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
 from torchmigrate.cli.artifacts import artifacts
+from torchmigrate.probe.ray import shipped
 
 PAGE = Path(__file__).parents[2] / "docs" / "artifacts.md"
 
@@ -77,7 +77,7 @@ def test_files_that_are_no_archives_start_nothing_and_do_not_end_a_batch(
     assert "1 skipped, 2 failed" in run.stdout
     files = {Path(entry["path"]).name: entry for entry in json.loads(report.read_text())["files"]}
     assert files["evil.pt"]["error"] == "its pickles would run os.mkdir"
-    assert "torch.export.export that" in files["state.pt"]["skipped"]
+    assert "export that with torch.export.export" in files["state.pt"]["skipped"]
     assert not (tmp_path / "out").exists()
 
 
@@ -91,9 +91,9 @@ def test_a_process_that_ends_badly_is_explained(models: Path, tmp_path: Path) ->
         wanted = conversion.Wanted(str(python), seconds=0.5)
         (row,) = conversion.convert(archive, str(target), wanted, os.environ).rows
         said[name] = row.reason
-    assert said["dies"].startswith("its process was ended by SIGKILL, starting Python, with 4.0 GiB")
-    assert said["hangs"] == "it took longer than 0.5 s, starting Python"
-    assert said["none"] == "its process ended, starting Python: exit status 3"
+    assert said["dies"].startswith("the process was ended by SIGKILL while starting Python, with 4.0 GiB")
+    assert said["hangs"] == "conversion took longer than 0.5 s while starting Python"
+    assert said["none"] == "the process failed while starting Python: exit status 3"
     assert not target.exists()
 
 
@@ -101,7 +101,7 @@ def test_an_archive_is_not_replaced_by_what_is_made_of_it(models: Path, tmp_path
     shutil.copy(models / "traced.pt", tmp_path)
     place = str(tmp_path / "traced.pt")
     found = conversion.convert(place, place, conversion.Wanted("python"), os.environ)
-    assert "name another file" in str(found.error)
+    assert "choose another file" in str(found.error)
 
 
 def asked(
@@ -113,6 +113,7 @@ def asked(
 
     worker.State.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
     question = {
+        "work": "convert",
         "archive": str(models / name),
         "folder": str(tmp_path),
         "inputs": {"": {"spec": inputs.parse(spec), "origin": "--inputs"}},
@@ -121,7 +122,7 @@ def asked(
         "atol": None,
         **more,
     }
-    return worker.convert(question, method)
+    return worker.work_on(question, method)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_a_loop_that_ends_by_values_is_refused_with_its_place_and_what_to_do(
     said = asked(models, tmp_path, "until.pt")
     assert (said["outcome"], said["step"], said["operator"]) == ("refused", "convert", "prim::Loop")
     reason, todo = advice.of(said["step"], said["reason"], said["operator"], said["place"])
-    assert reason.startswith("it has a loop that ends when a condition on values is met at programs.py:")
+    assert reason.startswith("the archive has a loop that ends on a condition on values at programs.py:")
     assert "torch.while_loop" in todo
 
 
@@ -174,8 +175,8 @@ def test_an_inputs_file_is_loaded_without_running_it(models: Path, tmp_path: Pat
     given: dict[str, Any] = {"inputs": {"": {"file": str(file)}}}
     assert asked(models, tmp_path, "scripted.pt", **given)["inputs"] == ["float32[3, 4]"]
     file.write_bytes((models / "module.pt").read_bytes())
-    with pytest.raises(worker.Refusal, match="holds more than tensors, numbers and text, or is damaged"):
-        asked(models, tmp_path, "scripted.pt", **given)
+    refused = asked(models, tmp_path, "scripted.pt", **given)
+    assert refused["reason"] == "the inputs file holds more than tensors, numbers and text, or is damaged"
 
 
 def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
@@ -184,7 +185,7 @@ def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
     worker.State.torch = torch
     base = torch.tensor([1.0, float("nan")])
     question: dict[str, Any] = {"rtol": None, "atol": None}
-    judge = worker.compared
+    judge = worker.compare_outputs
     assert judge([base], [base.clone()], question)["outcome"] == "equal"
     assert judge([base], [base + 1e-6], question)["outcome"] == "close"
     assert judge([base], [base + 1e-3], question)["outcome"] == "differs"
@@ -238,8 +239,8 @@ def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Pat
     import subprocess
 
     archive = tmp_path / "torchmigrate.zip"
-    archive.write_bytes(shipped())
-    program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import conversion"
+    archive.write_bytes(shipped("artifacts", "probe"))
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import cluster"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", program, str(archive)], capture_output=True, text=True
     )

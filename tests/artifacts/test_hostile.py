@@ -67,7 +67,7 @@ def test_what_runs_something_on_a_detour_is_no_instance_of_a_module(tmp_path: Pa
     module, _, name = function.rpartition(".")
     data = f"c{module}\n{name}\n(Vtouch\ntR.".encode()
     found = read(tmp_path, archive(data))
-    assert found.error == f"unpickling it would run {function}: do not load it"
+    assert found.error == f"unpickling the file would run {function}: do not load it"
     assert (found.kind, found.notes) == (Kind.SAVED, ())
 
 
@@ -85,16 +85,16 @@ def test_paths_and_namespaces_of_honest_checkpoints_are_no_alarm(tmp_path: Path)
     data = pickle.dumps({"args": argparse.Namespace(lr=1), "file": pathlib.PurePosixPath("a")})
     found = read(tmp_path, archive(data))
     assert found.error is None
-    assert "loading it imports argparse.Namespace, pathlib.PurePosixPath" in found.notes
+    assert "loading the file imports argparse.Namespace, pathlib.PurePosixPath" in found.notes
 
 
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"a/../../b": b""}, "outside of its folder"),
-        ({"/etc/passwd": b""}, "outside of its folder"),
-        ({"a\\..\\b": b""}, "outside of its folder"),
-        ({"C:b": b""}, "outside of its folder"),
+        ({"a/../../b": b""}, "outside its folder"),
+        ({"/etc/passwd": b""}, "outside its folder"),
+        ({"a\\..\\b": b""}, "outside its folder"),
+        ({"C:b": b""}, "outside its folder"),
         ({"a/data.pkl": b"\x80\x02."}, "its pickle is malformed"),
         ({"a/data.pkl": b"\x80\x02}"}, "its pickle is malformed"),
         ({"a/data.pkl": b"\x80\x02h\x07."}, "its pickle is malformed"),
@@ -102,7 +102,7 @@ def test_paths_and_namespaces_of_honest_checkpoints_are_no_alarm(tmp_path: Path)
         ({"a/archive_format": b"pt2", "a/models/model.json": b"[" * 100_000}, "malformed"),
         ({"a/archive_format": b"pt2", "a/models/model.json": b'{"graph_module": 1}'}, "malformed"),
         ({"MAR-INF/MANIFEST.json": b"[]"}, "its manifest is malformed"),
-        ({"a/something": b""}, "no model that is known here"),
+        ({"a/something": b""}, "not a known model format"),
     ],
 )
 def test_records_that_are_wrong(tmp_path: Path, parts: dict[str, bytes], said: str) -> None:
@@ -206,7 +206,7 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pt")
     (tmp_path / "page.pt").write_bytes(b"\n<!DOCTYPE html><html></html>")
     found = {os.path.basename(path): reading.read(path).error for path in reading.find([str(tmp_path)])}
-    assert found["pipe.pt"] == "it is not a regular file"
+    assert found["pipe.pt"] == "not a regular file"
     assert "a web page" in str(found["page.pt"])
     assert reading.read(str(tmp_path / "gone.pt")).error == "No such file or directory"
 
@@ -217,9 +217,23 @@ def test_a_pickle_of_every_protocol_is_read_as_it_would_be_built() -> None:
         read = pickles.read(io.BytesIO(pickle.dumps(value, protocol)))
         a, b, c = (part for _, part in read.value.pairs)
         assert (a, b[0], b[1:3], b[4]) == (value["a"], None, [True, 2.5], "é")
-        assert c.get("c") == ()
+        assert dict(c.pairs)["c"] == ()
     with pytest.raises(Unreadable):
         pickles.read(io.BytesIO(b"\x80\x02\x82\x01."))
+
+
+def test_an_instance_of_an_old_pickle_names_its_class_and_takes_what_is_above_the_mark(
+    tmp_path: Path,
+) -> None:
+    found = pickles.read(io.BytesIO(b"(S'kept'\n(I1\nI2\niargparse\nNamespace\nt."))
+    kept, instance = found.value
+    assert kept == "kept"
+    assert (str(instance.what), instance.args) == ("argparse.Namespace", (1, 2))
+    assert [str(name) for name in found.names] == ["argparse.Namespace"]
+    assert "would run os.system" in str(read(tmp_path, archive(b"(S'ls'\nios\nsystem\n.")).error)
+    found = pickles.read(io.BytesIO(b"(S'kept'\n(cargparse\nNamespace\nI1\not."))
+    kept, instance = found.value
+    assert (kept, str(instance.what), instance.args) == ("kept", "argparse.Namespace", (1,))
 
 
 @pytest.mark.parametrize("most", [torchscript.MOST_CHECKED, 0])

@@ -62,7 +62,7 @@ def test_what_else_the_archives_hold_is_said(models: Path) -> None:
 
 def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
     found = reading.read(str(models / "writing.pt"))
-    assert found.error == "its code would write a file: it has torch.save"
+    assert found.error == "its code would write a file: it calls torch.save"
 
 
 def test_formats_of_others(tmp_path: Path, models: Path) -> None:
@@ -93,7 +93,7 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
         f"b.pte: ExecuTorch program, by executorch, layout ET12, schema 0, {len(files['b.pte'])} bytes",
         "  forward(float32[2, 3], bool) -> float32[2, 3]",
         "  delegated to XnnpackBackend",
-        "  1 operators outside of delegates",
+        "  1 operators outside delegates",
         "c.ptl: TorchScript archive for the Lite interpreter, by torch.jit, FlatBuffers, bytecode 9, "
         f"{len(files['c.ptl'])} bytes",
         "  forward(x: Tensor) -> Tensor",
@@ -104,9 +104,9 @@ def test_formats_of_others(tmp_path: Path, models: Path) -> None:
         "  modelName two",
         "  model.pt: TorchScript archive",
         "e.pt: Git LFS pointer, 67 bytes",
-        "  the file itself, 4,096 bytes, comes with `git lfs pull`",
+        "  `git lfs pull` fetches the file itself, 4,096 bytes",
         f"f.pt2: AOTInductor package, by torch._inductor, {len(files['f.pt2'])} bytes",
-        "  compiled: model, for cpu, 1 libraries, which run when it is loaded",
+        "  compiled: model, for cpu, with 1 libraries that run when it is loaded",
     ]
 
 
@@ -119,7 +119,7 @@ def test_what_is_too_large_to_look_into_is_said_and_no_error(
     (tmp_path / "a.mar").write_bytes(made.zipped({"MAR-INF/MANIFEST.json": manifest, "model.pt": inner}))
     found = reading.read(str(tmp_path / "a.mar"))
     assert (found.kind, found.error) == (Kind.MAR, None)
-    assert found.notes == (f"model.pt: {len(inner):,} bytes, which are not looked into",)
+    assert found.notes == (f"model.pt: not checked, because it has {len(inner):,} bytes",)
 
 
 def test_the_command_prints_json_and_exits_with_2_for_what_cannot_be_read(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_command_prints_json_and_exits_with_2_for_what_cannot_be_read(tmp_pa
     (tmp_path / "b.pt").write_bytes(b"")
     run = CliRunner().invoke(artifacts, ["list", str(tmp_path)], standalone_mode=False)
     assert run.return_value == 2
-    assert f"{tmp_path}/b.pt: unreadable: it is empty" in run.stdout
+    assert f"{tmp_path}/b.pt: unreadable: the file is empty" in run.stdout
 
 
 def test_a_folder_without_models_is_no_error(tmp_path: Path) -> None:

@@ -22,14 +22,12 @@ from .test_p2p_outcomes import OUTCOMES, PROGRAMS, load
 P2P = ("--select", "TC404,TC405,TC406", "--unsafe")
 GROUPS = ("subgroup_of_members", "subgroup_local_synchronization")
 """What hangs there is making a group (TC402)."""
-ON_PURPOSE = ("exchange_ordered_async",)
-"""Serialised by its own order: the author has chosen one, and there is no finding."""
 UNFIXED = {
     "gather_by_receives": "in ways that a single batch cannot replace",
     "pipeline_both_ways": "not waited for together",
     "pipeline_forward": "uses what they transfer",
     "receive_across_collective": "in ways that a single batch cannot replace",
-    "scatter_by_sends": "would not meet single operations",
+    "scatter_by_sends": "would not match single operations",
 }
 CODES: dict[tuple[str, ...], set[str]] = {
     ("completes", "completes"): set(),
@@ -38,12 +36,26 @@ CODES: dict[tuple[str, ...], set[str]] = {
     ("hangs", "hangs"): {"TC406"},
 }
 
+BLOCKING_RING = """
+import torch
+import torch.distributed as dist
+
+def main():
+    dist.init_process_group("nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    received = torch.empty(3)
+    dist.send(torch.full((3,), float(rank)), (rank + 1) % size)
+    dist.recv(received, (rank - 1) % size)
+    return received
+"""
+"""No program of fixtures/p2p: with gloo it hangs, too."""
+
 
 def text(name: str) -> str:
     return (PROGRAMS / f"{name}.py").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(set(OUTCOMES) - {*GROUPS, *ON_PURPOSE}))
+@pytest.mark.parametrize("name", sorted(set(OUTCOMES) - set(GROUPS)))
 def test_the_finding_is_what_happens(name: str) -> None:
     _, on_one, on_pairs = OUTCOMES[name]
     assert {finding.code for finding in check_text(text(name), *P2P)} == CODES[on_one, on_pairs]
@@ -59,11 +71,6 @@ def test_a_group_that_some_ranks_make_is_found_where_it_hangs(name: str) -> None
 def test_groups_that_complete_give_no_finding() -> None:
     for name in ("subgroups_of_all", "subgroup_lazy_of_members", "ring_two_groups"):
         assert not check_text(text(name), "--select", "TC402")
-
-
-def test_an_order_chosen_on_purpose_gives_no_finding() -> None:
-    for name in ON_PURPOSE:
-        assert not check_text(text(name), *P2P)
 
 
 def found() -> list[str]:
@@ -91,3 +98,13 @@ def test_what_is_fixed_completes_with_the_same_tensors(name: str, tmp_path: Path
         assert outcome.verdict == "completes", str(outcome)
         assert not outcome.races
         torch.testing.assert_close(outcome.results, expected, rtol=0, atol=0)
+
+
+def test_blocking_calls_hang_with_every_communicator_until_they_are_batched(tmp_path: Path) -> None:
+    path = tmp_path / "ring.py"
+    path.write_text(BLOCKING_RING)
+    assert [finding.code for finding in check_text(BLOCKING_RING, *P2P)] == ["TC406"]
+    assert {run(load(path), 4, channels).verdict for channels in Channels} == {"hangs"}
+    path.write_text(fix_text(BLOCKING_RING, *P2P))
+    assert not check_text(path.read_text(), *P2P)
+    assert {run(load(path), 4, channels).verdict for channels in Channels} == {"completes"}

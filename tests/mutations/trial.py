@@ -72,7 +72,7 @@ def _described() -> tuple[dict[str, str], list[str]]:
     return plain, [name for name in sys.modules if name.startswith(_PRELOADED) and not _is_rule(name)]
 
 
-_PRELOADED = ("torchmigrate.", "libcst.", "tomlkit.", "packaging.")
+_PRELOADED = ("torchmigrate.", "libcst.", "packaging.")
 
 
 def _is_rule(name: str) -> bool:

@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 
 from tests.probe.conftest import FIXTURES
-from torchmigrate.probe.facts import FORMAT, Facts, FactsError, Platform, Python, from_json, schema, to_json
+from tests.probe.schema import schema
+from torchmigrate.probe.facts import FORMAT, Facts, FactsError, Platform, Python, from_json, to_json
 
 SMALL: dict[str, Any] = {
     "format": FORMAT,

@@ -63,7 +63,9 @@ def test_the_table_says_what_breaks_where() -> None:
         ("1: n3", "NVIDIA H200 (9.0)", "580.159.04", "2.11.0+cu130", "-", "cu132"),
     ]
     found = fleet.findings(groups)
-    assert found[0].message.startswith("2 machines (n1, n2): no build of torch 2.15 has code for Tesla V100")
+    assert found[0].message.startswith(
+        "2 machines (n1, n2): no build of torch 2.15 has kernels for Tesla V100"
+    )
     assert (found[-1].code, found[-1].severity.value) == ("RT033", "warning")
 
 

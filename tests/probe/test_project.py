@@ -79,34 +79,39 @@ def said(folder: Path, machine: str, *files: tuple[str, str]) -> list[tuple[str,
 @pytest.mark.parametrize(
     ("machine", "file", "code", "words"),
     [
-        ("03-v100-cu130", EXACT, "RT021", "torch 2.15.0+cu132 has no code for Tesla V100"),
-        ("03-v100-cu130", OLDER, "RT032", "torch 2.14.1 in cu126 fits Tesla V100-SXM2-16GB (7.0) (sm_70)"),
-        ("03-v100-cu130", IMAGE, "RT032", "torch 2.12.0 in cu126 fits"),
-        ("20-h200", EXACT, "RT032", "torch 2.15.0 in cu132 fits NVIDIA H200 (9.0) (sm_90)"),
-        ("20-h200", BESIDE, "RT032", "torch 2.15.0 in cu132 fits"),
-        ("20-h200", GONE, "RT011", "torch 2.15.0 has no wheel in cu126"),
-        ("20-h200", CONDA, "RT031", "which builds conda has"),
-        ("20-h200", OWN_IMAGE, "RT031", "the image brings it"),
-        ("20-h200", TWO, "RT031", "its build is one of cu126, cu130"),
-        ("20-h200", EITHER, "RT031", "it is one of `==2.14.1`, `==2.13.0`"),
-        ("20-h200", OLD_IMAGE, "RT031", "and `1.13.1-cuda11.6-cudnn8-runtime` is asked for"),
-        ("20-h200", HOPPERLESS, "RT021", "torch 2.0.1+cu117 has no code for NVIDIA H200 (9.0)"),
-        ("20-h200", OLD, "RT031", "and `==1.9.1` is asked for"),
-        ("20-h200", WHEELS, "RT032", "torch 2.14.1 in cu126 fits"),
+        ("03-v100-cu130", EXACT, "RT021", "torch 2.15.0+cu132 has no kernels for Tesla V100"),
+        (
+            "03-v100-cu130",
+            OLDER,
+            "RT032",
+            "torch 2.14.1 (cu126, documented but not verified) supports Tesla V100-SXM2-16GB (7.0) (sm_70)",
+        ),
+        ("03-v100-cu130", IMAGE, "RT032", "torch 2.12.0 (cu126, documented but not verified) supports"),
+        ("20-h200", EXACT, "RT032", "torch 2.15.0 (cu132) supports NVIDIA H200 (9.0) (sm_90)"),
+        ("20-h200", BESIDE, "RT032", "torch 2.15.0 (cu132) supports"),
+        ("20-h200", GONE, "RT011", "torch 2.15.0 was not published for cu126"),
+        ("20-h200", CONDA, "RT031", "conda's builds are not in the tables"),
+        ("20-h200", OWN_IMAGE, "RT031", "which build the image contains is unknown"),
+        ("20-h200", TWO, "RT031", "the build may be any of cu126, cu130"),
+        ("20-h200", EITHER, "RT031", "the version may be any of `==2.14.1`, `==2.13.0`"),
+        ("20-h200", OLD_IMAGE, "RT031", "but `1.13.1-cuda11.6-cudnn8-runtime` is required"),
+        ("20-h200", HOPPERLESS, "RT021", "torch 2.0.1+cu117 has no kernels for NVIDIA H200 (9.0)"),
+        ("20-h200", OLD, "RT031", "but `==1.9.1` is required"),
+        ("20-h200", WHEELS, "RT032", "torch 2.14.1 (cu126, documented but not verified) supports"),
         ("15-windows-cpu-wheel", WHEELS, "RT031", "no file here names a torch"),
-        ("20-h200", OLD_WHEEL, "RT031", "and `1.13.1+cu117` is asked for"),
+        ("20-h200", OLD_WHEEL, "RT031", "but `1.13.1+cu117` is required"),
         ("20-h200", OF_MAC, "RT031", "no file here names a torch"),
         ("20-h200", ("requirements.txt", "numpy\n"), "RT031", "no file here names a torch"),
-        ("01-driver-too-old", LOCK, "RT032", "torch 2.12.1 in cu126 fits"),
+        ("01-driver-too-old", LOCK, "RT032", "torch 2.12.1 (cu126, documented but not verified) supports"),
         ("01-driver-too-old", LOCK_13, "RT012", "built for CUDA 13.0 and needs driver 580 or newer"),
-        ("22-cpu-machine", EXACT, "RT032", "torch 2.15.0 in cu132 fits this machine, which has no GPU"),
+        ("22-cpu-machine", EXACT, "RT032", "torch 2.15.0 (cu132) supports this machine, which has no GPU"),
         ("27-glibc-2.17", EXACT, "RT011", "torch 2.15 needs glibc 2.28 or newer"),
-        ("27-glibc-2.17", RANGE, "RT032", "torch 2.6.0 in cu124 fits"),
-        ("25-python-3.10", RANGE, "RT032", "torch 2.14.1 in cu130 fits"),
+        ("27-glibc-2.17", RANGE, "RT032", "torch 2.6.0 (cu124) supports"),
+        ("25-python-3.10", RANGE, "RT032", "torch 2.14.1 (cu130) supports"),
         ("26-python-3.16", EXACT, "RT010", "this is Python 3.16"),
-        ("64-mi300-cuda-wheel", EXACT, "RT035", "built for CUDA 13.2, and this machine has AMD GPU"),
+        ("64-mi300-cuda-wheel", EXACT, "RT035", "built for CUDA 13.2, but this machine has AMD GPU"),
         ("15-windows-cpu-wheel", EXACT, "RT027", "torch 2.15.0+cpu is a CPU build"),
-        ("15-windows-cpu-wheel", IMAGE, "RT031", "an image does not run on Windows itself"),
+        ("15-windows-cpu-wheel", IMAGE, "RT031", "images do not run directly on Windows"),
     ],
 )
 def test_one_verdict_for_an_environment(
@@ -119,7 +124,7 @@ def test_one_verdict_for_an_environment(
 def test_each_torch_of_a_lock_has_its_own(tmp_path: Path) -> None:
     found = said(tmp_path, "20-h200", EXTRAS)
     assert [code for code, _ in found] == ["RT027", "RT032"]
-    assert "torch 2.12.1 in cu126 fits" in found[1][1]
+    assert "torch 2.12.1 (cu126, documented but not verified) supports" in found[1][1]
 
 
 def test_each_environment_has_its_own_and_what_tests_install_is_counted(tmp_path: Path) -> None:

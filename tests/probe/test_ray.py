@@ -69,13 +69,13 @@ def test_a_node_whose_every_cpu_is_taken_answers_too(cluster: Any) -> None:
 
 @pytest.mark.ray
 def test_no_cluster_is_said_in_one_line() -> None:
-    with pytest.raises(RayError, match=r"the Ray cluster at 127\.0\.0\.1:1 did not answer: .+"):
+    with pytest.raises(RayError, match=r"the Ray cluster at 127\.0\.0\.1:1 did not respond: .+"):
         facts_of_nodes("127.0.0.1:1", limit=1)
 
 
 def test_what_travels_needs_the_standard_library_only(tmp_path: Path) -> None:
     archive = tmp_path / "torchmigrate.zip"
-    archive.write_bytes(shipped())
+    archive.write_bytes(shipped("probe"))
     program = f"""
 import sys
 sys.path.insert(0, {str(archive)!r})

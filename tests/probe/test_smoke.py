@@ -40,7 +40,7 @@ def test_the_stages_have_limits_in_the_order_in_which_they_run() -> None:
     ("code", "outcome", "detail"),
     [
         ("raise ImportError('bad')", "failed", "ImportError: bad"),
-        ("import time; time.sleep(60)", "hung", "no end after 1 s"),
+        ("import time; time.sleep(60)", "hung", "timed out after 1 s"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed", "SIGSEGV"),
         ("import os; os._exit(7)", "failed", "the interpreter ended with status 7"),
         ('print(\'["end", "import", "ok", ""]\'); raise ImportError(\'bad\')', "failed", "ImportError: bad"),
@@ -72,7 +72,7 @@ def test_the_stage_that_hangs_is_named_and_later_ones_have_their_own_time(
 ) -> None:
     python = fake_torch(TORCH % "import time; time.sleep(60)")
     stages = smoke.smoke(python, NO_GPU, environ, {**smoke.LIMITS, "allocate": 0.5})
-    assert stages[-1] == smoke.Stage("allocate", "hung", "no end after 0.5 s")
+    assert stages[-1] == smoke.Stage("allocate", "hung", "timed out after 0.5 s")
 
 
 def test_a_gpu_that_torch_does_not_see(environ: dict[str, str], fake_torch: Callable[..., str]) -> None:
@@ -87,7 +87,7 @@ def test_a_gpu_that_torch_does_not_see(environ: dict[str, str], fake_torch: Call
         (
             "RuntimeError: CUDA error: no kernel image is available for execution on the device",
             "RT021",
-            "no code for this GPU",
+            "no kernels for this GPU",
         ),
         (
             "RuntimeError: The NVIDIA driver on your system is too old (found version 12080)",

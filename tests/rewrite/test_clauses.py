@@ -165,7 +165,7 @@ def test_a_condition_of_which_a_part_is_known(condition: str, after: str | bool)
     [
         ("a and s()", False, "not only its truth"),
         ("a and not s()", False, "not only its truth"),
-        ("f() and s()", True, r"`f\(\)` is evaluated before it, and may do something"),
+        ("f() and s()", True, r"`f\(\)` is evaluated first and may have side effects"),
     ],
 )
 def test_a_condition_that_cannot_be_simplified(condition: str, is_test: bool, reason: str) -> None:

@@ -62,7 +62,7 @@ def test_a_test_is_decided_or_loses_what_is_known(text: str, result: bool | str)
     assert simplified(text) == result
 
 
-USED = "the value of the condition is used, and not only its truth"
+USED = "the value of the condition is used, not only its truth"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_where_the_value_is_used_it_stays_the_same(text: str, result: bool | str
 def test_what_may_do_something_before_is_not_dropped(first: str) -> None:
     reason = simplified(f"{first} and no")
     assert isinstance(reason, str)
-    assert reason.endswith("is evaluated before it, and may do something")
+    assert reason.endswith("is evaluated first and may have side effects")
 
 
 def test_what_is_behind_is_never_evaluated_and_goes_with_it() -> None:

@@ -85,11 +85,11 @@ def test_line_ends_stay(end: str) -> None:
     ],
 )
 def test_an_if(text: str, true: str | None, false: str | None) -> None:
-    """None stands for a refusal, because of a comment in the part that would go."""
+    """None stands for a refusal, because of a comment in the code that would be removed."""
     for value, expected in ((True, true), (False, false)):
         result = decided(text, value)
         if expected is None:
-            assert "would go" in result
+            assert "would be removed" in result
         else:
             assert result == expected
 
@@ -109,7 +109,7 @@ CHAIN = "if a:\n    1\nelif b:  # b\n    2\nelif c:  # c\n    3\nelse:\n    4\n"
 )
 def test_a_chain(which: int, value: bool, expected: str | None) -> None:
     result = decided(CHAIN, value, which)
-    assert result == expected or (expected is None and "`# c` stands in the part" in result)
+    assert result == expected or (expected is None and "`# c` is in the code" in result)
 
 
 def test_the_comment_of_the_last_arm_stays_behind_the_chain() -> None:
@@ -176,7 +176,7 @@ def test_of_a_try_statement_a_handler_is_left() -> None:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        ("if s():\n        x = 1\n    return x", "`x` is bound"),
+        ("if s():\n        x = 1\n    return x", "`x` is used elsewhere"),
         ("if s():\n        yield 1\n    return 2", "`yield`"),
         ("if s():\n        global x\n    x = 2", "`global`"),
         ("if s():\n        x = 1\n    x = 2\n    return x", None),

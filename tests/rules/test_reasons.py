@@ -47,7 +47,7 @@ def test_a_fork_waits_for_what_is_scripted() -> None:
     assert first.code == "TS131"
     assert first.withheld is not None
     assert first.withheld.startswith(
-        "TorchScript runs what is forked at the same time; waits for `torch.jit.script`"
+        "TorchScript runs forked calls concurrently; waits for `torch.jit.script`"
     )
 
 

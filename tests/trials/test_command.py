@@ -118,12 +118,12 @@ FINE = outcome(passed=10)
     [
         ((FINE, FINE), FINE, None),
         ((FINE, FINE), outcome(1, "a", "b", passed=8), "a fails (and 1 more): why"),
-        ((FINE, FINE), outcome(0, passed=9), "only 9 tests pass of 10"),
+        ((FINE, FINE), outcome(0, passed=9), "only 9 of 10 tests pass"),
         ((FINE, FINE), outcome(-11), "the command is ended by signal 11: the end"),
         (
             (FINE, FINE),
             outcome(-9, timed_out=True),
-            "the command takes longer than 1 s, and 1 s without fixes",
+            "the command takes longer than 1 s; without fixes it takes 1 s",
         ),
         ((outcome(1, "a"), outcome(1, "a")), outcome(1, "a"), None),
         ((outcome(1, "a"), outcome(1, "a")), outcome(0), None),
@@ -158,8 +158,8 @@ def test_what_cannot_judge(one: Outcome, other: Outcome, reason: str) -> None:
 def test_tests_that_tell_nothing_are_said() -> None:
     notes = list(Baseline(outcome(1, "a", "b"), outcome(1, "a")).notes())
     assert notes == [
-        "a fails without any fix, and can tell nothing",
-        "b fails only sometimes without any fix, and can tell nothing",
+        "a fails without any fix, and cannot judge fixes",
+        "b fails only sometimes without any fix, and cannot judge fixes",
     ]
 
 

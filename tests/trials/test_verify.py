@@ -168,7 +168,7 @@ def test_a_command_that_insists_on_the_project_itself_cannot_judge(project: Proj
     before = f"import sys\nsys.path.insert(0, {str(project.root / 'src')!r})\n{IMPORTS}"
     done = project.run(project.judged(before=before))
     assert (done.status, project.changed()) == (2, {})
-    assert "which is not the copy of the project" in done.err
+    assert "instead of the copy of the project" in done.err
 
 
 def test_it_gets_the_environment_that_is_asked_for(project: Project) -> None:

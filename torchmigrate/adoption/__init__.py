@@ -1,1 +1,1 @@
-"""Taking the tool up where there are findings already: baselines, earlier revisions, and comments that silence."""
+"""The adoption of the tool in code with known findings: baselines, earlier revisions, and suppression comments."""

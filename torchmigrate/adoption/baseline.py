@@ -1,14 +1,14 @@
-"""Findings that are known already: a run leaves them out and reports what comes on top.
+"""The baseline: a file of known findings, which a run leaves out to report only new ones.
 
-A finding is known by its file, its rule and the code that it speaks of (`torchmigrate.model.identity`), as often as it
-was there; lines may move. One that has become more severe, as with another target, is new. The file is JSON with one entry
-a line, so that a change of it can be read and merged:
+A finding is known by its file, its rule and the code that it is about (`torchmigrate.model.identity`), with a count;
+lines may move. A finding that has become more severe, for instance with another target, is new. The file is JSON with
+one entry a line, so that its changes can be read and merged:
 
     {"version": 1, "findings": {"pkg/a.py": [
       {"code": "TS101", "severity": "warning", "text": "f = torch.jit.script(g)", "count": 1}
     ]}}
 
-Paths start from the file's folder.
+Paths are relative to the folder of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERSION = 1
 
 
 class Entry(NamedTuple):
-    """Findings of one file that are alike; the first two fields are those of an `Identity`."""
+    """Equal findings of one file; the first two fields are those of an `Identity`."""
 
     code: str
     text: str
@@ -37,67 +37,61 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, finding: Finding) -> Entry:
-        """The entry of a finding."""
+        """Create the entry of a finding."""
         return cls(*identity(finding), finding.severity)
-
-    @property
-    def as_severe(self) -> list[Entry]:
-        """The entries that cover this one: those that are at least as severe, this one first."""
-        severities = sorted(Severity, key=lambda severity: severity.rank)
-        return [self._replace(severity=one) for one in severities[self.severity.rank :]]
 
 
 class BaselineError(Exception):
-    """A file that is no baseline, or cannot be read; the message names it."""
+    """Raised for a file that is no baseline, or cannot be read; the message names the file."""
 
 
 class NoBaseline(BaselineError):
-    """There is no such file."""
+    """Raised for a baseline file that does not exist."""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What a run looked for, and where: of all else a baseline stays as it is."""
+    """The scope of a run: the checked files and wanted codes. Baseline entries outside of it stay unchanged."""
 
     places: Collection[str]
-    """The files that were checked."""
+    """The places of the files that were checked."""
     wants: Callable[[str, str], bool]
-    """Whether findings with a code are wanted in the file at a place."""
+    """Returns whether findings with a code are wanted in the file at a place."""
 
     def at(self, place: str, code: str) -> bool:
-        """Whether a finding with this code would have been reported there; a file that is gone has none."""
+        """Return whether findings with this code were looked for in the file; always true for a removed file."""
         return not os.path.lexists(place) or (place in self.places and self.wants(code, place))
 
 
 class Baseline:
-    """Known findings, by the absolute places of their files."""
+    """Known findings, by the absolute paths of their files."""
 
     def __init__(self, entries: Mapping[str, Counter[Entry]] | None = None) -> None:
         self.entries: dict[str, Counter[Entry]] = dict(entries or {})
         self._left = {place: Counter(held) for place, held in self.entries.items()}
-        """What no finding has been found to be yet."""
+        """The entries that no finding has matched yet."""
         self._moved: dict[str, str] = {}
 
     def add(self, place: str, findings: Iterable[Finding]) -> None:
-        """Takes findings of the file at ``place`` for known."""
+        """Add findings of the file at ``place`` as known."""
         for finding in findings:
             for held in (self.entries, self._left):
                 held.setdefault(place, Counter())[Entry.of(finding)] += 1
 
     def new(self, place: str, result: FileResult) -> FileResult:
-        """What the file at ``place`` gave, without what is known; each entry counts once."""
+        """Return the result of the file at ``place`` without known findings; each entry matches only once."""
         kept = [finding for finding in result.findings if not self._takes(place, finding, result)]
         return replace(result, findings=tuple(kept)) if len(kept) < len(result.findings) else result
 
     def gone(self, looked: Looked) -> Iterator[tuple[str, Entry, int]]:
-        """The entries that are no finding any more, with their number; to be asked after all files."""
+        """Yield the entries that no finding matched, with their counts; call this after all files."""
         for place, held in sorted(self._left.items()):
             for one, number in sorted(held.items(), key=lambda item: _order(item[0])):
                 if number and looked.at(place, one.code):
                     yield place, one, number
 
     def rewritten(self, found: Mapping[str, Iterable[Finding]], looked: Looked) -> Baseline:
-        """The baseline that holds what was ``found``, by place, and of this one what was not looked for."""
+        """Return the baseline of the findings ``found``, with the entries of this one outside of the run's scope."""
         made = Baseline()
         for place, held in self.entries.items():
             kept = Counter({one: number for one, number in held.items() if not looked.at(place, one.code)})
@@ -111,14 +105,18 @@ class Baseline:
         return sum(sum(held.values()) for held in self.entries.values())
 
     def _takes(self, place: str, finding: Finding, result: FileResult) -> bool:
+        """Return whether an entry that is at least as severe covers the finding; it covers no other one."""
         held = self._left.get(self._place_in(place, result))
-        covering = [one for one in Entry.of(finding).as_severe if held and held[one]]
-        if held and covering:
-            held[covering[0]] -= 1
-        return bool(covering)
+        own = Entry.of(finding)
+        for severity in sorted(Severity, key=lambda severity: severity.rank)[own.severity.rank :]:
+            entry = own._replace(severity=severity)
+            if held and held[entry]:
+                held[entry] -= 1
+                return True
+        return False
 
     def _place_in(self, place: str, result: FileResult) -> str:
-        """Where a file's entries are: under its own place, or under that of a file that is gone and is now here."""
+        """Return the place of a file's entries: its own, or that of a removed file of which it seems the new name."""
         if place in self.entries:
             return place
         if place not in self._moved:
@@ -131,33 +129,33 @@ class Baseline:
 
     @cached_property
     def _orphans(self) -> list[str]:
-        """The places of files that are gone."""
+        """The places of files that do not exist any more."""
         return [place for place in self.entries if not os.path.lexists(place)]
 
 
 def read(path: str) -> Baseline:
-    """The baseline in the file at ``path``. Raises BaselineError."""
+    """Parse the baseline in the file at ``path``. Raises BaselineError."""
     try:
         with open(path, "rb") as file:
             document = json.loads(file.read())
     except FileNotFoundError:
         raise NoBaseline(
-            f"{path}: there is no baseline, `torchmigrate check --write-baseline` makes it"
+            f"{path}: there is no baseline; `torchmigrate check --write-baseline` creates one"
         ) from None
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise BaselineError(f"{path}: is no baseline: {error}") from None
+        raise BaselineError(f"{path}: this is not a baseline: {error}") from None
     try:
         if document["version"] != VERSION:
-            raise BaselineError(f"{path}: is a baseline of another version of torchmigrate")
+            raise BaselineError(f"{path}: the baseline is from another version of torchmigrate")
         folder = os.path.dirname(os.path.realpath(path))
         files = document["findings"].items()
         places = ((os.path.normpath(os.path.join(folder, _text(name))), held) for name, held in files)
         return Baseline({place: _entries(held) for place, held in places})
     except (KeyError, TypeError, AttributeError, ValueError):
         raise BaselineError(
-            f"{path}: is no baseline, `torchmigrate check --write-baseline` makes one"
+            f"{path}: this is not a baseline; `torchmigrate check --write-baseline` creates one"
         ) from None
 
 
@@ -170,7 +168,7 @@ def _entries(held: Iterable[Any]) -> Counter[Entry]:
 
 
 def text(baseline: Baseline, path: str) -> str:
-    """What the file at ``path`` holds of ``baseline``."""
+    """Render ``baseline`` as the text of the file at ``path``, to whose folder its paths are relative."""
     folder = os.path.dirname(os.path.realpath(path))
     named = {_from(folder, place): held for place, held in baseline.entries.items()}
     files = []

@@ -1,127 +1,168 @@
-"""What git says of an earlier revision of a work tree. Nothing is written, not even git's own index."""
+"""The only module that starts git, set up so that a stranger's repository cannot make it run a program.
+
+The configuration of a repository names programs that git starts by itself: a file system monitor, hooks, filters, diff
+drivers, signing programs, transports. Whoever checks a downloaded project has agreed to none of them. The user's own
+configuration (global and system) holds as always.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
+import shutil
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
 
-_SETTINGS = ("-c", "core.fsmonitor=false", "-c", "diff.renameLimit=0", "-c", "core.quotePath=false")
+from torchmigrate.project.folders import is_repository, upward
+
+_TIMEOUT = 300
+"""Seconds after which a git process is ended: a FIFO among the repository's files makes it wait forever."""
+
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "protocol.allow": "never",
+    # A folder that looks like a bare repository is a repository to git, also inside of the tree of another one.
+    "safe.bareRepository": "explicit",
+    "commit.gpgSign": "false",
+    "submodule.recurse": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "core.quotePath": "false",
+    "i18n.commitEncoding": "utf-8",
+}
+"""Settings for every call, stronger than any configuration file."""
+
+_ENVIRONMENT = {
+    # `protocol.<name>.allow` in the repository's configuration is stronger than `protocol.allow`, but not than this.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_KEPT = re.compile(
+    r"GIT_(?:(?:AUTHOR|COMMITTER)_\w+|CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)|EXEC_PATH"
+    r"|CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM)"
+)
+"""The variables of git that are passed on: who commits, and where the user's own configuration lies."""
+
+_DRIVER = re.compile(r"(filter|hook)\.(.+)\.\w+")
+"""A setting of a filter, or of a hook that the configuration defines."""
+
+_SWITCHED_OFF: Mapping[str, Mapping[str, str]] = {
+    "filter": {"clean": "", "smudge": "", "process": "", "required": "false"},
+    "hook": {"command": "true", "enabled": "false"},
+}
 
 
 class GitError(Exception):
-    """Git is not there, or has no answer; the message is for the user."""
+    """Git is missing, fails or takes too long; the message is for the user."""
 
 
-class Blob(NamedTuple):
-    """A file at a revision."""
+class Git:
+    """Git, run in a folder."""
 
-    name: str
-    """Its digest."""
-    is_module: bool
-    """Whether it is a repository of its own, a submodule."""
-
-
-@dataclass(frozen=True)
-class Revision:
-    """A commit, and the work tree at ``top`` that it is an earlier state of. Paths are absolute."""
-
-    top: str
-    commit: str
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
 
     @classmethod
-    def where_parted(cls, folder: str, ref: str) -> Revision:
-        """The commit where ``ref`` and what is checked out in ``folder`` parted: ``ref`` itself if it is an ancestor.
+    def around(cls, folder: str) -> Git:
+        """Return git for the work tree that holds ``folder``.
 
-        So does a pull request compare with its target. In a shallow clone that does not reach so far, it is ``ref``.
-        Raises GitError.
+        The root is found without git: `folder` may look like a bare repository, which git would take first.
         """
-        top = os.path.realpath(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel").rstrip(b"\n")))
+        folder = os.path.realpath(folder)
+        *_, root = upward(folder)
+        return cls(root if is_repository(root) else folder)
+
+    @property
+    def top(self) -> str:
+        """The real path of the work tree's root. Raises GitError."""
+        return os.path.realpath(os.fsdecode(self.run("rev-parse", "--show-toplevel").rstrip(b"\n")))
+
+    def run(self, command: str, *arguments: str, given: bytes = b"") -> bytes:
+        """Return what a git command prints, with ``given`` as its standard input. Raises GitError."""
+        return self._start(self._switched_off, command, *arguments, given=given)
+
+    def resolve(self, ref: str) -> str:
+        """Return the digest of the commit that ``ref`` names. Raises GitError."""
+        if ref.startswith("-"):
+            raise GitError(f"{ref!r} is no revision")
+        options = ("--verify", "--quiet", "--end-of-options")
+        return self.run("rev-parse", *options, f"{ref}^{{commit}}").decode().strip()
+
+    @cached_property
+    def _switched_off(self) -> dict[str, str]:
+        """The settings that switch off the filters and hooks of the repository's own configuration."""
+        settings = {}
+        for key in self._own_settings():
+            if found := _DRIVER.fullmatch(key):
+                kind, name = found.groups()
+                for variable, value in _SWITCHED_OFF[kind].items():
+                    settings[f"{kind}.{name}.{variable}"] = value
+        if odd := next((key for key in settings if "=" in key), None):
+            # `-c` would end the key at that character, and the program would stay.
+            raise GitError(f"the repository's configuration has a name with `=`, {odd!r}; remove it first")
+        return settings
+
+    def _own_settings(self) -> Iterator[str]:
+        """Yield the keys from the repository's configuration files, and from those that they include."""
+        printed = self._start({}, "config", "--list", "--show-scope", "-z")
+        records = iter(split_records(printed))
+        for scope, setting in zip(records, records, strict=True):
+            if scope in (b"local", b"worktree"):
+                yield os.fsdecode(setting.partition(b"\n")[0])
+
+    def _start(self, settings: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
+        overrides = [f"{key}={value}" for key, value in {**_SETTINGS, **settings}.items()]
+        options = [word for override in overrides for word in ("-c", override)]
         try:
-            if ref.startswith("-"):
-                raise GitError("")
-            commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").decode().strip()
-        except GitError:
-            raise GitError(
-                f"git knows no revision {ref!r} in {folder}; a shallow clone has to fetch it first"
-            ) from None
-        with contextlib.suppress(GitError):
-            commit = _git(folder, "merge-base", commit, "HEAD").decode().strip()
-        return cls(top, commit)
-
-    @cached_property
-    def files(self) -> dict[str, Blob]:
-        """The files and submodules that the commit has. Raises GitError."""
-        found = {}
-        for line in _records(_git(self.top, "ls-tree", "-r", "-z", "--full-tree", self.commit)):
-            facts, _, path = line.partition(b"\t")
-            mode, kind, name = facts.decode().split(" ")
-            if kind == "commit" or mode in ("100644", "100755"):
-                found[self._place(path)] = Blob(name, kind == "commit")
-        return found
-
-    @cached_property
-    def changed(self) -> dict[str, str | None]:
-        """The files that differ now: each of those that are there, with its former place; None for one that is new.
-
-        Files that git does not track are not among them. Raises GitError.
-        """
-        said = _git(
-            self.top,
-            *("diff", "--name-status", "-z", "--find-renames", "--no-ext-diff", "--no-textconv"),
-            *("--ignore-submodules", self.commit, "--"),
-        )
-        records = iter(_records(said))
-        found: dict[str, str | None] = {}
-        for status in records:
-            place = self._place(next(records))
-            if status[:1] in b"RC":
-                found[self._place(next(records))] = place if status[:1] == b"R" else None
-            elif status[:1] != b"D":
-                found[place] = None if status[:1] == b"A" else place
-        return found
-
-    def contents(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The contents of blobs, by their names. Raises GitError."""
-        names = list(dict.fromkeys(names))
-        said = _git(self.top, "cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
-        found, at = {}, 0
-        for name in names:
-            end = said.index(b"\n", at)
-            size = int(said[at:end].rsplit(b" ", 1)[1])
-            found[name] = said[end + 1 : end + 1 + size]
-            at = end + size + 2
-        return found
-
-    def _place(self, path: bytes) -> str:
-        return os.path.join(self.top, *os.fsdecode(path).split("/"))
+            done = subprocess.run(
+                [_program(), *options, "--no-optional-locks", "--no-pager", *arguments],
+                cwd=self._folder,
+                env=_environment(),
+                input=given,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {arguments[0]} took more than {_TIMEOUT} seconds") from None
+        except OSError as error:
+            raise GitError(f"git cannot be run: {error.strerror}") from None
+        if done.returncode:
+            raise GitError(f"git {arguments[0]}: {_reason(done.stderr.decode(errors='replace'))}")
+        return done.stdout
 
 
-def _records(said: bytes) -> list[bytes]:
-    return said.split(b"\0")[:-1]
+def split_records(printed: bytes) -> list[bytes]:
+    """Return the records of an output that ends each with a null byte."""
+    return printed.split(b"\0")[:-1]
 
 
-def _git(folder: str, *arguments: str, given: bytes | None = None) -> bytes:
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            ["git", *_SETTINGS, *arguments],
-            cwd=folder,
-            env=environment,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise GitError("git is not installed") from None
-    except OSError as error:
-        raise GitError(f"git cannot be run: {error.strerror}") from None
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise GitError(f"git {arguments[0]}: {reason[0]}")
-    return done.stdout
+def _reason(printed: str) -> str:
+    """Return the line of git's error output that tells most."""
+    lines = printed.strip().splitlines() or ["no reason given"]
+    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
+    # In a partial clone, git would now fetch the object, with programs that the repository names.
+    hint = "; this is a partial clone, so fetch its objects first" if "promisor" in printed else ""
+    return (fatal or lines)[-1] + hint
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without what makes git look at another repository or start other programs."""
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith("GIT_") or _KEPT.fullmatch(key)
+    }
+    return {**kept, **_ENVIRONMENT}
+
+
+def _program() -> str:
+    """Return the path of git. Raises GitError."""
+    # A relative folder on PATH may be the checked project, which could bring a program of this name.
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))
+    if path is None or not os.path.isabs(path):
+        raise GitError("git is not installed")
+    return path

@@ -1,14 +1,14 @@
-"""Comments that silence what was found, written where they belong.
+"""The writing of suppression comments for findings.
 
-A comment goes to the statement (`places` says where); where none can stand (a block in YAML, a Makefile), the whole file is
-told to the end of the file. Every file is read again and compared: a comment came, and nothing else changed.
+A comment goes to the statement of its finding. Where no comment is possible (a block in YAML, a Makefile), a comment at
+the end of the file covers the whole file. Every file is parsed again and compared: only comments may have changed.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.adoption.places import Places
@@ -19,22 +19,22 @@ from torchmigrate.model.versions import Version, render
 from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.source import SourceError
 
-NO_PLACE = "no comment can be put there; name it in `per-file-ignores`"
+NO_PLACE = "no comment is possible there; use `per-file-ignores`"
 
 
 @dataclass(frozen=True)
 class Ignore:
-    """What the comments say besides the codes. Raises ValueError for a reason that no comment can hold."""
+    """The text of the comments besides the codes. Raises ValueError for a reason that no comment can contain."""
 
     reason: str = ""
     until: Version | None = None
 
     def __post_init__(self) -> None:
         if not self.reason.isprintable() or "-->" in self.reason or re.search(r"\s#", f" {self.reason}"):
-            raise ValueError("a reason is one line without ` #` and `-->`")
+            raise ValueError("a reason has to be one line without ` #` and `-->`")
 
     def text(self, codes: Iterable[str], *, whole_file: bool = False) -> str:
-        """The comment for some codes."""
+        """Render the comment for some codes."""
         parts = [f"# torchmigrate: ignore{'-file' if whole_file else ''}", ", ".join(sorted(codes))]
         if self.until is not None:
             parts.append(f"until {render(self.until)}")
@@ -45,15 +45,15 @@ class Ignore:
 
 @dataclass
 class Ignoring:
-    """What became of the findings of one file."""
+    """The result of adding comments to one file."""
 
     data: bytes
-    """Its new content."""
+    """The new content of the file."""
     silenced: list[Finding] = field(default_factory=list)
     whole_file: list[str] = field(default_factory=list)
-    """The codes that are ignored in all of the file."""
+    """The codes that are ignored in the whole file."""
     left: list[Finding] = field(default_factory=list)
-    """Those that no comment can silence."""
+    """The findings that no comment can suppress."""
 
 
 def ignoring(
@@ -65,9 +65,9 @@ def ignoring(
     *,
     whole_file: bool = True,
 ) -> Ignoring:
-    """The file at ``path`` with comments that silence ``findings`` in it. Raises SourceError if it cannot be read.
+    """Add comments to the file at ``path`` that suppress ``findings``. Raises SourceError if it cannot be read.
 
-    Those that have no place for one are left, unless the ``whole_file`` may ignore their codes.
+    Findings without a place for a comment are left, unless ``whole_file`` allows ignoring their codes in the file.
     """
     places = places_of(path, data)
     groups: dict[Span, list[Finding]] = {}
@@ -79,23 +79,9 @@ def ignoring(
             done.left.append(finding)
         else:
             groups.setdefault(places.statements[at], []).append(finding)
-    edits: dict[Span, Edit] = {}
+    edits = _proved_edits(places, groups, ignore, target)
     for statement, group in groups.items():
-        edit = _edit(places, statement, group, ignore, target)
-        if edit is None:
-            done.left += group
-        else:
-            edits[statement] = edit
-    if not _are_proved(places, list(edits.values())):
-        proved: dict[Span, Edit] = {}
-        for statement, edit in edits.items():
-            if _are_proved(places, [*proved.values(), edit]):
-                proved[statement] = edit
-            else:
-                done.left += groups[statement]
-        edits = proved
-    for statement in edits:
-        done.silenced += groups[statement]
+        (done.silenced if statement in edits else done.left).extend(group)
     made = list(edits.values())
     if done.left and whole_file:
         made += _whole_file(places, made, done, ignore)
@@ -103,8 +89,23 @@ def ignoring(
     return done
 
 
+def _proved_edits(
+    places: Places, groups: Mapping[Span, Sequence[Finding]], ignore: Ignore, target: Version
+) -> dict[Span, Edit]:
+    """Return the edits that suppress findings, by statement, as far as they provably change only comments."""
+    candidates = ((span, _edit(places, span, group, ignore, target)) for span, group in groups.items())
+    edits = {statement: edit for statement, edit in candidates if edit is not None}
+    if _are_proved(places, list(edits.values())):
+        return edits
+    proved: dict[Span, Edit] = {}
+    for statement, edit in edits.items():
+        if _are_proved(places, [*proved.values(), edit]):
+            proved[statement] = edit
+    return proved
+
+
 def places_of(path: str, data: bytes) -> Places:
-    """The places in the file at ``path`` with the content ``data``. Raises SourceError if it cannot be read."""
+    """Return the comment places in the file at ``path`` with the content ``data``. Raises SourceError."""
     if is_document(path):
         from torchmigrate.adoption.in_documents import InDocument
 
@@ -125,7 +126,7 @@ def _edit(
     ignore: Ignore,
     target: Version,
 ) -> Edit | None:
-    """What silences findings in a statement: more codes in a comment that is there, or a new one."""
+    """Return the edit that suppresses findings in a statement: more codes in an existing comment, or a new one."""
     codes = {finding.code for finding in group}
     for one in places.directives:
         if one.covers == statement and one.codes and one.until == ignore.until and not one.is_due(target):
@@ -135,7 +136,7 @@ def _edit(
 
 
 def _whole_file(places: Places, edits: list[Edit], done: Ignoring, ignore: Ignore) -> list[Edit]:
-    """A comment for the whole file, where such a file can end with one."""
+    """Return the edit that adds a comment for the whole file, if such a file can end with one."""
     codes = sorted({finding.code for finding in done.left})
     edit = places.at_the_end(ignore.text(codes, whole_file=True))
     if edit is None or not _are_proved(places, [*edits, edit]):

@@ -1,4 +1,4 @@
-"""Comments in project files."""
+"""Suppression comments in project files."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.toml import toml_loads
 
 _SHELLS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm")
-"""Of the files that hold commands, those whose shell is known."""
+"""The suffixes of scripts whose shell is known."""
 _COMMENTED = frozenset(["requirements", "toml", "ini", "docker", "yaml", "make", "cmake"])
-"""The kinds of files that may end with a comment."""
+"""The kinds of files that can end with a comment."""
 _COMMANDS = re.compile(
     r"\s*(?:-\s+)*(?:(?:run|script|before_script|after_script|command|bash)\s*:\s+)?\|[+-]?\s*"
 )
-"""What begins a block of commands in a CI file."""
+"""The beginning of a block of commands in a CI file."""
 _MAPPED = re.compile(r"""\s*(?:-\s+)*(?:[\w."'/-]+\s*:\s+)?[^\s#|>&*!%@`].*|\s*-\s+\S.*""")
 _BLOCK = re.compile(r".*[:-]\s+[|>][+-]?\d?[+-]?\s*(?:#.*)?")
 
 
 class InDocument(Places):
-    """A project file: a comment goes behind the statement, or before it where comments have lines of their own."""
+    """The places in a project file: after the statement, or before it if comments need lines of their own."""
 
     source: Document
 
     @classmethod
     def read(cls, path: str, data: bytes) -> InDocument:
-        """Raises SourceError."""
+        """Create the places for the file's content. Raises SourceError."""
         document = Document.read(path, data)
         return cls(document, *document.comments_and_statements())
 
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
-        """Nowhere in a block of YAML, in a Makefile, or in a text that follows a command."""
+        """Add the comment, but not in a block of YAML, in a Makefile, or in a here-document."""
         source, kind = self.source, self.source.kind
         if (
             kind in ("requirements", "toml")
@@ -55,7 +55,7 @@ class InDocument(Places):
         return None
 
     def at_the_end(self, comment: str) -> Edit | None:
-        """On a line of its own, in the kinds of files that have such comments."""
+        """Add the comment on a line of its own, in kinds of files that have such comments."""
         source = self.source
         if source.kind == "markdown":
             return self._last_line(f"\n<!-- {comment} -->")
@@ -64,7 +64,7 @@ class InDocument(Places):
         return None
 
     def prove(self, edits: list[Edit]) -> None:
-        """By what the file refers to, and by its parser where there is one."""
+        """Compare the references in the file, and its parsed content if there is a parser."""
         before = self.source
         after = Document.read(before.path, before.replaced(edits))
         verify(Document.read(before.path, before.raw), after, edits)
@@ -73,7 +73,7 @@ class InDocument(Places):
 
 
 def _meaning(source: Document) -> object:
-    """What the file says without its comments, where a parser can tell."""
+    """Return the content of the file without comments, or None if there is no parser for it. Raises VerifyError."""
     text = source.text.decode()
     try:
         if source.kind == "toml":
@@ -90,7 +90,7 @@ def _meaning(source: Document) -> object:
 
 
 def _is_plain(source: Document, statement: Span) -> bool:
-    """Whether a line of YAML is a key or an item with its value, and in no block or text over several lines."""
+    """Return whether a line of YAML is a key or an item with its value, outside of multi-line texts."""
     line = source.view[statement.start : statement.end].rstrip()
     if "\n" in line or not _MAPPED.fullmatch(line) or _is_open(line):
         return False
@@ -100,7 +100,7 @@ def _is_plain(source: Document, statement: Span) -> bool:
 
 
 def _is_in_commands(source: Document, statement: Span) -> bool:
-    """Whether a line of YAML is a command in a block of a CI file."""
+    """Return whether a line of YAML is a command in a block of a CI file."""
     around = next(_around(source, statement), None)
     if around is None or not _COMMANDS.fullmatch(around[1]) or "shell: cmd" in source.view:
         return False
@@ -108,7 +108,7 @@ def _is_in_commands(source: Document, statement: Span) -> bool:
 
 
 def _around(source: Document, statement: Span) -> Iterator[tuple[int, str]]:
-    """The lines that a line of YAML lies below, the nearest first, each with its place."""
+    """Yield the parent lines of a line of YAML, the nearest first, each after its character offset."""
     at = statement.start
     indent = _indent(source.view[at : statement.end])
     for above in reversed(source.view[:at].splitlines(keepends=True)):
@@ -119,7 +119,7 @@ def _around(source: Document, statement: Span) -> Iterator[tuple[int, str]]:
 
 
 def _is_open(line: str) -> bool:
-    """Whether a line leaves a quote open, as far as counting tells."""
+    """Return whether a line has an odd number of quotes, and so may leave one open."""
     return any(line.count(quote) % 2 for quote in "\"'")
 
 
@@ -128,7 +128,7 @@ def _indent(line: str) -> int:
 
 
 def _is_command(source: Document, statement: Span, begin: int = 0) -> bool:
-    """Whether a line of the script at ``begin`` has its ends outside of quotes and of texts that follow a command."""
+    """Return whether a line of the script at ``begin`` starts and ends outside of quotes and here-documents."""
     if "<<" in source.view[begin : statement.end]:
         return False
     try:
@@ -140,6 +140,6 @@ def _is_command(source: Document, statement: Span, begin: int = 0) -> bool:
 
 
 def _is_quoted(source: Document, statement: Span) -> bool:
-    """Whether a line of CMake may lie in an argument that goes over several lines."""
+    """Return whether a line of CMake may lie in an argument over several lines."""
     above = re.sub(r"\\.|#[^\n]*", "", source.view[: statement.start])
     return above.count('"') % 2 == 1 or re.search(r"\[=*\[", above) is not None

@@ -1,4 +1,4 @@
-"""Comments in files in other languages."""
+"""Suppression comments in files in other languages."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torchmigrate.text.edits import VerifyError
 from torchmigrate.text.toml import toml_loads
 
 _QUOTES = ('"""', "'''", "<<", "=begin", "<![CDATA[")
-"""What texts over several lines begin with in files that are read without a grammar."""
+"""The beginnings of texts over several lines, in files that are read without a grammar."""
 
 
 class InLanguage(Places):
-    """A source in C++, Kotlin, Go, …: a comment goes to a line of its own before the one that it is about.
+    """The places in a source in C++, Kotlin, Go, …: a comment goes on its own line before that of the finding.
 
-    A comment behind a line counts for that line only, and formatters of these languages wrap lines that grow too long.
+    A comment at the end of a line covers only that line, and formatters of these languages wrap long lines.
     """
 
     source: ForeignSource
 
     @classmethod
     def read(cls, path: str, data: bytes) -> InLanguage:
-        """Raises SourceError."""
+        """Create the places for the file's content. Raises SourceError."""
         source = ForeignSource.read(path, data)
         return cls(source, *source.comments_and_statements())
 
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
-        """Nowhere in a macro over several lines, in a tag, and in JSON."""
+        """Add the comment before the statement, but not in a macro over several lines, in a tag, or in JSON."""
         if self._style == "none":
             return None
         view = self.source.text.decode("latin-1")
@@ -43,11 +43,11 @@ class InLanguage(Places):
         return self._before(statement, self._spelled(comment))
 
     def at_the_end(self, comment: str) -> Edit | None:
-        """On a line of its own; nowhere in JSON."""
+        """Add the comment on a line of its own, but not in JSON."""
         return None if self._style == "none" else self._last_line(self._spelled(comment))
 
     def prove(self, edits: list[Edit]) -> None:
-        """By the tokens of the grammar; without one, by the lines without their comments."""
+        """Compare the tokens of the grammar, or without a grammar the lines without their comments."""
         before = self.source
         after = ForeignSource.read(before.path, before.replaced(edits))
         if self._meaning(before) != self._meaning(after):
@@ -72,7 +72,7 @@ class InLanguage(Places):
             except ValueError as error:
                 raise VerifyError(f"malformed: {error}") from None
         if any(quote in text for quote in _QUOTES):
-            raise VerifyError("a text may go over several lines")
+            raise VerifyError("the file may contain a text over several lines")
         code = lines.without_comments(self._language, text)
         return [line.rstrip() for line in code.splitlines() if line.strip()]
 

@@ -1,4 +1,4 @@
-"""Comments in Python files and notebooks."""
+"""Suppression comments in Python files and notebooks."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from torchmigrate.text.tokens import tokens
 
 
 class InModule(Places):
-    """A module: a comment goes to the end of the line that it is about.
+    """The places in a Python module: a comment goes to the end of the line of the finding.
 
-    That is where formatters leave a comment, and whichever of the statement's lines it ends up on, it covers all of them.
+    Formatters keep it there, and it covers all lines of the statement, whichever line it is on.
     """
 
     @classmethod
     def read(cls, path: str, data: bytes) -> InModule:
-        """Raises SourceError."""
+        """Create the places for the file's content. Raises SourceError."""
         source = read(path, data)
         return cls(source, *comments_and_statements(source))
 
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit:
-        """At the end of the line that holds ``offset``, or of the first one after that may end with a comment."""
+        """Add the comment at the end of the line that holds ``offset``, or of the next line that can have one."""
         at = bisect_left(self._line_ends, offset)
         return self._behind(Span(statement.start, self._line_ends[at]), comment)
 
     def at_the_end(self, comment: str) -> None:
-        """None: in a module there is a place for each."""
+        """Return None: in a module every statement has a place."""
 
     def prove(self, edits: list[Edit]) -> None:
-        """By tokens, trees and comments."""
+        """Compare tokens, trees and comments."""
         verify(self.source, read(self.source.path, self.source.replaced(edits)), edits)
 
     @cached_property
     def _line_ends(self) -> list[int]:
-        """The ends of the lines that may end with a comment: no string and no backslash goes on."""
+        """The ends of the lines that can have a comment, outside of strings and without a backslash."""
         ends = (tokenize.NL, tokenize.NEWLINE)
         return [token.span.start for token in tokens(self.source) if token.type in ends]

@@ -1,7 +1,6 @@
-"""Where a comment that silences can stand in a file, and the proof that nothing else changed: what all kinds of files share.
+"""The places for suppression comments in a file, and the proof that only comments changed: the common part.
 
-Modules, project files and files in other languages each have a module of their own: `in_modules`, `in_documents`,
-`in_languages`.
+Python modules, project files and files in other languages each have a subclass in a module of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from torchmigrate.text.source import Source
 
 
 class Places(ABC):
-    """The places for comments in ``source``, which has ``comments`` and ``statements`` already."""
+    """The places for comments in ``source``, given the spans of its comments and statements."""
 
     def __init__(self, source: Source, comments: Sequence[Span], statements: Sequence[Span]) -> None:
         self.source = source
@@ -26,21 +25,22 @@ class Places(ABC):
 
     @abstractmethod
     def at_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
-        """The edit that puts ``comment`` to a statement, of which ``offset`` is what it is about; None where none can stand.
+        """Return the edit that adds ``comment`` to a statement, or None if no comment can go there.
 
-        It goes where a formatter leaves it with the statement, and is spelled ``# …`` here whatever the language.
+        ``offset`` is the byte offset of the finding. The comment goes where formatters keep it, and is
+        given as ``# …`` for every language.
         """
 
     @abstractmethod
     def at_the_end(self, comment: str) -> Edit | None:
-        """The edit that puts ``comment``, which is about the whole file, to its end; None where it may not stand there."""
+        """Return the edit that adds ``comment`` for the whole file at its end, or None if no comment can go there."""
 
     @abstractmethod
     def prove(self, edits: list[Edit]) -> None:
-        """Raises VerifyError or SourceError unless ``edits`` change comments alone."""
+        """Raise VerifyError or SourceError unless ``edits`` only change comments."""
 
     def _behind(self, lines: Span, comment: str) -> Edit:
-        """At the end of lines, in the place of the blanks there; behind a comment it is a part of that."""
+        """Return the edit that adds a comment at the end of lines, or to the comment that is already there."""
         text = self.source.text[lines.start : lines.end]
         kept = lines.start + len(text.rstrip(b" \t\r\n\f"))
         before = self._comments.get(kept) or Span(kept, kept)
@@ -48,7 +48,7 @@ class Places(ABC):
         return Edit(before.start, end, f"{self.source.segment(before)}  {comment}")
 
     def _before(self, statement: Span, comment: str) -> Edit:
-        """On a line of its own, indented as the statement."""
+        """Return the edit that adds a comment on a line of its own before a statement, with the same indentation."""
         text = self.source.text[statement.start : statement.end]
         indent = text[: len(text) - len(text.lstrip(b" \t"))].decode()
         return Edit(statement.start, statement.start, f"{indent}{comment}\n")

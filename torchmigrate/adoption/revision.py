@@ -1,16 +1,16 @@
-"""What the files of a tree had to be told at an earlier revision: the same run, over what git kept of them.
+"""The findings of a tree at an earlier revision: the same check, run on the files that git has kept.
 
-Not by changed lines: a line may be as it was and its finding new, since another file changed, and the other way round.
+Changed lines do not tell what is new: a finding may appear in an unchanged line because another file changed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchmigrate.adoption.baseline import Baseline
-from torchmigrate.adoption.git import Revision
+from torchmigrate.adoption.history import Revision
 from torchmigrate.project.files import Input
 from torchmigrate.project.folders import is_within
 from torchmigrate.run import runner
@@ -19,9 +19,9 @@ from torchmigrate.run.tree import Tree, is_of_interest
 
 
 def known_at(trees: Sequence[Tree], ref: str, cache: Cache) -> Baseline:
-    """The findings that the named files had where ``ref`` and HEAD parted, judged by the settings of today.
+    """Return the findings of the named files at the merge base of ``ref`` and HEAD, with the present settings.
 
-    What git does not track, and what is not committed, was not there. Raises GitError.
+    Files and changes that are not committed do not count as known. Raises GitError.
     """
     known = Baseline()
     for tree in trees:
@@ -35,17 +35,18 @@ def known_at(trees: Sequence[Tree], ref: str, cache: Cache) -> Baseline:
 
 
 class _Then:
-    """A tree as it was."""
+    """A tree as it was at a revision."""
 
     def __init__(self, tree: Tree, revision: Revision) -> None:
         self._revision = revision
         self._root = tree.root
         self._modules = tuple(place + os.sep for place, blob in revision.files.items() if blob.is_module)
         self._present = {file.place: file for file in (*tree.others, *tree.named)}
-        wanted = {name for name in self._blobs() if name}
+        gone = [revision.files[place].name for place in self._gone()]
+        wanted = {*gone, *(self._blob(place, file) for place, file in self._present.items())} - {""}
         self._contents = revision.contents(wanted) if wanted else {}
         self.places: dict[str, str] = {}
-        """Where each named file lies now, by its path as it is shown then."""
+        """The present place of each named file, by its displayed path at the revision."""
         named = []
         for file in tree.named:
             before = self._before(file)
@@ -54,24 +55,22 @@ class _Then:
                 self.places[before.path] = file.place
         taken = {file.place for file in named}
         others = [one for file in tree.others if (one := self._before(file)) is not None]
-        others += [one for one in self._removed() if one.place not in taken]
+        others += [
+            Input(os.path.relpath(place), self._contents[revision.files[place].name], place)
+            for place in self._gone()
+            if place not in taken
+        ]
         self.tree = replace(tree, named=named, others=others)
 
-    def _blobs(self) -> Iterator[str]:
-        for place, file in self._present.items():
-            yield self._blob(place, file)
-        for place in self._gone():
-            yield self._revision.files[place].name
-
     def _blob(self, place: str, file: Input) -> str:
-        """The digest of what a file was, if it was anything else than it is."""
+        """Return the digest of a file's old content if that differs from the present one, else ""."""
         was = self._revision.changed.get(place, place)
         blob = self._revision.files.get(was) if was is not None else None
         changed = file.data is not None or place in self._revision.changed
         return blob.name if blob is not None and not blob.is_module and changed else ""
 
     def _before(self, file: Input) -> Input | None:
-        """A file as it was, or None if it was not there; what lies in a submodule counts as unchanged."""
+        """Return a file as it was, or None if it did not exist; files in submodules count as unchanged."""
         place = self._revision.changed.get(file.place, file.place)
         if file.place.startswith(self._modules):
             return file
@@ -83,12 +82,8 @@ class _Then:
         shown = file.path if place == file.place else os.path.relpath(place)
         return Input(shown, self._contents[name], place)
 
-    def _removed(self) -> Iterable[Input]:
-        for place in self._gone():
-            yield Input(os.path.relpath(place), self._contents[self._revision.files[place].name], place)
-
     def _gone(self) -> Iterator[str]:
-        """The files that are not there any more, under no other name, and could observe the others."""
+        """Yield the places of removed (not renamed) files that could observe the others."""
         renamed = {was for now, was in self._revision.changed.items() if was != now}
         for place, blob in self._revision.files.items():
             gone = not blob.is_module and place not in self._present and place not in renamed

@@ -1,7 +1,7 @@
-"""What the converter refuses, in words, and what to do about it.
+"""The refusals of torch's converter in plain words, and what to do about them.
 
-Source: what torch/_export/converter.py and torch/export raise, read in torch 2.13; of 2.15, where the converter is
-still private, it is the same.
+Source: what torch/_export/converter.py and torch/export raise, read in torch 2.13; in 2.15, where the converter is still
+private, it is the same.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ AGAIN = "export the module again from its Python source with torch.export.export
 _KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"prim::Loop currently cannot run with dynamic value of number of iterations",
-        "a loop whose number of turns depends on the inputs",
-        f"{AGAIN}, with the loop as operations on whole tensors, or as torch.while_loop or torch.scan",
+        "a loop whose number of iterations depends on the inputs",
+        f"{AGAIN}, with the loop rewritten as operations on whole tensors, torch.while_loop or torch.scan",
     ),
     (
         r"prim::Loop currently cannot run with dynamic value of condition",
-        "a loop that ends when a condition on values is met",
-        f"{AGAIN}, with the loop as torch.while_loop",
+        "a loop that ends on a condition on values",
+        f"{AGAIN}, with the loop rewritten as torch.while_loop",
     ),
     (
-        r"found prim::SetAttr op|prim::SetAttr",
+        r"prim::SetAttr",
         "an attribute that is set within a branch",
-        f"{AGAIN}, with the attribute set behind the branch, or with torch.cond that returns its new value",
+        f"{AGAIN}, with the attribute set after the branch, or with torch.cond returning its new value",
     ),
     (
         r"GuardOnDataDependentSymNode|Could not guard on data-dependent|data-dependent",
         "a branch or a size that depends on values",
-        f"{AGAIN}, with the branch as torch.cond, or with torch._check for what always holds",
+        f"{AGAIN}, with the branch as torch.cond, or with torch._check for a condition that always holds",
     ),
     (
         r"torch\.cond|branches? of .*cond|[Cc]ond.*(mismatch|same|aliasing|mutat)",
-        "a branch on values whose two sides do not give the same kinds of results",
-        f"{AGAIN}, with both sides of a torch.cond giving tensors of one shape and type",
+        "a branch on values whose two sides return different kinds of results",
+        f"{AGAIN}, with both sides of a torch.cond returning tensors of the same shape and type",
     ),
     (
         r"prim::unchecked_cast",
         "an optional argument that is given",
-        f"convert without it, if its callers leave it out; else {AGAIN}, where Python decides on None",
+        f"convert without it if its callers omit it; otherwise, {AGAIN}, where Python decides on None",
     ),
     (
         r"prim::RaiseException|prim::Print|prim::PythonOp",
-        "what has no counterpart in an exported program",
+        "an operation without a counterpart in exported programs",
         f"remove it from the source, or check before the call; then {AGAIN}",
     ),
     (
@@ -53,8 +53,8 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"Unable to find operator|Unknown builtin op|is not a registered",
-        "an operator that this torch does not know",
-        "convert where the package that registers it is imported, or replace it in the source",
+        "an operator that this torch does not have",
+        "convert in an interpreter where the package that registers it is imported, or replace it in the source",
     ),
     (
         r"param_count_list|given \d+ argument|missing value for argument|expected at most \d+ argument",
@@ -63,13 +63,13 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"can't allocate memory|not enough memory|bad_alloc|MemoryError|Cannot allocate",
-        "more memory than it may have",
+        "a need for more memory than it may use",
         "allow more with --memory",
     ),
     (
         r"C\+\+ compiler|g\+\+|clang|InvalidCxxCompiler|Python\.h",
-        "a C++ compiler that is not there, or does not work",
-        "install one, and Python's headers; the exported program is not concerned",
+        "no working C++ compiler",
+        "install one, and Python's headers; the exported program itself does not need them",
     ),
     (
         r"Guard failed|Specialized|marked as dynamic|Constraints violated",
@@ -78,15 +78,16 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"Output .* not found",
-        "a branch that hands on a value from outside of it, which torch's converter does not follow",
-        f"trace the module instead of scripting it, if the branch depends on settings only; else {AGAIN}",
+        "a branch that returns a value from outside it, which torch's converter does not follow",
+        f"trace the module instead of scripting it if the branch depends on settings only; otherwise, {AGAIN}",
     ),
     (
         r"(ValueError: (Attribute|Input) .* not found)|AttributeError|KeyError|AssertionError|TypeError",
-        "code that torch's converter does not cover",
+        "code that torch's converter does not support",
         AGAIN,
     ),
 )
+"""Pattern in a refusal → what the archive has that is refused, and what to do."""
 
 _STEPS = {
     "load": "torch cannot load it",
@@ -97,26 +98,24 @@ _STEPS = {
 }
 
 _TODO = {
-    "load": "load it with the torch that wrote it, and save it anew; or make it again from its Python source",
-    "run": "give inputs that it was made for with --inputs",
-    "convert": AGAIN,
-    "save": AGAIN,
-    "compare": AGAIN,
+    "load": "load it with the torch that wrote it, and save it again; or create it again from its Python source",
+    "run": "pass inputs that it was made for with --inputs",
+    **dict.fromkeys(("convert", "save", "compare"), AGAIN),
 }
-"""What to do where the reason is not known."""
+"""What to do where the reason is none of the known ones."""
 
 
 def of(step: str, reason: str, operator: str | None, place: str | None) -> tuple[str, str]:
-    """Why a step failed, for a reader, and what to do; what is not known is said as torch says it."""
+    """Explain why a step failed, and what to do; an unknown reason is quoted from torch."""
     if step in ("inputs", "open"):
         return reason, "" if step == "inputs" else f"{AGAIN} with dynamic_shapes"
-    said = f"{operator or ''} {reason}"
+    text = f"{operator or ''} {reason}"
     cause, todo = next(
-        ((cause, todo) for pattern, cause, todo in _KNOWN if re.search(pattern, said)),
+        ((cause, todo) for pattern, cause, todo in _KNOWN if re.search(pattern, text)),
         ("", _TODO.get(step, "")),
     )
     where = f" at {place}" if place else ""
     what = f" ({operator})" if operator and operator not in reason else ""
-    known = f"it has {cause}{where}: " if cause and step != "run" else ""
-    begin = "" if known else f"{_STEPS.get(step, 'the converter refuses it')}{where}: "
-    return f"{begin}{known}{reason}{what}", todo
+    if cause and step != "run":
+        return f"the archive has {cause}{where}: {reason}{what}", todo
+    return f"{_STEPS.get(step, 'the converter refuses it')}{where}: {reason}{what}", todo

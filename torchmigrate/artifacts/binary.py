@@ -1,6 +1,6 @@
-"""Readers of two binary encodings, as far as model files take: protocol buffers and FlatBuffers.
+"""Readers of two binary encodings, as far as model files need them: protocol buffers and FlatBuffers.
 
-Offsets in a file may point anywhere. Whatever lies outside of the file, or leads on for ever, raises `Unreadable`.
+Offsets in a file may point anywhere. Whatever lies outside the file, or never ends, raises `Unreadable`.
 
 Source: https://protobuf.dev/programming-guides/encoding/ and https://flatbuffers.dev/internals/.
 """
@@ -14,39 +14,36 @@ from dataclasses import dataclass
 from torchmigrate.artifacts.model import Unreadable
 
 MOST_ITEMS = 1_000_000
-"""Of a vector of FlatBuffers: each takes four bytes of the file, or the file is wrong."""
+"""The most items of a FlatBuffers vector. A larger count is damage, and would only cost memory."""
+
+_NO_MESSAGE = "the file is not a protocol buffer"
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a message: number, and an integer or the bytes of what has a length; nothing is copied.
-
-    Raises `Unreadable`.
-    """
+    """Yield the number and the value of each field of a message: an integer, or a view of its bytes. Raises `Unreadable`."""
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = varint(data, at)
         number, wire = tag >> 3, tag & 7
         if number == 0:
-            raise Unreadable("it is no protocol buffer")
+            raise Unreadable(_NO_MESSAGE)
         value: int | memoryview
         if wire == 0:
-            value, at = _varint(data, at)
+            value, at = varint(data, at)
         elif wire == 2:
-            length, at = _varint(data, at)
+            length, at = varint(data, at)
             if length > len(data) - at:
                 raise Unreadable("a message is cut off")
             value, at = data[at : at + length], at + length
         elif wire in (1, 5):
-            width = 8 if wire == 1 else 4
-            if width > len(data) - at:
-                raise Unreadable("a message is cut off")
-            value, at = int.from_bytes(data[at : at + width], "little"), at + width
+            value, at = _number(data, "<Q" if wire == 1 else "<I", at), at + (8 if wire == 1 else 4)
         else:
-            raise Unreadable("it is no protocol buffer")
+            raise Unreadable(_NO_MESSAGE)
         yield number, value
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the integer at a position, and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -56,23 +53,23 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value & (1 << 64) - 1, at
-    raise Unreadable("it is no protocol buffer")
+    raise Unreadable(_NO_MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of FlatBuffers at a position of ``data``; fields are counted from 0, in the order of the schema."""
+    """A FlatBuffers table at a byte offset of ``data``; its fields are numbered from 0, in the order of the schema."""
 
     data: memoryview
     at: int
 
     @classmethod
     def root(cls, data: memoryview) -> Table:
-        """The table that a file begins with. Raises `Unreadable`."""
+        """Return the table that a file begins with. Raises `Unreadable`."""
         return cls(data, _number(data, "<I", 0))
 
     def _field(self, index: int) -> int | None:
-        """Where a field is; None where the file leaves it out."""
+        """Return the offset of a field; None where the file leaves it out."""
         layout = self.at - _number(self.data, "<i", self.at)
         if 4 + 2 * index >= _number(self.data, "<H", layout):
             return None
@@ -80,72 +77,54 @@ class Table:
         return self.at + offset if offset else None
 
     def _target(self, index: int) -> int | None:
+        """Return the offset that a field points to; None where the file leaves it out."""
         place = self._field(index)
         return None if place is None else place + _number(self.data, "<I", place)
 
     def number(self, index: int, form: str = "<i") -> int:
-        """A scalar, as `struct` names its form; 0 where the file leaves it out."""
+        """Return a scalar in a `struct` format; 0 where the file leaves the field out."""
         place = self._field(index)
         return 0 if place is None else _number(self.data, form, place)
 
     def text(self, index: int) -> str:
-        """A string; "" where the file leaves it out."""
+        """Return a string; "" where the file leaves the field out."""
         place = self._target(index)
-        return "" if place is None else _text(self.data, place)
+        if place is None:
+            return ""
+        length, begin = _number(self.data, "<I", place), place + 4
+        if begin + length > len(self.data) or length > 1 << 20:
+            raise Unreadable("a text is cut off")
+        return bytes(self.data[begin : begin + length]).decode("utf-8", "replace")
 
     def table(self, index: int) -> Table | None:
-        """Another table, also that of a union."""
+        """Return another table, or the table of a union; None where the file leaves the field out."""
         place = self._target(index)
         return None if place is None else Table(self.data, place)
 
-    def count(self, index: int) -> int:
-        """How many items a vector has."""
-        place = self._target(index)
-        if place is None:
-            return 0
-        count = _number(self.data, "<I", place)
-        if count > MOST_ITEMS:
-            raise Unreadable("a vector is longer than the file")
-        return count
-
     def numbers(self, index: int, form: str = "<i") -> list[int]:
-        """A vector of scalars."""
-        place = self._target(index)
+        """Return a vector of scalars in a `struct` format; empty where the file leaves the field out."""
         width = struct.calcsize(form)
-        return [
-            _number(self.data, form, place + 4 + width * item)
-            for item in range(self.count(index))
-            if place is not None
-        ]
+        return [_number(self.data, form, place) for place in self._items(index, width)]
 
     def tables(self, index: int) -> list[Table]:
-        """A vector of tables."""
-        return [Table(self.data, place) for place in self._places(index)]
+        """Return a vector of tables; empty where the file leaves the field out."""
+        places = self._items(index, 4)
+        return [Table(self.data, place + _number(self.data, "<I", place)) for place in places]
 
-    def texts(self, index: int) -> list[str]:
-        """A vector of strings."""
-        return [_text(self.data, place) for place in self._places(index)]
-
-    def _places(self, index: int) -> list[int]:
+    def _items(self, index: int, width: int) -> range:
+        """Return the positions of the items in a vector."""
         start = self._target(index)
         if start is None:
-            return []
-        places = [start + 4 + 4 * item for item in range(self.count(index))]
-        return [place + _number(self.data, "<I", place) for place in places]
+            return range(0)
+        count = _number(self.data, "<I", start)
+        if count > MOST_ITEMS:
+            raise Unreadable("a vector is longer than the file")
+        return range(start + 4, start + 4 + width * count, width)
 
 
 def _number(data: memoryview, form: str, at: int) -> int:
-    if at < 0:
-        raise Unreadable("an offset leads out of the file")
     try:
-        (value,) = struct.unpack_from(form, data, at)
+        (value,) = struct.unpack_from(form, data, at if at >= 0 else len(data))
     except struct.error:
         raise Unreadable("an offset leads out of the file") from None
     return int(value)
-
-
-def _text(data: memoryview, at: int) -> str:
-    length = _number(data, "<I", at)
-    if at + 4 + length > len(data) or length > 1 << 20:
-        raise Unreadable("a text is cut off")
-    return bytes(data[at + 4 : at + 4 + length]).decode("utf-8", "replace")

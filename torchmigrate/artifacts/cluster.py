@@ -7,8 +7,8 @@ travels as a zip file, as the archives and the programs do. Each node uses the i
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,30 +17,19 @@ from typing import Any
 from torchmigrate.artifacts import conversion, reading
 from torchmigrate.artifacts.batch import Job, Told
 from torchmigrate.artifacts.conversion import Outcome, Row
-from torchmigrate.probe.ray import RayError, reach, zipped
-
-SHIPPED = (
-    "__init__ advice binary conversion executorch exported inputs model names onnx pickles reading records saved "
-    "tensors torchscript snippets/__init__ snippets/convert"
-)
+from torchmigrate.artifacts.inputs import Dynamic
+from torchmigrate.probe.ray import connect, reason_of, remote, shipped
 
 
-def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
-    """What came of each job, in their order. Raises `RayError`."""
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise RayError("ray is not installed; install torchmigrate[ray]") from None
-    started = not ray.is_initialized()
+def run(work: Sequence[Job], address: str, progress: Told) -> list[Outcome]:
+    """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
     outcomes: dict[int, Outcome] = {}
-    try:
-        if started:
-            reach(address)
-            ray.init(address=address, log_to_driver=False, logging_level="error")
-        task, package = ray.remote(num_cpus=1, max_retries=1)(convert_on_node), ray.put(shipped())
+    with connect(address) as ray:
+        task, package = remote(ray, num_cpus=1, max_retries=1), ray.put(shipped("artifacts", "probe"))
+        function = (convert_on_node.__module__, convert_on_node.__name__)
         running: dict[Any, int] = {}
         waiting = list(enumerate(work))
-        # Of the archives themselves only those lie in the cluster's memory that are being worked on.
+        # Only the archives that are being converted lie in the cluster's memory.
         most = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         while waiting or running:
             while waiting and len(running) < most:
@@ -49,7 +38,7 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
                     outcomes[index] = found
                     continue
                 try:
-                    running[task.remote(package, *_parts(job))] = index
+                    running[task.remote(package, *function, *_parts(job))] = index
                 except OSError as error:
                     outcomes[index] = Outcome(job.path, error=error.strerror or str(error))
             if not running:
@@ -59,65 +48,34 @@ def run(work: Sequence[Job], address: str, told: Told) -> list[Outcome]:
             try:
                 outcomes[index] = _placed(work[index], *ray.get(done))
             except (ray.exceptions.RayError, OSError) as error:
-                outcomes[index] = Outcome(work[index].path, error=_said(error))
-            told(len(outcomes), len(work))
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise RayError(f"the Ray cluster at {address} did not answer: {_said(error)}") from None
-    finally:
-        if started:
-            ray.shutdown()
+                outcomes[index] = Outcome(work[index].path, error=reason_of(error))
+            progress(len(outcomes), len(work))
     return [outcomes[index] for index in range(len(work))]
 
 
 def convert_on_node(
-    package: bytes, name: str, archive: bytes, target: str, wanted: dict[str, Any], files: dict[str, bytes]
+    name: str, archive: bytes, target: str, wanted: dict[str, Any], files: dict[str, bytes]
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What came of one archive, and the files that were made of it; runs on a node, where it comes by value."""
-    import dataclasses
-    import os
-    import sys
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        tool = os.path.join(folder, "torchmigrate.zip")
-        source = os.path.join(folder, "in", name)
-        place = os.path.join(folder, "out", target)
-        for path, data in ((tool, package), (source, archive)):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
+    """Convert one archive on this node, and return the outcome's fields and the new files by their names."""
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = Path(name_of_folder)
+        source = folder / "in" / name
+        source.parent.mkdir()
+        source.write_bytes(archive)
         for method, data in files.items():
-            files_of = os.path.join(folder, f"inputs-{method}.pt")
-            with open(files_of, "wb") as file:
-                file.write(data)
-            wanted["files"][method] = files_of
-        for module in [module for module in sys.modules if module.partition(".")[0] == "torchmigrate"]:
-            del sys.modules[module]
-        sys.path.insert(0, tool)
-        try:
-            from torchmigrate.artifacts import conversion
-            from torchmigrate.artifacts.inputs import Dynamic
-
-            wanted["dynamic"] = tuple(Dynamic(*one) for one in wanted["dynamic"])
-            wanted["python"] = sys.executable
-            outcome = conversion.convert(source, place, conversion.Wanted(**wanted), dict(os.environ))
-            made = {}
-            for row in outcome.rows:
-                if row.file:
-                    with open(row.file, "rb") as result:
-                        made[os.path.basename(row.file)] = result.read()
-            return dataclasses.asdict(outcome), made
-        finally:
-            sys.path.remove(tool)
-
-
-def shipped() -> bytes:
-    """The package as a zip file, as far as it takes to convert an archive."""
-    return zipped([*(f"artifacts/{name}.py" for name in SHIPPED.split()), "probe/ask.py"])
+            inputs = folder / f"inputs-{method}.pt"
+            inputs.write_bytes(data)
+            wanted["files"][method] = str(inputs)
+        wanted["dynamic"] = tuple(Dynamic(*one) for one in wanted["dynamic"])
+        wanted["python"] = sys.executable
+        place = str(folder / "out" / target)
+        outcome = conversion.convert(str(source), place, conversion.Wanted(**wanted), os.environ)
+        programs = [Path(row.file) for row in outcome.rows if row.file]
+        return dataclasses.asdict(outcome), {program.name: program.read_bytes() for program in programs}
 
 
 def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]:
-    """What a node is sent of a job. Raises `OSError`."""
+    """Return the arguments of `convert_on_node` for a job. Raises `OSError`."""
     wanted = dataclasses.asdict(job.wanted)
     wanted["dynamic"] = [dataclasses.astuple(one) for one in job.wanted.dynamic]
     wanted["files"] = {}
@@ -131,8 +89,8 @@ def _parts(job: Job) -> tuple[str, bytes, str, dict[str, Any], dict[str, bytes]]
     )
 
 
-def _placed(job: Job, said: dict[str, Any], made: dict[str, bytes]) -> Outcome:
-    """The outcome with the paths of this machine, where the files now are. Raises `OSError`."""
+def _placed(job: Job, outcome: dict[str, Any], made: dict[str, bytes]) -> Outcome:
+    """Write the new files on this machine, and return the outcome with their paths here. Raises `OSError`."""
     place = Path(job.target)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".torchmigrate-", dir=place.parent) as folder:
@@ -140,12 +98,6 @@ def _placed(job: Job, said: dict[str, Any], made: dict[str, bytes]) -> Outcome:
             (Path(folder) / name).write_bytes(data)
         for name in made:
             os.replace(Path(folder) / name, place.parent / name)
-    rows = []
-    for row in said["rows"]:
-        file = str(place.parent / os.path.basename(row["file"])) if row["file"] else None
-        rows.append(Row(**{**row, "file": file}))
-    return Outcome(**{**said, "path": job.path, "rows": tuple(rows)})
-
-
-def _said(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    rows = [Row(**row) for row in outcome["rows"]]
+    rows = [dataclasses.replace(r, file=str(place.parent / Path(r.file).name)) if r.file else r for r in rows]
+    return Outcome(**{**outcome, "path": job.path, "rows": tuple(rows)})

@@ -1,20 +1,18 @@
-"""A TorchScript archive made into exported programs, in a process of the user's interpreter with limits.
+"""The conversion of a TorchScript archive to exported programs, in a process of the user's interpreter with limits.
 
-The programs are written beside the place that they are meant for. They take it, all of one archive together or none,
-once each gives the outputs of the archive.
+The programs are first written to a folder beside their target. Once each gives the outputs of the archive, all programs of
+the archive are moved to the target together; otherwise, none is.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import resources
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,47 +24,47 @@ from torchmigrate.probe import ask
 
 LEAST_MEMORY = 4 << 30
 TIMES_SIZE = 6
-"""A conversion has the archive, its copies and the program in memory at a time."""
+"""The memory of a conversion, in sizes of the archive: it holds the archive, copies of it, and the program."""
 
 WRONG_KINDS = {
-    Kind.STATE: "it holds weights and no code: load them into the module they are of, and torch.export.export that",
-    Kind.SAVED: "it holds data and no code: load it into the module it is of, and torch.export.export that",
-    Kind.MODULE: "it is a pickle of a Python class: load it where the class is, and torch.export.export it",
-    Kind.EXPORTED: "it is an exported program already",
-    Kind.AOTI: "it is compiled already",
-    Kind.EXECUTORCH: "it is an ExecuTorch program, whose source is an exported program",
-    Kind.ONNX: "it is an ONNX model: export the module that it was made of",
-    Kind.MAR: "it is a TorchServe archive: convert the model in it, and archive that anew",
-    Kind.PACKAGE: "it is a torch.package archive: import the module from it, and torch.export.export that",
-    Kind.POINTER: "it is a Git LFS pointer: `git lfs pull` fetches the file itself",
+    Kind.STATE: "the file has weights but no code: load them into their module, and export that with torch.export.export",
+    Kind.SAVED: "the file has data but no code: load it into its module, and export that with torch.export.export",
+    Kind.MODULE: "the file is a pickled module: load it where its class is, and export it with torch.export.export",
+    Kind.EXPORTED: "the file is already an exported program",
+    Kind.AOTI: "the file is already compiled",
+    Kind.EXECUTORCH: "the file is an ExecuTorch program, which was made from an exported program",
+    Kind.ONNX: "the file is an ONNX model: export the module that it was made from",
+    Kind.MAR: "the file is a TorchServe archive: convert the model in it, and archive that again",
+    Kind.PACKAGE: "the file is a torch.package archive: import its module, and export that with torch.export.export",
+    Kind.POINTER: "the file is a Git LFS pointer: `git lfs pull` fetches the file itself",
 }
-"""What to do with files that are no TorchScript archives."""
+"""Why a file that is no TorchScript archive is skipped, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a user asks for."""
+    """The options of a conversion."""
 
     python: str
     methods: tuple[str, ...] = ("forward",)
     files: Mapping[str, str] = field(default_factory=dict)
-    """Inputs files by method; ``""`` for all."""
+    """Method → inputs file; ``""`` for all methods."""
     specs: Mapping[str, Sequence[Tree]] = field(default_factory=dict)
-    """Likewise, descriptions of inputs."""
+    """Method → descriptions of its inputs; ``""`` for all methods."""
     dynamic: tuple[Dynamic, ...] = ()
     rtol: float | None = None
     atol: float | None = None
-    """Without these two, the tolerances that `torch.testing.assert_close` has for each type."""
+    """If neither tolerance is set, those of `torch.testing.assert_close` for each type are used."""
     seconds: float = 600.0
-    """For each archive, and as many again for AOTInductor."""
+    """The time limit for each archive, and again for AOTInductor."""
     memory: int | None = None
-    """In bytes; without it `LEAST_MEMORY`, or `TIMES_SIZE` times the archive."""
+    """The limit in bytes; None for `LEAST_MEMORY`, or `TIMES_SIZE` times the archive if that is more."""
     aoti: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of one method."""
+    """The outcome of one method."""
 
     method: str
     outcome: str
@@ -85,25 +83,25 @@ class Row:
 
     @property
     def is_good(self) -> bool:
-        """Whether the new file does what the old one does."""
+        """Whether the program gives the same outputs as the archive."""
         return self.outcome in ("equal", "close")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one file."""
+    """The outcome of one file."""
 
     path: str
     rows: tuple[Row, ...] = ()
     torch: str | None = None
     skipped: str | None = None
-    """Why nothing was tried."""
+    """Why nothing was converted, if the file is no TorchScript archive."""
     error: str | None = None
-    """Why the file, or the place for the new one, could not be used."""
+    """Why the file could not be read, or the target not be written."""
 
     @property
     def way(self) -> str:
-        """How it ended, in a word."""
+        """One of `batch.WAYS`."""
         if self.error or self.skipped:
             return "failed" if self.error else "skipped"
         if any(row.outcome == "differs" for row in self.rows):
@@ -112,14 +110,14 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether all that was asked for is there."""
+        """Whether all requested methods were converted."""
         return self.way == "converted"
 
 
 def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) -> Outcome:
-    """Converts the archive at ``path`` to ``target``; of several methods, those that are not ``forward`` go beside it.
+    """Convert the archive at ``path`` to ``target``, with the methods other than ``forward`` in files beside it.
 
-    Raises nothing for what is in the file.
+    Nothing in the file raises: the outcome tells what is wrong.
     """
     artifact = reading.read(path)
     if found := unfit(artifact):
@@ -127,7 +125,7 @@ def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) 
     place = Path(target)
     try:
         if place.exists() and place.samefile(path):
-            return Outcome(path, error="it would be replaced by what is made of it: name another file")
+            return Outcome(path, error="the output would replace the archive: choose another file")
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             prefix=".torchmigrate-", dir=place.parent, ignore_cleanup_errors=True
@@ -138,19 +136,20 @@ def convert(path: str, target: str, wanted: Wanted, environ: Mapping[str, str]) 
 
 
 def unfit(artifact: Artifact) -> Outcome | None:
-    """What there is to say of a file that is not to be converted; None for one that is."""
+    """Return the outcome of a file that cannot be converted; None for an archive to convert."""
     if artifact.error:
         return Outcome(artifact.path, error=artifact.error)
     if artifact.kind in (Kind.TORCHSCRIPT, Kind.LITE):
         damaged = reading.damage(artifact.path)
         return Outcome(artifact.path, error=damaged) if damaged else None
-    why = WRONG_KINDS.get(artifact.kind, f"it is no archive: {artifact.kind.value}")
+    why = WRONG_KINDS.get(artifact.kind, f"the file is not a TorchScript archive: {artifact.kind.value}")
     return Outcome(artifact.path, skipped=why)
 
 
 def _converted(
     artifact: Artifact, place: Path, wanted: Wanted, environ: Mapping[str, str], folder: Path
 ) -> Outcome:
+    """Convert an archive in ``folder``, and move the programs to ``place`` if all are good. Raises `OSError`."""
     memory = wanted.memory or max(LEAST_MEMORY, TIMES_SIZE * artifact.size)
     question = {
         "archive": os.path.abspath(artifact.path),
@@ -165,7 +164,9 @@ def _converted(
     answer = _asked({**question, "work": "convert"}, wanted, environ)
     rows = _rows(answer, wanted, memory)
     if not all(row.is_good for row in rows):
-        return Outcome(artifact.path, _not_written(rows), answer.get("torch"))
+        note = "not written, because another method failed"
+        rows = [replace(row, notes=(*row.notes, note)) if row.is_good else row for row in rows]
+        return Outcome(artifact.path, tuple(rows), answer.get("torch"))
     files = {row.method: _name(place, row.method, alone=len(rows) == 1) for row in rows}
     packed: list[Row] = []
     if wanted.aoti:
@@ -173,41 +174,32 @@ def _converted(
         packed = _rows(answer_of_package, wanted, memory)
     for row in rows:
         os.replace(folder / f"{row.method}.pt2", files[row.method])
-    written = [_with(row, file=str(files[row.method])) for row in rows]
-    written[0] = _with(written[0], notes=(*written[0].notes, *_lost(artifact, wanted)))
+    written = [replace(row, file=str(files[row.method])) for row in rows]
+    written[0] = replace(written[0], notes=(*written[0].notes, *_lost(artifact, wanted)))
     for row in packed:
         made = files[row.method].with_suffix(".aoti.pt2")
         if row.is_good:
             os.replace(folder / f"{row.method}.aoti.pt2", made)
-        written.append(_with(row, method=f"{row.method}, compiled", file=str(made) if row.is_good else None))
+        written.append(
+            replace(row, method=f"{row.method}, compiled", file=str(made) if row.is_good else None)
+        )
     return Outcome(artifact.path, tuple(written), answer.get("torch"))
 
 
 def _name(place: Path, method: str, *, alone: bool) -> Path:
+    """Return the path of a method's program."""
     return place if alone or method == "forward" else place.with_name(f"{place.stem}.{method}{place.suffix}")
 
 
-def _with(row: Row, **changes: Any) -> Row:
-    return dataclasses.replace(row, **changes)
-
-
-def _not_written(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows of an archive of which no file is put in place."""
-    return tuple(
-        _with(row, notes=(*row.notes, "not written, since another method failed")) if row.is_good else row
-        for row in rows
-    )
-
-
 def _lost(artifact: Artifact, wanted: Wanted) -> tuple[str, ...]:
-    """The public methods that nobody has asked for."""
+    """Return the note on public methods that were not requested; nothing if there are none."""
     names = [method.name for method in artifact.methods]
     left = [name for name in names if name not in wanted.methods and not name.startswith("_")]
-    return (f"not converted: {', '.join(left)}; --method {left[0]} does",) if left else ()
+    return (f"not converted: {', '.join(left)}; add --method {left[0]} to convert it",) if left else ()
 
 
 def _inputs(artifact: Artifact, wanted: Wanted) -> dict[str, Any]:
-    """Where the inputs of each method come from: what is given goes before what the archive remembers."""
+    """Return the source of each method's inputs: the user's, before the shapes that the archive was traced with."""
     found: dict[str, Any] = {}
     for method, trees in _traced(artifact.path).items():
         found[method] = {"spec": trees, "origin": "the shapes that it was traced with"}
@@ -221,6 +213,7 @@ def _inputs(artifact: Artifact, wanted: Wanted) -> dict[str, Any]:
 
 
 def _traced(path: str) -> dict[str, list[Tree]]:
+    """Return the inputs that each method was traced with; nothing where the archive does not have them."""
     with contextlib.suppress(Unreadable, OSError), open(path, "rb") as file:
         records = Records(file)
         if "traced_inputs.pkl" in records:
@@ -229,31 +222,19 @@ def _traced(path: str) -> dict[str, list[Tree]]:
 
 
 def _asked(question: Mapping[str, Any], wanted: Wanted, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The worker's answer, or how it ended: ``{"failed": …, "stage": …}``."""
-    script = resources.files("torchmigrate.artifacts") / "snippets" / "convert.py"
-    with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        result, empty = folder / "answer.json", folder / "empty"
-        empty.mkdir()
-        result.write_text(json.dumps(question), "utf-8")
-        # Devices differ in what they compute and in what they have room for: everything runs on the CPU.
-        hidden = {
-            "CUDA_VISIBLE_DEVICES": "",
-            "HIP_VISIBLE_DEVICES": "",
-            "TORCHINDUCTOR_CACHE_DIR": str(empty),
-        }
-        command = [wanted.python, "-c", script.read_text("utf-8"), str(result)]
-        ended = ask.run(command, wanted.seconds, {**environ, **hidden}, cwd=empty)
-        stage = (folder / "stage").read_text("utf-8") if (folder / "stage").exists() else "starting Python"
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            answer: dict[str, Any] = json.loads(result.read_text("utf-8"))
-            if ended.outcome == "ok" and isinstance(answer["methods"], dict):
-                return answer
-        detail = ended.detail or "it ended without an answer"
-        return {"failed": ended.outcome, "detail": detail, "stage": stage}
+    """Return the worker's answer, or how its process ended: ``{"failed": …, "detail": …, "stage": …}``."""
+    # Everything runs on the CPU, because devices differ in their results and in their memory.
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+    script, given = ask.snippet("convert", "torchmigrate.artifacts"), json.dumps(question)
+    answer = ask.ask(wanted.python, script, wanted.seconds, {**environ, **hidden}, given)
+    if answer.outcome == "ok" and isinstance(answer.data.get("methods"), dict):
+        return answer.data
+    detail = answer.detail or "the process ended without an answer"
+    return {"failed": answer.outcome, "detail": detail, "stage": answer.stage or "starting Python"}
 
 
 def _rows(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> list[Row]:
+    """Return the outcome of each method from the worker's answer."""
     methods = list(dict.fromkeys(wanted.methods))
     if "failed" in answer:
         reason, todo = _ended(answer, wanted, memory)
@@ -262,38 +243,39 @@ def _rows(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> list[Row]:
 
 
 def _ended(answer: Mapping[str, Any], wanted: Wanted, memory: int) -> tuple[str, str]:
-    """Why a process ended without an answer, and what to do."""
-    stage, gib = answer["stage"], f"{memory / (1 << 30):.1f} GiB"
+    """Return why a process ended without an answer, and what to do."""
+    stage, gib, detail = answer["stage"], f"{memory / (1 << 30):.1f} GiB", answer["detail"]
     if answer["failed"] == "hung":
-        return f"it took longer than {wanted.seconds:g} s, {stage}", "allow more with --timeout"
+        return f"conversion took longer than {wanted.seconds:g} s while {stage}", "allow more with --timeout"
     if answer["failed"] == "killed":
-        return (
-            f"its process was ended by {answer['detail']}, {stage}, with {gib} to use",
-            "allow more with --memory",
-        )
-    if "No module named 'torch'" in answer["detail"]:
-        return f"there is no torch in {wanted.python}", "name an interpreter that has it with --python"
-    if "MemoryError" in answer["detail"] or "allocate" in answer["detail"]:
-        return f"it needs more than {gib}, {stage}", "allow more with --memory"
-    return f"its process ended, {stage}: {answer['detail']}", ""
+        return f"the process was ended by {detail} while {stage}, with {gib} of memory", _MORE_MEMORY
+    if "No module named 'torch'" in detail:
+        return f"{wanted.python} has no torch", "choose an interpreter with torch by --python"
+    if "MemoryError" in detail or "allocate" in detail:
+        return f"conversion needs more than {gib} of memory while {stage}", _MORE_MEMORY
+    return f"the process failed while {stage}: {detail}", ""
 
 
-def _row(method: str, said: Mapping[str, Any]) -> Row:
-    outcome = str(said.get("outcome", "refused"))
-    reason, todo = str(said.get("reason", "")), ""
+_MORE_MEMORY = "allow more with --memory"
+
+
+def _row(method: str, answer: Mapping[str, Any]) -> Row:
+    """Return the outcome of one method, with the advice for what was refused."""
+    outcome = str(answer.get("outcome", "refused"))
+    reason, todo = str(answer.get("reason", "")), ""
     if outcome == "refused":
-        reason, todo = advice.of(said.get("step", ""), reason, said.get("operator"), said.get("place"))
+        reason, todo = advice.of(answer.get("step", ""), reason, answer.get("operator"), answer.get("place"))
     elif outcome == "differs":
-        todo = "allow more with --rtol and --atol if that is rounding; else " + advice.AGAIN
+        todo = "allow more with --rtol and --atol if the difference is rounding; otherwise, " + advice.AGAIN
     return Row(
         method,
         outcome,
-        difference=said.get("difference"),
-        inputs=tuple(said.get("inputs", ())),
-        origin=str(said.get("origin", "")),
-        open=tuple(said.get("open", ())),
+        difference=answer.get("difference"),
+        inputs=tuple(answer.get("inputs", ())),
+        origin=str(answer.get("origin", "")),
+        open=tuple(answer.get("open", ())),
         reason=reason,
         advice=todo,
-        notes=tuple(said.get("notes", ())),
-        seconds=said.get("seconds"),
+        notes=tuple(answer.get("notes", ())),
+        seconds=answer.get("seconds"),
     )

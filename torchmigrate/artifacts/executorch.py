@@ -1,4 +1,4 @@
-"""ExecuTorch programs and the FlatBuffers form of Lite archives.
+"""ExecuTorch programs, and Lite archives in FlatBuffers.
 
 Source of the layouts: schema/program.fbs, schema/extended_header.h and schema/scalar_type.fbs of
 https://github.com/pytorch/executorch, and torch/csrc/jit/serialization/mobile_bytecode.fbs of
@@ -12,23 +12,11 @@ from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
 
 PROGRAM = b"ET"
 LITE = b"PTMF"
-"""What a file has at its fourth byte; behind ``ET`` comes the number of the layout."""
+"""The file identifier at byte 4; after ``ET`` comes the number of the layout."""
 
 _TENSOR = 5
-_KINDS = (
-    "",
-    "None",
-    "int",
-    "bool",
-    "float",
-    "",
-    "str",
-    "int[]",
-    "float[]",
-    "bool[]",
-    "Tensor[]",
-    "Tensor?[]",
-)
+_LISTS = ("int[]", "float[]", "bool[]", "Tensor[]", "Tensor?[]")
+_KINDS = ("", "None", "int", "bool", "float", "", "str", *_LISTS)
 """The members of the union KernelTypes, by their numbers."""
 
 _SCALARS = {
@@ -41,7 +29,7 @@ _SCALARS = {
 
 
 def read(path: str, data: memoryview) -> Artifact:
-    """What a ``.pte`` file says of itself. Raises `Unreadable`."""
+    """Read a ``.pte`` file. Raises `Unreadable`."""
     program = Table.root(data)
     methods, notes, operators = [], [], set()
     delegates: dict[str, None] = {}
@@ -53,10 +41,10 @@ def read(path: str, data: memoryview) -> Artifact:
         operators |= {(one.text(0), one.text(1)) for one in plan.tables(6)}
         delegates |= {one.text(0): None for one in plan.tables(7)}
     if not methods:
-        raise Unreadable("it is no ExecuTorch program: it has no method")
+        raise Unreadable("the file is not an ExecuTorch program: it has no method")
     if delegates:
         notes.append(f"delegated to {', '.join(delegates)}")
-    notes.append(f"{len(operators)} operators outside of delegates")
+    notes.append(f"{len(operators)} operators outside delegates")
     return Artifact(
         path,
         Kind.EXECUTORCH,
@@ -69,14 +57,14 @@ def read(path: str, data: memoryview) -> Artifact:
 
 
 def read_lite(path: str, data: memoryview) -> Artifact:
-    """What a Lite archive in FlatBuffers says of itself. Raises `Unreadable`."""
+    """Read a Lite archive in FlatBuffers. Raises `Unreadable`."""
     module = Table.root(data)
     values = module.tables(4)
     methods, operators = [], set()
     for index in module.numbers(2, "<I"):
         function = values[index].table(1) if index < len(values) else None
         if function is None:
-            raise Unreadable("it is no Lite archive: a method is missing")
+            raise Unreadable("the file is not a Lite archive: a method is missing")
         operators |= {(one.text(0), one.text(1)) for one in function.tables(2)}
         schema = function.table(6)
         arguments = [f"{arg.text(0)}: {arg.text(1)}" for arg in schema.tables(0)] if schema else []
@@ -95,8 +83,9 @@ def read_lite(path: str, data: memoryview) -> Artifact:
 
 
 def _value(values: list[Table], index: int) -> str:
+    """Return the type of an input or output: ``float32[2, 3]``, ``int``."""
     if not 0 <= index < len(values):
-        raise Unreadable("a method names a value that is not there")
+        raise Unreadable("a method refers to a value that does not exist")
     value = values[index]
     kind = value.number(0, "<B")
     tensor = value.table(1)

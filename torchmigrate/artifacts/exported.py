@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import Any
 
 from torchmigrate.artifacts import names, pickles
@@ -27,12 +28,12 @@ _DTYPES = {
 
 
 def is_archive(records: Records) -> bool:
-    """Whether this is the layout of a ``.pt2`` file."""
+    """Whether the records are those of a ``.pt2`` file."""
     return "archive_format" in records or OLD in records or bool(records.names(COMPILED))
 
 
 def read(path: str, size: int, records: Records) -> Artifact:
-    """What a ``.pt2`` file says of itself. Raises `Unreadable`."""
+    """Read a ``.pt2`` file. Raises `Unreadable`."""
     programs = {name[7:-5]: name for name in records.names("models/", ".json")}
     if OLD in records:
         programs["model"] = OLD
@@ -54,15 +55,15 @@ def read(path: str, size: int, records: Records) -> Artifact:
             for dtype, count in _weights(data["graph_module"]):
                 tensors, elements, dtypes[dtype] = tensors + 1, elements + count, None
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-        raise Unreadable(f"a program in it is malformed ({type(error).__name__})") from None
+        raise Unreadable(f"a program in the file is malformed ({type(error).__name__})") from None
     notes = [f"compiled: {', '.join(compiled)}, {_machine(records)}"] if compiled else []
     if not programs and not compiled:
-        raise Unreadable("it holds neither a program nor a compiled model")
+        raise Unreadable("the file contains neither a program nor a compiled model")
     if not programs:
         torch |= dict.fromkeys(_metadata(records, "AOTI_TORCH_VERSION"))
     running = names.running(_names(records))
     if large := [name for name in records.names(end=".pt") if records.size(name) > MOST_READ]:
-        notes.append(f"not looked into, for its size: {', '.join(large)}")
+        notes.append(f"too large to be checked: {', '.join(large)}")
     return Artifact(
         path,
         Kind.EXPORTED if programs else Kind.AOTI,
@@ -76,27 +77,26 @@ def read(path: str, size: int, records: Records) -> Artifact:
         elements=elements,
         dtypes=tuple(dtypes),
         notes=tuple(notes),
-        error=f"its pickles would run {running[0]}: do not load it" if running else None,
+        error=f"its pickles would run {running[0]}: do not load the file" if running else None,
     )
 
 
 def _method(name: str, module: Any) -> Method:
+    """Return the signature of a program from its graph module; malformed data raises whatever it raises."""
     graph, signature = module["graph"], module["signature"]
-    inputs = [
-        _argument(spec["user_input"]["arg"], graph)
-        for spec in signature["input_specs"]
-        if "user_input" in spec
-    ]
-    outputs = [
-        _argument(spec["user_output"]["arg"], graph)
-        for spec in signature["output_specs"]
-        if "user_output" in spec
-    ]
+    inputs, outputs = (
+        [
+            _argument(spec[f"user_{way}"]["arg"], graph)
+            for spec in signature[f"{way}_specs"]
+            if f"user_{way}" in spec
+        ]
+        for way in ("input", "output")
+    )
     return Method(name, tuple(inputs), ", ".join(outputs).replace(": ", " "))
 
 
 def _argument(argument: Any, graph: Any) -> str:
-    """``x: float32[s0, 4]``"""
+    """Return an input or output as ``x: float32[s0, 4]``."""
     kind, value = next(iter(argument.items()))
     if kind == "as_tensor":
         meta = graph["tensor_values"][value["name"]]
@@ -105,6 +105,7 @@ def _argument(argument: Any, graph: Any) -> str:
 
 
 def _size(size: Any) -> str:
+    """Return a size as a number, or as the name or expression of an open size."""
     if "as_int" in size:
         return str(size["as_int"])
     text = str(size["as_expr"]["expr_str"])
@@ -112,19 +113,18 @@ def _size(size: Any) -> str:
 
 
 def _weights(module: Any) -> list[tuple[str, int]]:
+    """Return the element type and the number of elements of each parameter and buffer; an open size counts as 0."""
     graph, found = module["graph"], []
     for spec in module["signature"]["input_specs"]:
         if weight := spec.get("parameter") or spec.get("buffer"):
             meta = graph["tensor_values"][weight["arg"]["name"]]
-            count = 1
-            for size in meta["sizes"]:
-                count *= int(size.get("as_int", 0))
+            count = math.prod(int(size.get("as_int", 0)) for size in meta["sizes"])
             found.append((_DTYPES.get(meta["dtype"], "?"), count))
     return found
 
 
 def _names(records: Records) -> list[pickles.Global]:
-    """What the pickles in the file would import; each is a file of `torch.save` itself."""
+    """Return the names that the pickles in the file would import; each pickle is in an archive of `torch.save`."""
     found: list[pickles.Global] = []
     for name in records.names(end=".pt"):
         if not 0 < records.size(name) <= MOST_READ:  # before torch 2.8 all weights are in one
@@ -136,6 +136,7 @@ def _names(records: Records) -> list[pickles.Global]:
 
 
 def _metadata(records: Records, key: str) -> list[str]:
+    """Return the different values of a key in the metadata of the compiled models."""
     texts = []
     for name in records.names(COMPILED, "_metadata.json"):
         try:
@@ -148,7 +149,7 @@ def _metadata(records: Records, key: str) -> list[str]:
 
 
 def _machine(records: Records) -> str:
-    """What the compiled code is for."""
+    """Return a clause about the devices and the libraries of the compiled code."""
     devices = _metadata(records, "AOTI_DEVICE_KEY")
     libraries = records.names(COMPILED, ".so") + records.names(COMPILED, ".pyd")
-    return f"for {', '.join(devices) or 'an unknown device'}, {len(libraries)} libraries, which run when it is loaded"
+    return f"for {', '.join(devices) or 'an unknown device'}, with {len(libraries)} libraries that run when it is loaded"

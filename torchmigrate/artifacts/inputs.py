@@ -1,10 +1,10 @@
-"""Inputs as a command line or an archive describes them: types and sizes, as data that goes to another process."""
+"""Descriptions of inputs by a command line or an archive: types and sizes, as data for another process."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,12 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 class SpecError(ValueError):
-    """What a command line says of inputs cannot be understood; the text is for the user."""
+    """The options that describe inputs are malformed; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """A size to leave open: dimension ``dim`` of the tensor number ``input``, or of all that have it."""
+    """A size to leave open: dimension ``dim`` of the tensor number ``input``, or of all tensors that have it."""
 
     input: int | None
     dim: int
@@ -34,12 +34,12 @@ class Dynamic:
 
 
 def parse(text: str) -> list[Tree]:
-    """The arguments that ``float32[2,3,224,224],int64[2],1.5`` describes. Raises `SpecError`."""
-    return [_one(part) for part in _parts(text)]
+    """Parse a list of arguments: ``float32[2,3,224,224],int64[2],1.5``. Raises `SpecError`."""
+    return [_one(part.strip()) for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def parse_dynamic(text: str) -> Dynamic:
-    """The size that ``0:batch``, or ``1.0:batch`` for the second tensor alone, names. Raises `SpecError`."""
+    """Parse a size to leave open: ``0:batch``, or ``1.0:batch`` for the second tensor alone. Raises `SpecError`."""
     found = _DYNAMIC.match(text.strip())
     if not found:
         raise SpecError(f"--dynamic takes DIM:NAME such as 0:batch, or INPUT.DIM:NAME, not {text!r}")
@@ -47,35 +47,20 @@ def parse_dynamic(text: str) -> Dynamic:
 
 
 def of_traced(read: Read) -> dict[str, list[Tree]]:
-    """The inputs of each method in a ``traced_inputs.pkl``, where all of them can be made again."""
-    value = tensors.untagged(read.value)
-    if not isinstance(value, Mapping):
-        return {}
+    """Describe the inputs of each method in a ``traced_inputs.pkl``, except where a value cannot be made again."""
     found = {}
-    for name, inputs in value.pairs:
-        given = tensors.untagged(inputs)
-        trees = [_described(one) for one in given] if isinstance(given, list) else [None]
-        if isinstance(name, str) and None not in trees:
+    for name, given in tensors.traced_inputs(read.value).items():
+        trees = [_described(one) for one in given]
+        if None not in trees:
             found[name] = [tree for tree in trees if tree is not None]
     return found
 
 
-def _parts(text: str) -> Iterator[str]:
-    depth, begin = 0, 0
-    for at, character in enumerate(text):
-        depth += (character == "[") - (character == "]")
-        if character == "," and depth == 0:
-            yield text[begin:at].strip()
-            begin = at + 1
-    yield text[begin:].strip()
-
-
 def _one(text: str) -> Tree:
+    """Parse one argument."""
     if found := _TENSOR.match(text):
         sizes = [int(size) for size in found["sizes"].split(",") if size.strip()]
-        count = 1
-        for size in sizes:
-            count *= size
+        count = math.prod(sizes)
         if count > MOST_ELEMENTS:
             raise SpecError(f"{text} has {count:,} elements")
         return {"tensor": [found["dtype"], sizes]}
@@ -86,12 +71,12 @@ def _one(text: str) -> Tree:
     with contextlib.suppress(ValueError):
         return {"value": float(text)}
     if text.endswith((".pt", ".pth")):
-        raise SpecError(f"there is no file {text}")
+        raise SpecError(f"the file {text} does not exist")
     raise SpecError(f"{text!r} is neither a tensor such as float32[2,3] nor a number, true, false or none")
 
 
 def _described(value: Any) -> Tree | None:
-    """The description of a value of a pickle; None for what cannot be made from one."""
+    """Describe a value of a pickle; None for a value that no description can reproduce."""
     value = tensors.untagged(value)
     if tensors.is_plain(value):
         return {"tensor": [tensors.dtype(value), list(tensors.sizes(value))]}

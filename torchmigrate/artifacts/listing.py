@@ -1,4 +1,4 @@
-"""The files as lines for a reader, and as JSON for a program."""
+"""Model files as lines for a reader, and as JSON for a program."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from torchmigrate.artifacts.model import Artifact, Kind
 from torchmigrate.console.terminal import escape, shown
 
 LONGEST = 200
-"""Characters of one line: a method may have hundreds of arguments."""
+"""The most characters of one line: a method may have hundreds of arguments."""
 
 
 def lines(artifact: Artifact) -> list[str]:
-    """What a file is, in one line, with a line for each method and each note."""
+    """Return the lines about a file: what it is, then a line for each method and each note."""
+    if artifact.kind in (Kind.UNREADABLE, Kind.OTHER):
+        return [shown(f"{artifact.path}: {artifact.kind.value}: {artifact.error}")]
     about = [artifact.kind.value]
     if artifact.torch:
         about.append(f"torch {artifact.torch}")
@@ -26,8 +28,6 @@ def lines(artifact: Artifact) -> list[str]:
         kinds = f" of {', '.join(artifact.dtypes)}" if artifact.dtypes else ""
         tensors = f"{artifact.tensors:,} tensor{'s' if artifact.tensors != 1 else ''}"
         about.append(f"{artifact.elements:,} elements in {tensors}{kinds}")
-    if artifact.kind in (Kind.UNREADABLE, Kind.OTHER):
-        return [shown(f"{artifact.path}: {artifact.kind.value}: {artifact.error}")]
     text = [f"{artifact.path}: {', '.join(about)}"]
     text += [f"  {_cut(str(method))}" for method in artifact.methods]
     text += [f"  {_cut(note)}" for note in artifact.notes]
@@ -37,12 +37,12 @@ def lines(artifact: Artifact) -> list[str]:
 
 
 def as_text(artifacts: Iterable[Artifact]) -> str:
-    """All files, one after the other."""
+    """Render all files as lines."""
     return "".join(f"{line}\n" for artifact in artifacts for line in lines(artifact))
 
 
 def as_json(artifacts: Iterable[Artifact]) -> str:
-    """All files, with all that is known; a field that a file does not state is null or empty."""
+    """Render all files as JSON; a field that a file does not state is null or empty."""
     files = []
     for artifact in artifacts:
         entry = dataclasses.asdict(artifact)
@@ -54,7 +54,7 @@ def as_json(artifacts: Iterable[Artifact]) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes for a reader."""
+    """Return a number of bytes in a readable unit: ``1.5 MiB``."""
     amount, unit = float(count), "bytes"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if amount < 1024:

@@ -1,17 +1,17 @@
-"""What there is to say about a model file."""
+"""The description of a model file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 
 class Unreadable(Exception):
-    """A file, or a part of it, is not what it claims to be, or nobody should open it; the message says why."""
+    """A file, or a part of it, is damaged, or is not what it claims to be, or is unsafe; the message says why."""
 
 
 class Kind(str, Enum):
-    """What a file is."""
+    """The kind of a model file."""
 
     TORCHSCRIPT = "TorchScript archive"
     LITE = "TorchScript archive for the Lite interpreter"
@@ -31,7 +31,7 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One function that a file offers, in the notation of its own format."""
+    """One function in a model file, in the notation of the file's format."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -44,23 +44,23 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A model file, as far as its bytes tell. What is None or empty is not written in the file."""
+    """A model file, as its bytes describe it; a field that the file does not state is None or empty."""
 
     path: str
     kind: Kind
     size: int
     """In bytes."""
     torch: str | None = None
-    """The torch that wrote it: its version, or ``2.1 or newer`` where only the layout tells."""
+    """The version of torch that wrote it, or ``2.1 or newer`` where only the layout tells."""
     producer: str | None = None
     format: str | None = None
     opset: str | None = None
     methods: tuple[Method, ...] = ()
     tensors: int = 0
     elements: int = 0
-    """Of all its tensors."""
+    """The number of elements of all its tensors."""
     dtypes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else its user should know."""
-    error: str | None = field(default=None)
-    """Why it cannot be read, or should not be loaded."""
+    """Whatever else its user should know, as clauses."""
+    error: str | None = None
+    """Why it cannot be read, or should not be loaded, as a clause."""

@@ -1,4 +1,4 @@
-"""The names in a pickle: which of them run code when it is loaded."""
+"""The names in a pickle, sorted by risk: those that run code when it is loaded, and those of unknown packages."""
 
 from __future__ import annotations
 
@@ -21,46 +21,37 @@ RUNNING = _words(
     "torch.utils.cpp_extension torch.utils.data.datapipes trace types urllib uuid venv webbrowser "
     "winreg zipimport"
 )
-"""Modules whose functions run programs or code, read or write files, or lead to others that do."""
+"""Modules whose functions run programs or code, read or write files, or give access to others that do."""
 
 BUILTINS = _words(
     "__import__ apply breakpoint compile delattr eval exec execfile exit getattr globals input locals map open "
     "print quit reduce setattr vars"
 )
-"""What a pickle needs of `builtins` only to run something."""
+"""The builtins that a pickle needs only to run something."""
 
 HARMLESS = _words(
     "torch.serialization._get_layout "
     "pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath "
     "pathlib.WindowsPath types.SimpleNamespace uuid.UUID"
 )
-"""Values that honest checkpoints hold in spite of their modules."""
+"""Classes and functions of these modules that honest checkpoints use."""
 
-KNOWN = (
-    "torch",
-    "__torch__",
-    "collections",
-    "numpy",
-    "_codecs",
-    "builtins",
-    "__builtin__",
-    "copy_reg",
-    "copyreg",
-)
-"""Modules that the data of torch and NumPy come from."""
+KNOWN = _words("torch __torch__ collections numpy _codecs builtins __builtin__ copy_reg copyreg")
+"""The packages that pickles of torch's and NumPy's data name."""
 
 
 def running(names: Iterable[Global]) -> list[Global]:
-    """Those names that are in a pickle to run something."""
+    """Return the names that are in a pickle to run something."""
     return [name for name in names if _runs(name)]
 
 
 def foreign(names: Iterable[Global]) -> list[Global]:
-    """Classes and functions of nobody we know, which loading would import."""
+    """Return the classes and functions of unknown packages, which loading would import."""
     return [name for name in names if name.module.partition(".")[0] not in KNOWN]
 
 
 def _runs(name: Global) -> bool:
+    """Whether calling a name could run programs or code, or read or write files."""
     if name.module in ("builtins", "__builtin__", "__builtins__"):
         return name.name.partition(".")[0] in BUILTINS
     if str(name) in HARMLESS or name.module == "torch.jit._pickle":  # the latter is TorchScript's own

@@ -1,14 +1,15 @@
-"""ONNX models: a protocol buffer, of which the graph's weights are passed over.
+"""ONNX models: protocol buffers, read without the data of their weights.
 
 Source of the numbers: onnx/onnx.proto3 of https://github.com/onnx/onnx.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchmigrate.artifacts.binary import fields
+from torchmigrate.artifacts.binary import fields, varint
 from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
 
 _TYPES = (
@@ -21,6 +22,8 @@ TYPES = _TYPES.split()
 
 @dataclass
 class _Graph:
+    """What is gathered from a GraphProto; dictionaries without values keep the order of names."""
+
     name: str = ""
     nodes: int = 0
     inputs: list[str] = field(default_factory=list)
@@ -33,7 +36,7 @@ class _Graph:
 
 
 def read(path: str, data: memoryview) -> Artifact:
-    """What an ONNX model says of itself. Raises `Unreadable`."""
+    """Read an ONNX model. Raises `Unreadable`."""
     texts: dict[int, str] = {}
     ir_version, opsets, graph = 0, [], None
     for number, value in fields(data):
@@ -49,7 +52,7 @@ def read(path: str, data: memoryview) -> Artifact:
         elif number == 7 and isinstance(value, memoryview):
             graph = _graph(value)
     if graph is None or not ir_version:
-        raise Unreadable("it is no ONNX model: it has no graph, or no version")
+        raise Unreadable("the file is not an ONNX model: it has no graph, or no version")
     inputs = [text for text in graph.inputs if text.partition(":")[0] not in graph.weights]
     producer = " ".join(filter(None, (texts.get(2, ""), texts.get(3, ""))))
     return Artifact(
@@ -69,17 +72,19 @@ def read(path: str, data: memoryview) -> Artifact:
 
 
 def _notes(graph: _Graph) -> list[str]:
+    """Return notes on the operators, and on weights in other files."""
     notes = [f"{graph.nodes} nodes of {len(graph.operators)} operators"]
     outside = [name for name in graph.external if name.startswith(("/", "\\")) or ".." in name or ":" in name]
     if outside:
-        notes.append(f"weights are said to lie outside of its folder: {', '.join(outside[:3])}")
+        notes.append(f"the weights are outside the model's folder: {', '.join(outside[:3])}")
     elif graph.external:
         names = list(graph.external)
-        notes.append(f"weights lie in {', '.join(names[:3])}{' …' if len(names) > 3 else ''}")
+        notes.append(f"the weights are in {', '.join(names[:3])}{' …' if len(names) > 3 else ''}")
     return notes
 
 
 def _graph(data: memoryview) -> _Graph:
+    """Read a GraphProto."""
     graph = _Graph()
     for number, value in fields(data):
         if not isinstance(value, memoryview):
@@ -100,12 +105,11 @@ def _graph(data: memoryview) -> _Graph:
 
 
 def _weight(data: memoryview, graph: _Graph) -> None:
+    """Add a TensorProto to what is known of its graph."""
     count, name, dtype = 1, "", 0
     for number, value in fields(data):
         if number == 1:  # packed, or one by one
-            dims = _packed(value) if isinstance(value, memoryview) else [value]
-            for dim in dims:
-                count *= dim
+            count *= math.prod(_packed(value)) if isinstance(value, memoryview) else value
         elif number == 2 and isinstance(value, int):
             dtype = value
         elif number == 8:
@@ -120,18 +124,16 @@ def _weight(data: memoryview, graph: _Graph) -> None:
 
 
 def _packed(data: memoryview) -> list[int]:
-    numbers, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(value)
-            value = shift = 0
+    """Read a packed field of integers."""
+    numbers, at = [], 0
+    while at < len(data):
+        number, at = varint(data, at)
+        numbers.append(number)
     return numbers
 
 
 def _value(data: memoryview) -> str:
-    """``name: float32[batch, 3]`` of a ValueInfoProto."""
+    """Return a ValueInfoProto as ``name: float32[batch, 3]``."""
     name, kind = "", ""
     for number, value in fields(data):
         if number == 1:
@@ -142,9 +144,9 @@ def _value(data: memoryview) -> str:
 
 
 def _kind(data: memoryview, depth: int = 0) -> str:
-    """A TypeProto."""
+    """Return a TypeProto as ``sequence[float32[batch, 3]]``."""
     if depth > 8:
-        raise Unreadable("its types are nested without end")
+        raise Unreadable("its types are nested too deeply")
     for number, value in fields(data):
         if not isinstance(value, memoryview):
             continue
@@ -162,6 +164,7 @@ def _kind(data: memoryview, depth: int = 0) -> str:
 
 
 def _tensor(data: memoryview) -> str:
+    """Return a TypeProto.Tensor as ``float32[batch, 3]``."""
     dtype, dims = 0, None
     for number, value in fields(data):
         if number == 1 and isinstance(value, int):
@@ -172,6 +175,7 @@ def _tensor(data: memoryview) -> str:
 
 
 def _dim(data: memoryview) -> str:
+    """Return a dimension's size or name."""
     for number, value in fields(data):
         if number == 1:
             return str(value)

@@ -1,6 +1,6 @@
-"""Pickles taken apart, and never run: what they would build, in which nothing is imported, called or created.
+"""Pickles taken apart, and never run: a description of what they would build, without importing or calling anything.
 
-The opcodes come from `pickletools`; what each does to the stack is in its documentation there.
+The opcodes come from `pickletools`, which documents what each does to the stack.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import IO, Any
 from torchmigrate.artifacts.model import Unreadable
 
 MOST_OPCODES = 5_000_000
-"""A checkpoint with a hundred thousand tensors has three million."""
+"""The most instructions of a pickle: one with a hundred thousand tensors has three million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,14 @@ class Global:
 
 @dataclass(eq=False, slots=True)
 class Mapping:
-    """A dictionary: its keys may be what no dictionary of ours could hold."""
+    """A dictionary as pairs, since its keys may not be hashable as they are described here."""
 
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
-
-    def get(self, wanted: str) -> Any:
-        """The value of a key that is text; None if there is none."""
-        return next((value for key, value in self.pairs if isinstance(key, str) and key == wanted), None)
 
 
 @dataclass(eq=False, slots=True)
 class Made:
-    """What a call would give: ``what(*args)``, with the state, items and pairs that it would be given then."""
+    """The result of a call ``what(*args)``, with the state, items and pairs that would be added to it."""
 
     what: Any
     args: Any
@@ -50,36 +46,36 @@ class Made:
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
 
     def is_of(self, *names: str) -> bool:
-        """Whether the call is of one of these qualified names."""
+        """Whether the call is to one of these qualified names."""
         return isinstance(self.what, Global) and str(self.what) in names
 
 
 @dataclass(eq=False, slots=True)
 class Stored:
-    """A reference to something outside of the pickle; of torch, ``("storage", type, key, device, elements)``."""
+    """A reference to data outside the pickle; torch writes ``("storage", type, key, device, elements)``."""
 
     key: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pickle."""
+    """A pickle that was taken apart."""
 
     value: Any
     names: tuple[Global, ...]
-    """All that unpickling it would import, in order."""
+    """All names that unpickling it would import, in order."""
 
 
 _MARK = object()
 
 
 def read(file: IO[bytes]) -> Read:
-    """Takes the next pickle of a stream apart. Raises `Unreadable`."""
+    """Take the next pickle of a stream apart. Raises `Unreadable`."""
     machine = _Machine()
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
             if count > MOST_OPCODES:
-                raise Unreadable(f"it has more than {MOST_OPCODES:,} instructions")
+                raise Unreadable(f"its pickle has more than {MOST_OPCODES:,} instructions")
             machine.step(opcode.name, argument)
         return Read(machine.stack.pop(), tuple(machine.names))
     except (IndexError, KeyError, TypeError, AttributeError):
@@ -94,10 +90,10 @@ class _Machine:
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.names: dict[Global, None] = {}
-        self._memo: dict[int, Any] = {}
+        self.memo: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Does what one opcode says."""
+        """Execute one opcode."""
         if do := _STEPS.get(name):
             do(self, argument)
         elif name in _LITERALS:
@@ -108,7 +104,7 @@ class _Machine:
             raise Unreadable(f"its pickle has the instruction {name}, which torch never writes")
 
     def pop_to_mark(self) -> list[Any]:
-        """The values above the last mark, which are taken off with it."""
+        """Pop the values above the last mark, and the mark."""
         at = len(self.stack) - 1
         while self.stack[at] is not _MARK:
             at -= 1
@@ -119,62 +115,53 @@ class _Machine:
         return values
 
     def named(self, module: Any, name: Any) -> None:
-        """Pushes what would be imported."""
+        """Push a name that would be imported."""
         found = Global(str(module), str(name))
         self.names[found] = None
         self.stack.append(found)
 
-    def put(self, at: int) -> None:
-        """Remembers the top of the stack."""
-        self._memo[at] = self.stack[-1]
-
-    def memoize(self) -> None:
-        """Remembers the top of the stack under the next number."""
-        self._memo[len(self._memo)] = self.stack[-1]
-
-    def got(self, at: int) -> None:
-        """Pushes what was remembered."""
-        self.stack.append(self._memo[at])
+    def put(self, at: int | None) -> None:
+        """Remember the top of the stack under a number, or under the next one."""
+        self.memo[len(self.memo) if at is None else at] = self.stack[-1]
 
     def call(self) -> None:
-        """Replaces a callable and its arguments."""
+        """Replace a callable and its arguments by what the call would give."""
         args = self.stack.pop()
         self.stack.append(Made(self.stack.pop(), args))
 
-    def instance(self, argument: Any) -> None:
-        """INST: ``module name``, with arguments above the mark."""
+    def instance(self, argument: str) -> None:
+        """Do what INST does: it names the class as ``module name``, and its arguments are above the mark."""
         args = tuple(self.pop_to_mark())
-        module, _, name = str(argument).partition(" ")
-        self.named(module, name)
+        self.named(*argument.split(" ", 1))
         self.stack.append(Made(self.stack.pop(), args))
 
     def object(self) -> None:
-        """OBJ: the class and its arguments are above the mark."""
+        """Do what OBJ does: the class and its arguments are above the mark."""
         what, *args = self.pop_to_mark()
         self.stack.append(Made(what, tuple(args)))
 
     def new_with_keywords(self) -> None:
-        """NEWOBJ_EX."""
+        """Do what NEWOBJ_EX does; the keywords, its last argument, are dropped."""
         self.stack.pop()
         self.call()
 
     def build(self) -> None:
-        """Gives an object its state."""
+        """Give an object its state."""
         state = self.stack.pop()
         if isinstance(self.stack[-1], Made):
             self.stack[-1].state = state
 
     def extend(self, values: list[Any]) -> None:
-        """Adds to a list or a set, or to what a call would give."""
+        """Add to a list or a set, or to the result of a call."""
         target = self.stack[-1]
         (target.items if isinstance(target, Made) else target).extend(values)
 
     def set_items(self, values: list[Any]) -> None:
-        """Adds keys and values in turn."""
+        """Add pairs to a dictionary; ``values`` are keys and values in turn."""
         self.stack[-1].pairs.extend(zip(values[::2], values[1::2], strict=True))
 
     def last(self, count: int) -> list[Any]:
-        """The last values, which are taken off."""
+        """Pop the last values."""
         if len(self.stack) < count:
             raise IndexError
         values = self.stack[len(self.stack) - count :]
@@ -195,31 +182,23 @@ _STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "TUPLE1": lambda m, a: m.stack.append(tuple(m.last(1))),
     "TUPLE2": lambda m, a: m.stack.append(tuple(m.last(2))),
     "TUPLE3": lambda m, a: m.stack.append(tuple(m.last(3))),
-    "LIST": lambda m, a: m.stack.append(m.pop_to_mark()),
-    "FROZENSET": lambda m, a: m.stack.append(m.pop_to_mark()),
+    **dict.fromkeys(("LIST", "FROZENSET"), lambda m, a: m.stack.append(m.pop_to_mark())),
     "DICT": lambda m, a: m.stack.append(_pairs(m.pop_to_mark())),
     "APPEND": lambda m, a: m.extend(m.last(1)),
-    "APPENDS": lambda m, a: m.extend(m.pop_to_mark()),
-    "ADDITEMS": lambda m, a: m.extend(m.pop_to_mark()),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda m, a: m.extend(m.pop_to_mark())),
     "SETITEM": lambda m, a: m.set_items(m.last(2)),
     "SETITEMS": lambda m, a: m.set_items(m.pop_to_mark()),
     "GLOBAL": lambda m, a: m.named(*a.split(" ", 1)),
     "STACK_GLOBAL": lambda m, a: m.named(*m.last(2)),
     "INST": lambda m, a: m.instance(a),
     "OBJ": lambda m, a: m.object(),
-    "NEWOBJ": lambda m, a: m.call(),
     "NEWOBJ_EX": lambda m, a: m.new_with_keywords(),
-    "REDUCE": lambda m, a: m.call(),
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.call()),
     "BUILD": lambda m, a: m.build(),
     "PERSID": lambda m, a: m.stack.append(Stored(a)),
     "BINPERSID": lambda m, a: m.stack.append(Stored(m.stack.pop())),
-    "PUT": lambda m, a: m.put(a),
-    "BINPUT": lambda m, a: m.put(a),
-    "LONG_BINPUT": lambda m, a: m.put(a),
-    "MEMOIZE": lambda m, a: m.memoize(),
-    "GET": lambda m, a: m.got(a),
-    "BINGET": lambda m, a: m.got(a),
-    "LONG_BINGET": lambda m, a: m.got(a),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), lambda m, a: m.put(a)),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda m, a: m.stack.append(m.memo[a])),
 }
 
 _SIMPLE: dict[str, Callable[[], Any]] = {
@@ -240,11 +219,11 @@ _LITERALS = frozenset(_LITERAL_OPCODES.split())
 _SILENT = frozenset({"PROTO", "FRAME", "STOP"})
 
 
-def walk(value: Any, most: int = MOST_OPCODES) -> Iterator[Any]:
-    """Every value in a value, each once; at most ``most``."""
+def walk(value: Any) -> Iterator[Any]:
+    """Yield every value in a value, each once, and at most `MOST_OPCODES` of them."""
     seen: set[int] = set()
     rest = [value]
-    while rest and len(seen) < most:
+    while rest and len(seen) < MOST_OPCODES:
         one = rest.pop()
         if id(one) in seen:
             continue

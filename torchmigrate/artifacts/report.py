@@ -1,4 +1,4 @@
-"""What came of conversions: a table for a terminal, Markdown and JSON for files."""
+"""The outcomes of conversions: a table for a terminal, Markdown and JSON for files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torchmigrate.console.terminal import escape
 
 COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
 NARROW = 5
-"""As many columns fit a terminal; the others are in the lines below the table there."""
+"""The number of columns that fit a terminal; the others are in the lines below the table there."""
 
 COLORS = {"equal": "green", "close": "green", "differs": "red", "refused": "red", "failed": "red"}
 
 
 def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
-    """The rows of a table for one file."""
+    """Return the rows of the table for one file."""
     path = escape(outcome.path)
     if not outcome.rows:
         yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
@@ -38,7 +38,7 @@ def cells(outcome: Outcome) -> Iterator[tuple[str, ...]]:
 
 
 def remarks(outcome: Outcome) -> Iterator[str]:
-    """What is to be said of one file besides."""
+    """Return what the table does not show of one file, a sentence or clause each."""
     if why := outcome.error or outcome.skipped:
         yield escape(why)
     for row in outcome.rows:
@@ -46,6 +46,7 @@ def remarks(outcome: Outcome) -> Iterator[str]:
 
 
 def _remarks(row: Row) -> Iterator[str]:
+    """Yield the remarks on one method."""
     if row.reason:
         yield row.reason
     if row.advice:
@@ -59,13 +60,8 @@ def _remarks(row: Row) -> Iterator[str]:
         yield f"written to {row.file}"
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
-    """One line about all files."""
-    return ", ".join(f"{count} {name}" for name, count in batch.counted(outcomes)) or "nothing to convert"
-
-
 def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
-    """The table, and below it what there is to say of each file."""
+    """Render the table, and below it the remarks on each file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -89,31 +85,28 @@ def as_text(outcomes: Sequence[Outcome], *, color: bool, width: int) -> str:
     console.print(table)
     text = "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
     for outcome in outcomes:
-        said = list(remarks(outcome))
-        text += f"\n{escape(outcome.path)}\n" + "".join(f"  {line}\n" for line in said) if said else ""
-    return f"{text}\n{summary(outcomes)}\n"
+        listed = "".join(f"  {line}\n" for line in remarks(outcome))
+        text += f"\n{escape(outcome.path)}\n{listed}" if listed else ""
+    return f"{text}\n{batch.summary(outcomes)}\n"
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """A page with a table, and a list for each file."""
-    lines = ["# Conversion of TorchScript archives", "", _versions(outcomes), "", summary(outcomes) + ".", ""]
+    """Render a page with a table, and a list of remarks for each file."""
+    torch = ", ".join(sorted({outcome.torch for outcome in outcomes if outcome.torch}))
+    versions = f"With torch {torch}." if torch else "No torch was run."
+    lines = ["# Conversion of TorchScript archives", "", versions, "", batch.summary(outcomes) + ".", ""]
     lines += [_line(COLUMNS), _line(["---"] * len(COLUMNS))]
     lines += [_line(row) for outcome in outcomes for row in cells(outcome)]
     for outcome in outcomes:
-        if said := list(remarks(outcome)):
-            lines += ["", f"## {_quoted(escape(outcome.path))}", "", *(f"- {_quoted(text)}" for text in said)]
+        if listed := [f"- {_quoted(text)}" for text in remarks(outcome)]:
+            lines += ["", f"## {_quoted(escape(outcome.path))}", "", *listed]
     return "\n".join(lines) + "\n"
 
 
 def as_json(outcomes: Sequence[Outcome]) -> str:
-    """All that is known, for a program."""
+    """Render everything that is known, for a program."""
     files = [{**dataclasses.asdict(one), "converted": one.is_good} for one in outcomes]
     return json.dumps({"version": 1, "files": files}, indent=2) + "\n"
-
-
-def _versions(outcomes: Sequence[Outcome]) -> str:
-    found = sorted({outcome.torch for outcome in outcomes if outcome.torch})
-    return f"With torch {', '.join(found)}." if found else "No torch was asked."
 
 
 def _line(row: Sequence[str]) -> str:
@@ -121,5 +114,5 @@ def _line(row: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text in which nothing is Markdown."""
+    """Escape what Markdown would interpret."""
     return "".join(f"\\{character}" if character in "\\`*_{}[]<>#|" else character for character in text)

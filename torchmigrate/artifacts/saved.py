@@ -1,6 +1,6 @@
-"""What `torch.save` writes: state dicts, checkpoints, and whole modules, which are pickles of their classes.
+"""Files of `torch.save`: state dicts, checkpoints, and whole modules, which are pickles of their classes.
 
-Source: torch/serialization.py. Since torch 1.6 it is a zip file; before, pickles in a row, and before 0.1.10 a tar file.
+Source: torch/serialization.py. They are zip files since torch 1.6; before, pickles in a row, and before 0.1.10 tar files.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read, Stored
 from torchmigrate.artifacts.records import MOST_READ, Records
 
 MAGIC = 0x1950A86A20F9469CFC6C
-"""The first pickle of the older form."""
+"""The value of the first pickle in the older form."""
 
 
 class _Limited(io.RawIOBase):
-    """A file of which no more than `MOST_READ` bytes are read: its pickles come first, its weights follow."""
+    """A file of which at most `MOST_READ` bytes are read: its pickles come first, its weights follow."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -42,17 +42,12 @@ class _Limited(io.RawIOBase):
 
 
 def read(path: str, size: int, records: Records) -> Artifact:
-    """What a file of the present form holds. Raises `Unreadable`."""
+    """Read a file of the present form. Raises `Unreadable`."""
     version = records.text("version", 100).strip() if "version" in records else None
     # Source: the records' names by version in docs/source/notes/serialization.rst, and `torch.utils.serialization`,
     # which is where the alignment is set, in the ledger of names.
-    since = (
-        "2.7 or newer"
-        if ".storage_alignment" in records
-        else "2.1 or newer"
-        if "byteorder" in records
-        else None
-    )
+    newer = {".storage_alignment": "2.7 or newer", "byteorder": "2.1 or newer"}
+    since = next((torch for record, torch in newer.items() if record in records), None)
     form = f"zip, format {version}" if version else "zip"
     found = pickles.read(io.BytesIO(records.read("data.pkl")))
     artifact = _artifact(path, size, found, form, since)
@@ -60,7 +55,7 @@ def read(path: str, size: int, records: Records) -> Artifact:
 
 
 def _lacking(found: Read, records: Records) -> str | None:
-    """What the records lack of the weights that the pickle names."""
+    """Return the first weights that the pickle names and the records lack, as a clause; None if all exist."""
     for key, wanted in tensors.storages(found.value):
         name = f"data/{key}"
         if name not in records:
@@ -71,7 +66,7 @@ def _lacking(found: Read, records: Records) -> str | None:
 
 
 def read_old(path: str, size: int, file: IO[bytes]) -> Artifact:
-    """What a file of the older form holds, or a pickle of somebody else. Raises `Unreadable`."""
+    """Read a file of the older form, or a pickle of another program. Raises `Unreadable`."""
     stream: Any = _Limited(file)
     first = pickles.read(stream)
     if first.value != MAGIC:
@@ -82,6 +77,7 @@ def read_old(path: str, size: int, file: IO[bytes]) -> Artifact:
 
 
 def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -> Artifact:
+    """Describe a file by its pickle; ``since``: the torch that wrote it, as far as the layout tells."""
     running, foreign = names.running(found.names), names.foreign(found.names)
     counted = tensors.count([found.value])
     pairs = _pairs(found.value)
@@ -94,13 +90,12 @@ def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -
         notes.append(f"keys: {', '.join(keys[:8])}{' …' if len(keys) > 8 else ''}")
     elif not running and (made := _class(found.value)) is not None:
         kind = Kind.MODULE
-        notes.append(f"an instance of {made}, which has to be importable where it is loaded")
+        notes.append(f"an instance of {made}, which has to be importable to load the file")
     if any(name.module == "torch.fx.graph_module" for name in found.names):
-        notes.append("loading it runs the Python source that it holds, as modules of torch.fx do")
+        notes.append("loading the file runs the Python source in it, as with all modules of torch.fx")
     if foreign and not running:
-        notes.append(
-            f"loading it imports {', '.join(map(str, foreign[:3]))}{' …' if len(foreign) > 3 else ''}"
-        )
+        shown = ", ".join(map(str, foreign[:3]))
+        notes.append(f"loading the file imports {shown}{' …' if len(foreign) > 3 else ''}")
     return Artifact(
         path,
         kind,
@@ -112,20 +107,19 @@ def _artifact(path: str, size: int, found: Read, form: str, since: str | None) -
         elements=counted.elements,
         dtypes=tuple(counted.dtypes),
         notes=tuple(notes),
-        error=f"unpickling it would run {running[0]}: do not load it" if running else None,
+        error=f"unpickling the file would run {running[0]}: do not load it" if running else None,
     )
 
 
 def _pairs(value: Any) -> list[tuple[Any, Any]]:
-    if isinstance(value, Mapping):
-        return value.pairs
-    if isinstance(value, Made) and value.is_of("collections.OrderedDict", "collections.defaultdict"):
-        return value.pairs
-    return []
+    """Return the keys and values of a dictionary; nothing for any other value."""
+    dictionaries = ("collections.OrderedDict", "collections.defaultdict")
+    is_dictionary = isinstance(value, Mapping) or (isinstance(value, Made) and value.is_of(*dictionaries))
+    return value.pairs if is_dictionary else []
 
 
 def _class(value: Any) -> Global | None:
-    """The class that a value is an instance of, where it is no tensor and no collection."""
+    """Return the class of an instance; None for tensors and collections."""
     if not isinstance(value, Made) or tensors.is_tensor(value):
         return None
     made = value.what

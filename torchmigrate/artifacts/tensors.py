@@ -1,13 +1,14 @@
-"""Tensors as pickles of torch write them: `torch._utils._rebuild_…` of a storage that lies elsewhere."""
+"""Tensors in pickles of torch: calls of `torch._utils._rebuild_…` with a storage outside the pickle."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchmigrate.artifacts import pickles
-from torchmigrate.artifacts.pickles import Global, Made, Stored
+from torchmigrate.artifacts.pickles import Global, Made, Mapping, Stored
 
 DTYPES = {
     "FloatStorage": "float32",
@@ -29,7 +30,7 @@ DTYPES = {
 """Storage class → element type (torch/storage.py)."""
 
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2}
-"""Bytes of an element, where that is more than one."""
+"""The bytes of an element, where that is more than one."""
 
 _PLAIN = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_qtensor")
 _AROUND = ("_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_from_type_v2")
@@ -37,7 +38,7 @@ _AROUND = ("_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_from
 
 @dataclass
 class Found:
-    """How many tensors there are."""
+    """The number of tensors and of their elements, and the element types in order."""
 
     tensors: int = 0
     elements: int = 0
@@ -45,7 +46,7 @@ class Found:
 
 
 def count(values: Iterable[Any]) -> Found:
-    """All tensors in some values."""
+    """Count the tensors in some values."""
     found = Found()
     for value in values:
         for one in pickles.walk(value):
@@ -57,7 +58,7 @@ def count(values: Iterable[Any]) -> Found:
 
 
 def storages(value: Any) -> Iterator[tuple[str, int]]:
-    """The keys of the storages that the tensors in a value lie in, each with the bytes that it has."""
+    """Yield the key and the size in bytes of the storage of each tensor in a value."""
     for one in pickles.walk(value):
         given = one.args[0] if is_plain(one) and isinstance(one.args, tuple) and one.args else None
         key = given.key if isinstance(given, Stored) else None
@@ -67,24 +68,24 @@ def storages(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether this makes a tensor, or a parameter or subclass of one."""
+    """Whether a value is a tensor, or a parameter or subclass of one."""
     return is_plain(value) or (isinstance(value, Made) and _function(value) in _AROUND)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether this makes a tensor of a storage."""
+    """Whether a value is a tensor that is made of a storage."""
     return isinstance(value, Made) and _function(value) in _PLAIN
 
 
 def sizes(value: Made) -> tuple[int, ...]:
-    """The sizes of a plain tensor."""
+    """Return the sizes of a plain tensor."""
     args = value.args if isinstance(value.args, tuple) else ()
     given = args[2] if len(args) > 2 else ()
     return tuple(one for one in given if isinstance(one, int)) if isinstance(given, tuple) else ()
 
 
 def dtype(value: Made) -> str:
-    """The element type of a plain tensor; ``?`` where the pickle leaves it to other classes."""
+    """Return the element type of a plain tensor; ``?`` where the pickle leaves it to other classes."""
     args = value.args if isinstance(value.args, tuple) else ()
     # _rebuild_tensor_v3 has an untyped storage, and names the type itself.
     if _function(value) == "_rebuild_tensor_v3" and len(args) > 6 and isinstance(args[6], Global):
@@ -95,35 +96,38 @@ def dtype(value: Made) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of a call, in short: ``float32[2, 4]`` for a tensor."""
+    """Return a short description of an argument: ``float32[2, 4]`` for a tensor."""
     value = untagged(value)
     if is_plain(value):
         return f"{dtype(value)}[{', '.join(map(str, sizes(value)))}]"
     if isinstance(value, (bool, int, float, type(None))):
         return repr(value)
-    return (
-        "a text"
-        if isinstance(value, str)
-        else "a container"
-        if isinstance(value, (tuple, list))
-        else "an object"
-    )
+    if isinstance(value, str):
+        return "a string"
+    return "a container" if isinstance(value, (tuple, list)) else "an object"
 
 
 def untagged(value: Any) -> Any:
-    """A container without the type that TorchScript writes around it."""
+    """Return a container without the type that TorchScript wraps it in; any other value as it is."""
     if isinstance(value, Made) and value.is_of("torch.jit._pickle.restore_type_tag"):
         return value.args[0] if isinstance(value.args, tuple) and value.args else None
     return value
 
 
+def traced_inputs(value: Any) -> dict[str, Any]:
+    """Return the inputs of each method in a ``traced_inputs.pkl``, as a list or tuple."""
+    methods = untagged(value)
+    pairs = methods.pairs if isinstance(methods, Mapping) else []
+    given = {name: untagged(inputs) for name, inputs in pairs if isinstance(name, str)}
+    return {name: inputs for name, inputs in given.items() if isinstance(inputs, (list, tuple))}
+
+
 def _elements(value: Made) -> int:
-    total = 1
-    for size in sizes(value):
-        total *= max(size, 0)
-    return min(total, 1 << 62)
+    # Bounded, because a hostile file may claim any sizes.
+    return min(math.prod(max(size, 0) for size in sizes(value)), 1 << 62)
 
 
 def _function(value: Made) -> str:
+    """Return the name of the function that makes a tensor; "" for any other call."""
     what = value.what
     return what.name if isinstance(what, Global) and what.module in ("torch._utils", "torch._tensor") else ""

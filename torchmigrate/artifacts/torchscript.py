@@ -1,6 +1,6 @@
-"""TorchScript archives, in full and for the Lite interpreter.
+"""TorchScript archives, also those for the Lite interpreter.
 
-The code of the methods is text, and their signatures are read in it; all else are pickles.
+The code of the methods is text, from which their signatures are read; everything else is in pickles.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ import re
 
 from torchmigrate.artifacts import names, pickles, tensors
 from torchmigrate.artifacts.model import Artifact, Kind, Method, Unreadable
-from torchmigrate.artifacts.pickles import Global, Made, Mapping, Read
+from torchmigrate.artifacts.pickles import Global, Made, Read
 from torchmigrate.artifacts.records import Records
 
 MOST_CODE = 16 << 20
 MOST_CHECKED = 64 << 20
-"""Bytes of an archive whose weights are held against their checksums whenever it is looked at."""
+"""The largest archive, in bytes, whose checksums are verified whenever it is read."""
 
 MOST_SIGNATURE = 10_000
-"""Characters."""
+"""The most characters of a method's signature."""
 
 BUNDLED = "get_all_bundled_inputs"
 """The method that an archive with bundled inputs has (torch/utils/bundled_inputs.py)."""
 
 _DEF = re.compile(r"^  def (?P<name>\w+)\(", re.MULTILINE)
 _WRITING = re.compile(r"\.\s*(?P<name>save|from_file)\b")
-"""Operators of TorchScript that write a file, by any name that their module may have been given."""
+"""Matches calls of the TorchScript operators that write a file, whatever their module is named."""
 
 _MANGLED = re.compile(r"\.___torch_mangle_\d+")
 
 
 def is_archive(records: Records) -> bool:
-    """Whether this is the layout of a TorchScript archive."""
+    """Whether the records are those of a TorchScript archive."""
     return "constants.pkl" in records or "bytecode.pkl" in records or "model.json" in records
 
 
 def read(path: str, size: int, records: Records) -> Artifact:
-    """What an archive says of itself. Raises `Unreadable`."""
+    """Read a TorchScript archive. Raises `Unreadable`."""
     if "model.json" in records:
         return Artifact(
             path,
             Kind.TORCHSCRIPT,
             size,
             format="the one of torch 1.0 to 1.3",
-            notes=("torch 2.13 does not load it any more",),
+            notes=("torch 2.13 can no longer load it",),
         )
     if size <= MOST_CHECKED:
         records.check()
@@ -66,9 +66,10 @@ def read(path: str, size: int, records: Records) -> Artifact:
         form = ", ".join(filter(None, (form, f"bytecode {bytecode}")))
         notes.append(f"{len(operators)} operators")
     if traced := parts.get("traced_inputs.pkl"):
-        notes += [f"{name} was traced with {shapes}" for name, shapes in traced_shapes(traced.value).items()]
+        for name, given in tensors.traced_inputs(traced.value).items():
+            notes.append(f"{name} was traced with {', '.join(map(tensors.shown, given))}")
     if any(method.name == BUNDLED for method in methods):
-        notes.append("it holds bundled inputs")
+        notes.append("contains bundled inputs")
     if extra := records.names("extra/"):
         shown = ", ".join(name.removeprefix("extra/") for name in extra[:5])
         notes.append(f"extra files: {shown}{' …' if len(extra) > 5 else ''}")
@@ -78,7 +79,7 @@ def read(path: str, size: int, records: Records) -> Artifact:
         size,
         producer="torch.jit.trace" if traced else "torch.jit",
         format=form,
-        methods=tuple(method for method in methods if not _is_helper(method.name)),
+        methods=tuple(method for method in methods if "bundled_input" not in method.name),
         tensors=found.tensors,
         elements=found.elements,
         dtypes=tuple(found.dtypes),
@@ -87,33 +88,17 @@ def read(path: str, size: int, records: Records) -> Artifact:
     )
 
 
-def traced_shapes(value: object) -> dict[str, str]:
-    """The inputs that each method was traced with, as far as they are tensors; their values are not kept."""
-    value = tensors.untagged(value)
-    if not isinstance(value, Mapping):
-        return {}
-    shapes = {}
-    for name, inputs in value.pairs:
-        inputs = tensors.untagged(inputs)
-        if isinstance(name, str) and isinstance(inputs, (list, tuple)):
-            shapes[name] = ", ".join(tensors.shown(one) for one in inputs)
-    return shapes
-
-
 def _writing(records: Records) -> str | None:
-    """Which of the operators that write a file its code has; some of it runs when the archive is loaded."""
+    """Return the error about code that would write a file; None for no such code."""
+    # Some of an archive's code runs when it is loaded.
     for name in records.names("code/", ".py"):
         if found := _WRITING.search(records.text(name, MOST_CODE)):
-            return f"its code would write a file: it has torch.{found['name']}"
+            return f"its code would write a file: it calls torch.{found['name']}"
     return None
 
 
-def _is_helper(name: str) -> bool:
-    return "bundled_input" in name or name in ("run_on_bundled_input", "get_num_bundled_inputs")
-
-
 def _methods(records: Records, data: Read | None) -> list[Method]:
-    """The methods of the module that the archive holds."""
+    """Return the methods of the archive's module, by its code. Raises `Unreadable`."""
     root = data.value if data else None
     if not isinstance(root, Made) or not isinstance(root.what, Global):
         return []
@@ -130,6 +115,7 @@ def _methods(records: Records, data: Read | None) -> list[Method]:
 
 
 def _method(body: str, found: re.Match[str]) -> Method:
+    """Parse the signature of a method; ``found`` is its beginning in the class's code. Raises `Unreadable`."""
     depth, parts, at = 1, [found.end()], found.end()
     quote = ""
     while depth and at < min(len(body), found.end() + MOST_SIGNATURE):
@@ -156,7 +142,7 @@ def _method(body: str, found: re.Match[str]) -> Method:
 
 
 def _bytecode(value: object) -> tuple[object, set[tuple[object, ...]], list[Method]]:
-    """The version, the operators and the methods of ``bytecode.pkl``."""
+    """Return the version, the operators and the methods in ``bytecode.pkl``. Raises `Unreadable`."""
     if not isinstance(value, tuple) or not value or not isinstance(value[0], int):
         raise Unreadable("its bytecode is malformed")
     operators: set[tuple[object, ...]] = set()
@@ -179,11 +165,12 @@ def _bytecode(value: object) -> tuple[object, set[tuple[object, ...]], list[Meth
 
 
 def _is_names(one: object) -> bool:
+    """Whether an entry is a pair of an operator's name and its overload."""
     return isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
 
 
 def _table(value: object) -> dict[str, object]:
-    """A table of the mobile format: a tuple of pairs."""
+    """Return a table of the mobile format, which is a tuple of pairs, as a dictionary."""
     pairs = value if isinstance(value, tuple) else ()
     return {
         one[0]: one[1]
@@ -193,5 +180,6 @@ def _table(value: object) -> dict[str, object]:
 
 
 def _arguments(value: object) -> list[tuple[str, str]]:
+    """Return the name and the type of each argument in a schema."""
     tables = [_table(one) for one in value] if isinstance(value, tuple) else []
     return [(str(one.get("name", "")), _MANGLED.sub("", str(one.get("type", "")))) for one in tables]

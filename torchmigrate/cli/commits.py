@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate import __version__
+from torchmigrate.adoption.git import GitError
+from torchmigrate.adoption.work_tree import WorkTree
 from torchmigrate.cli.options import Failure
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.versions import render
@@ -16,49 +16,23 @@ if TYPE_CHECKING:
     from torchmigrate.cli.session import Session
 
 
-class Repository:
-    """The git repository that contains all ``paths``. Raises Failure if there is none, or if it has uncommitted changes."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._root = os.path.dirname(os.path.realpath(paths[0])) if paths else os.curdir
-        self._root = os.path.realpath(self._git("rev-parse", "--show-toplevel").rstrip("\n"))
-        inside = {os.path.relpath(os.path.realpath(path), self._root) for path in paths}
-        if any(path.startswith(os.pardir) for path in inside):
-            raise Failure("--commit-per-rule requires all files to be in one repository")
-        changes = self._git("status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules")
-        for entry in filter(None, changes.split("\0")):
-            if not entry.startswith("?? ") or entry[3:] in inside:
-                raise Failure(f"--commit-per-rule needs a clean work tree: {entry[3:]} is not committed")
-
-    def commit(self, paths: Sequence[str], message: str) -> None:
-        """Commit the files at ``paths`` as they are. Raises Failure with the message of git or of a hook."""
-        inside = [os.path.relpath(os.path.realpath(path), self._root) for path in paths]
-        self._git("--literal-pathspecs", "add", "--", *inside)
-        self._git("--literal-pathspecs", "commit", "--quiet", "-m", message, "--", *inside)
-
-    def _git(self, *arguments: str) -> str:
-        command = ["git", "-C", self._root, *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            raise Failure(f"--commit-per-rule needs git: {error.strerror}") from None
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-            asked = next(word for word in arguments if not word.startswith("-"))
-            raise Failure(f"git {asked}: {said}")
-        return done.stdout
-
-
 def commit_each(run: Session) -> int:
     """Fix rule by rule, and commit the changes of each; return the number of changed files. Raises Failure."""
+    try:
+        return _commit_each(run, WorkTree([file.path for file in run.inputs]))
+    except GitError as error:
+        raise Failure(f"--commit-per-rule: {error}") from None
+
+
+def _commit_each(run: Session, work_tree: WorkTree) -> int:
     from torchmigrate.run import joint, runner
 
-    repository = Repository([file.path for file in run.inputs])
     changed: set[str] = set()
     tried: set[str] = set()
-    while findings := _next(run, tried):
-        code = findings[0].code
-        wanted = _with_their_parts(findings)
+    while pending := _next(run, tried):
+        work_tree.require_unfiltered({finding.path for finding in pending})
+        code = pending[0].code
+        wanted = _with_their_parts([finding for finding in pending if finding.code == code])
         applied: list[Finding] = []
         paths: list[str] = []
         for tree in run.trees:
@@ -68,7 +42,7 @@ def commit_each(run: Session) -> int:
                     applied += fixed.applied
         tried.add(code)
         if paths:
-            repository.commit(paths, _message(run, code, applied))
+            work_tree.commit(paths, _message(run, code, applied))
             tried = {code} if tried - {code} else tried  # others may have waited for this one
             changed.update(paths)
             run.report.applied += applied
@@ -78,10 +52,10 @@ def commit_each(run: Session) -> int:
 
 
 def _next(run: Session, tried: set[str]) -> list[Finding]:
-    """Return the fixable findings of the next rule: errors first, then warnings."""
+    """Return the fixable findings of the rules not tried yet: errors first, then warnings."""
     from torchmigrate.run import runner
 
-    found = [
+    pending = [
         finding
         for tree in run.trees
         for result in runner.check(tree, cache=run.cache)
@@ -89,8 +63,7 @@ def _next(run: Session, tried: set[str]) -> list[Finding]:
         if finding.code not in tried
         if finding.fix is not None and run.report.applies(finding.fix, finding.path)
     ]
-    found.sort(key=lambda finding: (-finding.severity.rank, finding.code))
-    return [finding for finding in found if finding.code == found[0].code]
+    return sorted(pending, key=lambda finding: (-finding.severity.rank, finding.code))
 
 
 def _with_their_parts(findings: Sequence[Finding]) -> Callable[[Finding], bool]:

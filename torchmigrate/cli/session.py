@@ -17,6 +17,7 @@ from torchmigrate.cli.asked import ask
 from torchmigrate.console.terminal import Progress, escape, wants_color, wants_links, width
 from torchmigrate.reporters.report import Report, count
 from torchmigrate.run import cache
+from torchmigrate.run.unread import CODE as UNREAD_CODE
 from torchmigrate.run.wire import Results
 from torchmigrate.settings.config import ConfigError
 
@@ -54,6 +55,7 @@ class Session:
         self.results = Results()
         self._begin = time.monotonic()
         self._exit_zero = exit_zero
+        self._unread: list[str] = []
         self._output_file = output_file
         profiles = options.load(given)
         resolves = bool(given.get("resolve"))
@@ -98,6 +100,8 @@ class Session:
             self.report.known += len(found.findings) - len(result.findings)
             self.report.add(result)
             self.results.add(result)
+            unread = (finding for finding in result.findings if finding.code == UNREAD_CODE)
+            self._unread += [f"warning: {finding.message}; {finding.hint}" for finding in unread]
 
     def _fail(self, errors: Iterable[FileError]) -> None:
         """Counts in what could not be done."""
@@ -120,6 +124,11 @@ class Session:
         except GitError as error:
             raise options.Failure(f"--diff-base: {error}") from None
         return Known(self.inputs, settings_of, earlier, writes=writes)
+
+    def _warn_unread(self) -> None:
+        """Print a warning that counts the files whose grammars are not installed, if there are any."""
+        for warning in self._unread:
+            self.say(warning)
 
     def say_gone(self) -> None:
         """Print which known findings no longer exist."""
@@ -239,6 +248,7 @@ class Session:
 
         from torchmigrate.reporters.report import load
 
+        self._warn_unread()
         self.report.seconds = time.monotonic() - self._begin
         self._summarize_for_github()
         where = self._output_file
@@ -263,6 +273,7 @@ class Session:
         if self._output_file:
             with output.replaced(self._output_file) as out:
                 out.buffer.write(b"".join(self._diff))
+        self._warn_unread()
         self.print_errors()
         if self.report.verified:
             from torchmigrate.reporters import concise

@@ -1,4 +1,4 @@
-"""The compute capabilities that a file compiles for, and those of them that a CUDA no longer compiles for."""
+"""The compute capabilities that a file compiles for, and those that a CUDA version no longer supports."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torchmigrate.tables import wheels
 from torchmigrate.tables.matrix import number
 
 NAMES = ("TORCH_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "-gencode")
-"""What names them: torch's own variable, that of CMake, and the option of ``nvcc``."""
+"""The names of such lists: torch's variable, CMake's variable, and the option of ``nvcc``."""
 _NAMED = {"Kepler": "3.5", "Maxwell": "5.0", "Pascal": "6.0", "Volta": "7.0"}
 _ENTRY = re.compile(r"(?P<name>\d+\.\d+|[A-Z][a-z]+(?:\+Te[a-z]+)?)(?P<suffix>[af]?(?:\+PTX)?)")
 _DIGITS = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)[af]?(?:-real|-virtual)?")
 
 
 def gone(variable: Reference, cuda: str) -> list[str]:
-    """The entries of a list that no build with this CUDA is compiled for."""
+    """Return the entries of a list that are older than what builds with this CUDA are compiled for."""
     if variable.name not in NAMES or variable.undecided:
         return []
     oldest = number(wheels.oldest_architecture(cuda))
@@ -26,17 +26,17 @@ def gone(variable: Reference, cuda: str) -> list[str]:
 
 
 def edit(variable: Reference, cuda: str) -> Edit:
-    """The edit that leaves the other entries. Raises NoFix where there is none."""
+    """Return the edit that removes the entries that are too old. Raises NoFix where that is not possible."""
     old = gone(variable, cuda)
     separator = _separator(variable)
     rest = separator.join(entry for entry in variable.text.split(separator) if entry not in old).strip()
     if not rest:
-        raise NoFix("nothing would be left of the list")
+        raise NoFix("the list would be empty")
     if variable.several:
         raise NoFix("the file gives several values")
     found = variable.value.edit(0, len(variable.text), rest)
     if found is None:
-        raise NoFix("the list is put together from several places")
+        raise NoFix("the list is assembled from several variables")
     return found
 
 
@@ -45,6 +45,7 @@ def _separator(variable: Reference) -> str:
 
 
 def _capability(entry: str) -> str | None:
+    """Return the compute capability of an entry: ``sm_70``, ``7.0+PTX`` and ``Volta`` are ``7.0``."""
     if digits := _DIGITS.fullmatch(entry.strip()):
         return f"{digits[1]}.{digits[2]}"
     match = _ENTRY.fullmatch(entry.strip())

@@ -1,4 +1,4 @@
-"""Applies the rules for references to a project file."""
+"""The run of all rules for references on one project file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchmigrate.text.source import Source
 
 REQUIRES = "requirement:"
-"""What a mention of a package in a project file begins with, in the place of a symbol's name."""
+"""The prefix of a package's name in a mention, where other mentions have a symbol."""
 
 
 def said(
@@ -30,12 +30,13 @@ def said(
     selects: Callable[[str, str], bool],
     project: Project,
 ) -> Said:
-    """What those of ``rules`` that are wanted say of a project file, and which packages it names; nothing of others.
+    """Return the findings of the selected rules in a project file, and the packages that it requires.
 
-    ``selects`` says whether findings with a code are wanted in a file. Raises SourceError if the file is malformed.
+    ``selects`` tells whether a code is selected for a file. Raises SourceError if the file is malformed.
     """
     if not rules or kinds.kind_of(source.path) is None:
         return Said(source.path)
+    # Imported here, since most files have no reference that a rule looks at.
     from torchmigrate.documents.context import ReferenceContext
     from torchmigrate.documents.document import references_of
 
@@ -50,7 +51,7 @@ def said(
                 check = partial(rule.check_reference_function, reference, context)
                 answer.ask(rule.code, check, partial(source.location, reference.span))
         answer.asked_project |= context.asked_project
-    # What a variable gives to several places is one thing; the place that can be mended speaks.
+    # A variable with several uses gets one finding: that of a use with a fix, if there is one.
     found: dict[tuple[object, ...], Finding] = {}
     for finding in answer.findings:
         key = (finding.code, finding.span)
@@ -61,6 +62,7 @@ def said(
 
 
 def _mentions(source: Source, references: list[Reference]) -> Iterator[Mention]:
+    """Yield a mention of each package that a file requires."""
     from torchmigrate.model.vocabulary import Sort
 
     for reference in references:

@@ -1,4 +1,4 @@
-"""conda's requirements: the entries of its environments, and its lists, which people call requirements.txt."""
+"""conda's requirements: entries of environment files, and lists, which are often called requirements.txt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BUILD = re.compile(r"^[\w.-]+=[^=\s]+=[^=\s]+\r?$", re.MULTILINE)
 
 
 def is_list(view: str) -> bool:
-    """Whether a file is a list that ``conda create --file`` takes, as its head says."""
+    """Return whether a file's head says that it is a list for ``conda create --file``."""
     return _HEAD.search(view, 0, 400) is not None
 
 
 def read_list(reader: Reader) -> None:
-    """Reads a list; one that names builds was written by ``conda list --export``, and says what was there."""
+    """Read a list for conda. One that names builds was written by ``conda list --export``: it is a lock file."""
     unit = reader.unit(Role.LOCK if _BUILD.search(reader.view) else None)
     for line in lines(reader.view):
         comment = reader.view.find("#", line.start, line.end)
@@ -33,7 +33,7 @@ def read_list(reader: Reader) -> None:
 
 
 def entry(reader: Reader, unit: Unit, span: Span) -> None:
-    """An entry of a conda environment, or of the list for pip in it."""
+    """Read an entry of a conda environment, or of the list for pip in it."""
     text = reader.view[span.start : span.end]
     if text.startswith("-"):
         option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
@@ -43,7 +43,7 @@ def entry(reader: Reader, unit: Unit, span: Span) -> None:
             known = INDEX_OPTIONS.get(option[1], "")
             line = reader.view.rfind("\n", 0, span.start) + 1
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)
-            reader.index(Span(span.start + option.start(2), span.end), unit, known, Span(line, after))
+            reader.index(Span(span.start + option.start(2), span.end), unit, known, removal=Span(line, after))
         return
     if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
         reader.requirement(span, unit)

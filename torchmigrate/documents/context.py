@@ -1,4 +1,4 @@
-"""Everything a rule may ask about a reference in a project file, and say about it."""
+"""The context of a rule that looks at the references in project files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Finding, Fix, Span
 from torchmigrate.model.rule import Rule
+from torchmigrate.model.versions import render
 from torchmigrate.model.vocabulary import Severity, Sort
 from torchmigrate.text.findings import finding
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReferenceContext:
-    """One project file, as the rules for references see it."""
+    """One project file, with what a rule may ask about it, and the constructor of findings."""
 
     source: Source
     references: list[Reference]
@@ -31,19 +32,24 @@ class ReferenceContext:
     asked_project: bool = False
 
     @property
+    def target(self) -> str:
+        """The target torch as text: ``2.15``."""
+        return render(self.options.target)
+
+    @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use."""
+        """The facts about all files. Raises Incomplete while they are unknown, which ends the check of this reference."""
         self.asked_project = True
         return self._project.asked()
 
     def move(self, reference: Reference) -> Fix:
-        """The fix that moves all that is installed together with a reference; raises NoFix where there is none."""
+        """Return the fix that moves the whole environment of a reference to the target. Raises NoFix where there is none."""
         from torchmigrate.documents import move
 
         return move.fix(reference, self.source, self.options, self.project)
 
     def installs_torch(self, reference: Reference) -> bool:
-        """Whether the lists that go into the same environment ask for torch."""
+        """Return whether a related file, which is installed into the same Python, requires torch."""
         from torchmigrate.documents import upgrade
         from torchmigrate.documents.neighbours import Missing, neighbours
 
@@ -55,7 +61,7 @@ class ReferenceContext:
         return any(one.environment.of(Sort.REQUIREMENT, *upgrade.TORCH) for one in beside)
 
     def named(self, variable: Reference) -> Span:
-        """Where the name of a variable stands: before its value, or behind it, as YAML may have it."""
+        """Return the span of a variable's name: before its value, or after it, which YAML allows."""
         name, text = variable.name.encode(), self.source.text
         start = text.rfind(name, 0, variable.span.start)
         start = text.find(name, variable.span.end) if start < 0 else start
@@ -72,11 +78,9 @@ class ReferenceContext:
         hint: str | None = None,
         source: str | None = None,
     ) -> Finding:
-        """A finding of the current rule at a reference (or at ``span``).
+        """Create a finding of the current rule at a reference (or at ``span``).
 
-        ``fix`` makes its fix, or raises NoFix.
-
-        In documentation nothing is worse than info.
+        ``fix`` returns the fix, or raises NoFix. In documentation the severity is never worse than info.
         """
 
         def judged() -> Fix:

@@ -1,4 +1,4 @@
-"""``devcontainer.json``: the image, its variables, and the commands that are run in it; JSON with comments."""
+"""``devcontainer.json``, which is JSON with comments: the image, its variables, and the commands that run in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIABLES = ("args", "containerEnv", "remoteEnv")
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file."""
+    """Read a devcontainer.json."""
     outer: list[str] = []
     key = ""
     listed: list[Span] = []
@@ -41,7 +41,7 @@ def read(reader: Reader) -> None:
 
 
 def _value(reader: Reader, path: list[str], quoted: Span) -> None:
-    """A string by the keys that lead to it."""
+    """Read a string, by the ``path`` of keys that lead to it."""
     key, span = path[-1], unquoted(reader.view, *quoted)
     if any(one.endswith("Command") for one in path):
         shell.commands(reader, *span)
@@ -50,5 +50,5 @@ def _value(reader: Reader, path: list[str], quoted: Span) -> None:
         reader.loose(*span)
     elif key == "image":
         reader.environment.of_image = True
-        reader.simple(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
+        reader.add(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
         reader.loose(*span)

@@ -13,38 +13,19 @@ from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source import SourceError
 
-_INSTRUCTION = re.compile(r"[ \t]*(?P<word>[A-Za-z]+)[ \t]+(?P<rest>\S.*)", re.DOTALL)
-_KNOWN = frozenset(
-    [
-        "FROM",
-        "RUN",
-        "CMD",
-        "LABEL",
-        "MAINTAINER",
-        "EXPOSE",
-        "ENV",
-        "ADD",
-        "COPY",
-        "ENTRYPOINT",
-        "VOLUME",
-        "USER",
-        "WORKDIR",
-        "ARG",
-        "ONBUILD",
-        "STOPSIGNAL",
-        "HEALTHCHECK",
-        "SHELL",
-        "INCLUDE",
-    ]
+_INSTRUCTION = re.compile(
+    r"[ \t]*(?P<word>FROM|RUN|CMD|LABEL|MAINTAINER|EXPOSE|ENV|ADD|COPY|ENTRYPOINT|VOLUME|USER|WORKDIR|ARG|ONBUILD"
+    r"|STOPSIGNAL|HEALTHCHECK|SHELL|INCLUDE)[ \t]+(?P<rest>\S.*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _LINE = re.compile(
     r"(?:[^\\\r\n]|\\(?![ \t]*\r?\n)|\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n|[ \t]*\r?\n)*)*(?:\r\n|\n|\r|\Z)"
 )
 _COMMENT = re.compile(r"[ \t]*#[^\n]*(?:\n|\Z)")
-"""A line of its own, which goes on in no other: not even a backslash at its end joins it with the next."""
+"""A comment on its own line; a backslash at its end does not join it with the next line."""
 _HEREDOC = re.compile(r"<<-?[\"']?(\w+)[\"']?")
 _PROGRAM = re.compile(r"\b(?:python|perl|ruby|node|cat|tee)\b|python3")
-"""What reads a text that is no commands."""
+"""Programs that read a here-document which holds no shell commands."""
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _PAIR = re.compile(
     r"(?P<name>\w+)=(?P<value>\"(?:\\.|[^\"\\])*\"|'[^']*'|(?:\$\{[^{}]*\}|\\[^\r\n]|[^\s\\])*)"
@@ -53,7 +34,7 @@ _OLD_PAIR = re.compile(r"(?P<name>\w+)[ \t]+(?P<value>\S.*?)\s*", re.DOTALL)
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file. Raises SourceError for what is no instruction; a template's are not judged."""
+    """Read a Dockerfile. Raises SourceError for a line that is no instruction, unless the file is a template."""
     view = reader.view
     template = "{%" in view or "{{" in view
     at = 0
@@ -67,68 +48,73 @@ def read(reader: Reader) -> None:
         text = line[0].strip()
         if not text or text.startswith("#"):
             continue
-        match = _INSTRUCTION.fullmatch(view, line.start(), line.end())
-        if match is None or match["word"].upper() not in _KNOWN:
+        match = _INSTRUCTION.fullmatch(view, *line.span())
+        if match is None:
             if not begun:
                 return  # only called like a Dockerfile
             if template or text.startswith(("@", "%", "<")):
                 continue
-            raise SourceError(
-                f"not an instruction: `{text.splitlines()[0][:60]}`", view.count("\n", 0, line.start()) + 1, 1
-            )
+            number = view.count("\n", 0, line.start()) + 1
+            raise SourceError(f"not an instruction: `{text.splitlines()[0][:60]}`", number, 1)
         begun = True
-        word = match["word"].upper()
-        if word == "FROM":
+        if match["word"].upper() == "FROM":
             reader.environment = stages.get(match.start(), reader.environment)
-        reader.environment.spans.append(Span(line.start(), line.end()))
-        if word in ("RUN", "COPY", "ADD") and (heredoc := _HEREDOC.search(match["rest"])):
-            closing = re.compile(rf"^[ \t]*{heredoc[1]}[ \t]*\r?$", re.MULTILINE).search(view, at)
-            if closing:
-                if word == "RUN" and not _PROGRAM.search(match["rest"]):
-                    shell.commands(reader, at, closing.start())
-                reader.environment.spans.append(Span(at, closing.end()))
-                at = closing.end()
-        _instruction(reader, word, match)
-    for environment in {id(one): one for one in (*stages.values(), reader.environment)}.values():
+        reader.environment.spans.append(Span(*line.span()))
+        at = _read_heredoc(reader, match, at)
+        _read_instruction(reader, match)
+    for environment in dict.fromkeys((*stages.values(), reader.environment)):
         environment.includes = [_in_project(name, environment.copied) for name in environment.includes]
 
 
 def _in_project(name: str, copied: dict[str, str]) -> str:
-    """Where a list of an image comes from: a folder that is copied has its lists in it."""
+    """Return the path in the project of a list that an image has as ``name``."""
     for target, source in copied.items():
         if target.startswith("/") and name.startswith(f"{target}/"):
             return f"{source.rstrip('/')}/{name[len(target) + 1 :]}"
     return copied.get(os.path.basename(name), name)
 
 
-def _instruction(reader: Reader, word: str, match: re.Match[str]) -> None:
+def _read_heredoc(reader: Reader, match: re.Match[str], at: int) -> int:
+    """Read the here-document that begins at ``at``, if the instruction before has one; return where it ends."""
+    word, heredoc = match["word"].upper(), _HEREDOC.search(match["rest"])
+    if heredoc is None or word not in ("RUN", "COPY", "ADD"):
+        return at
+    closing = re.compile(rf"^[ \t]*{heredoc[1]}[ \t]*\r?$", re.MULTILINE).search(reader.view, at)
+    if closing is None:
+        return at
+    if word == "RUN" and not _PROGRAM.search(match["rest"]):
+        shell.commands(reader, at, closing.start())
+    reader.environment.spans.append(Span(at, closing.end()))
+    return closing.end()
+
+
+def _read_instruction(reader: Reader, match: re.Match[str]) -> None:
+    """Read one instruction: its variables, base image, commands or copies."""
+    word = match["word"].upper()
     start, end = match.span("rest")
+    if word == "LABEL":
+        return
+    if word in ("RUN", "CMD", "ENTRYPOINT", "ONBUILD"):
+        if not _read_listed(reader, start, end):
+            shell.commands(reader, start, end)
+        return
     if word in ("ARG", "ENV"):
         pairs = list(_PAIR.finditer(reader.view, start, end))
         if not pairs and word == "ENV" and (old := _OLD_PAIR.fullmatch(reader.view, start, end)):
             pairs = [old]
         for pair in pairs:
-            reader.define(pair["name"], pair.start("value"), pair.end("value"))
-        reader.loose(start, end)
-    elif word == "FROM":
-        from_ = re.match(r"(?:--\S+[ \t]+)*(\S+)", reader.view[start:end])
-        if from_:
-            _base(reader, Span(start + from_.start(1), start + from_.end(1)))
-        reader.loose(start, end)
-    elif word in ("RUN", "CMD", "ENTRYPOINT", "ONBUILD"):
-        if not _listed(reader, start, end):
-            shell.commands(reader, start, end)
-    elif word == "LABEL":
-        return
+            reader.define(pair["name"], *pair.span("value"))
+    elif word == "FROM" and (base := re.match(r"(?:--\S+[ \t]+)*(\S+)", reader.view[start:end])):
+        # The image that a stage is built on tells which Python there is.
+        span = Span(start + base.start(1), start + base.end(1))
+        reader.add(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
     elif word in ("COPY", "ADD"):
-        _copies(reader, match["rest"])
-        reader.loose(start, end)
-    else:
-        reader.loose(start, end)
+        _note_copies(reader, match["rest"])
+    reader.loose(start, end)
 
 
-def _copies(reader: Reader, rest: str) -> None:
-    """Where the lists come from that are copied into the image, by the names that they have in it."""
+def _note_copies(reader: Reader, rest: str) -> None:
+    """Note the lists that an instruction copies into the image, by their names in it."""
     words = [word.strip("\"'[],") for word in rest.replace("\\", " ").split() if not word.startswith("--")]
     if "--from" in rest or len(words) < 2:
         return
@@ -142,7 +128,7 @@ def _copies(reader: Reader, rest: str) -> None:
 
 
 _LISTS = (".txt", ".in", ".toml", ".cfg")
-"""How the names of files end that an installer reads."""
+"""The endings of files that an installer reads."""
 _FROM = re.compile(
     r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(?P<base>\S+)(?:[ \t]+AS[ \t]+(?P<name>\S+))?",
     re.MULTILINE | re.IGNORECASE,
@@ -151,7 +137,10 @@ _COPIED = re.compile(r"--(?:from|mount=\S*?from)=(?P<name>[\w.-]+)")
 
 
 def _stages(reader: Reader) -> dict[int, Environment]:
-    """By where each stage begins, where it installs to: to the same as a stage that it is made of or copies from."""
+    """Return the environment of each stage, by the offset of its ``FROM``.
+
+    Stages that are built on each other, or copy from each other, share one environment.
+    """
     found: dict[int, Environment] = {}
     named: dict[str, Environment] = {}
     starts = [*_FROM.finditer(reader.view)]
@@ -172,13 +161,8 @@ def _stages(reader: Reader) -> dict[int, Environment]:
     return found
 
 
-def _base(reader: Reader, span: Span) -> None:
-    """The image that a stage is made on top of says which Python there is."""
-    reader.simple(Sort.PYTHON, "python", span, reader.unit(), option="FROM")
-
-
-def _listed(reader: Reader, start: int, end: int) -> bool:
-    """Reads ``RUN ["pip", "install", …]``; False if it is none."""
+def _read_listed(reader: Reader, start: int, end: int) -> bool:
+    """Read the command of ``RUN ["pip", "install", …]``; return False if it is no such list."""
     try:
         texts = json.loads(reader.view[start:end])
     except ValueError:

@@ -1,4 +1,4 @@
-"""A project file: a source without a syntax tree, with the references that it makes."""
+"""Project files (requirements, Dockerfiles, YAML, …): sources without a syntax tree, and the references in them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from functools import cached_property
 from os import PathLike, fspath
 
 from torchmigrate.documents import (
-    cmake,
+    bindings,
     conda,
     devcontainer,
     docker,
-    hcl,
     ini,
-    markdown,
-    nix,
+    markup,
     notebook,
     python,
     requirements,
-    rst,
     shell,
     toml,
     yaml,
@@ -38,10 +35,9 @@ class Document(Source):
 
     @classmethod
     def read(cls, path: str | PathLike[str], data: bytes) -> Document:
-        """The document at ``path`` with the content ``data``.
+        """Create the document at ``path`` with the content ``data``. Raises SourceError if that is not text.
 
-        UTF-16 with a byte order mark, as PowerShell writes requirements, is read too. Raises SourceError if
-        ``data`` is not text.
+        UTF-16 with a byte order mark is read too, since PowerShell writes requirements in it.
         """
         name = fspath(path)
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -55,7 +51,7 @@ class Document(Source):
 
     @property
     def kind(self) -> str:
-        """What kind of file it is; see `torchmigrate.gates.kinds`."""
+        """The kind of the file; see `torchmigrate.gates.kinds`."""
         return kind_of(self.path) or ""
 
     @cached_property
@@ -65,17 +61,17 @@ class Document(Source):
 
     @cached_property
     def references(self) -> list[Reference]:
-        """What the file says about the installation of torch. Raises SourceError if it is malformed."""
+        """The references of the file, in its order. Raises SourceError if the file is malformed."""
         return self._read.finish()
 
     @cached_property
     def environments(self) -> list[Environment]:
-        """Where the file installs to."""
+        """The environments that the file installs into."""
         return self._read.environments
 
     @property
     def definitions(self) -> dict[Span, str]:
-        """The variables that the file sets, by where their values stand."""
+        """The variables that the file sets, by the spans of their values."""
         return self._read.definitions
 
     @cached_property
@@ -83,7 +79,7 @@ class Document(Source):
         return _reader(self.path, self.view, self)
 
     def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
-        """The comments, and the logical lines that a comment before them or at their end speaks of."""
+        """Return the comments, and the logical lines that a comment at their end or before them is about."""
         comments: list[Span] = []
         statements: list[Span] = []
         for line in requirements.logical_lines(self.view):
@@ -97,13 +93,14 @@ class Document(Source):
 
 
 def references_of(source: Source) -> list[Reference]:
-    """What a project file states, be it a `Document` or a Python module too. Raises SourceError if it is malformed."""
+    """Return the references of a project file or a Python module. Raises SourceError if the file is malformed."""
     if isinstance(source, Document):
         return source.references
     return _reader(source.path, source.original.decode("latin-1"), source).finish()
 
 
 def _reader(path: str, view: str, source: Source) -> Reader:
+    """Read a file of any kind."""
     kind = kind_of(path)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
@@ -111,15 +108,13 @@ def _reader(path: str, view: str, source: Source) -> Reader:
     if kind in ("requirements", "yaml") and purpose_of(os.path.basename(path)) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
     if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
-        reader.environment.held = (
-            "Cog takes the CUDA that it knows for a torch, and which it knows is not known here"
+        reader.environment.blocker = (
+            "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
         )
     if kind == "python":
         python.read(reader, source)
     elif kind == "notebook":
         notebook.read(reader, source)
-    elif kind == "lock":
-        toml.read_lock(reader)
     elif kind == "requirements" and conda.is_list(view):
         conda.read_list(reader)
     else:
@@ -130,22 +125,24 @@ def _reader(path: str, view: str, source: Source) -> Reader:
 _READERS = {
     "requirements": requirements.read,
     "toml": toml.read,
+    "lock": toml.read_lock,
     "ini": ini.read,
     "docker": docker.read,
     "yaml": yaml.read,
     "shell": shell.read,
     "make": shell.read_makefile,
-    "cmake": cmake.read,
-    "markdown": markdown.read,
-    "rst": rst.read,
-    "nix": nix.read,
-    "hcl": hcl.read,
+    "cmake": bindings.read_cmake,
+    "markdown": markup.read_markdown,
+    "rst": markup.read_rst,
+    "nix": bindings.read_nix,
+    "hcl": bindings.read_hcl,
     "devcontainer": devcontainer.read,
     "": shell.read,
 }
 
 
 def _role(path: str, kind: str | None) -> Role:
+    """Return what a file installs for, by its name and folder."""
     name = os.path.basename(path)
     if kind in ("markdown", "rst"):
         return Role.DOC

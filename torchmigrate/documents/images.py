@@ -1,4 +1,4 @@
-"""The images that an environment is made on top of, and which one takes their place at the target."""
+"""The base images of environments, and the images with the target torch that replace them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from torchmigrate.documents.references import Reference, Role
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.versions import Version, parse, render
-from torchmigrate.tables import wheels
+from torchmigrate.tables import matrix
 from torchmigrate.tables.matrix import Build, major
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
@@ -18,23 +18,23 @@ _FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?
 
 
 def edit(image: Reference, target: Version, chosen: Build) -> Edit | None:
-    """The edit that names the image of the target; None where the one that is there can stay.
+    """Return the edit that names the image for the target; None if the present one can stay.
 
-    Raises NoFix where it has to change, and what to is not known.
+    Raises NoFix if the image has to change and no image for the target is known.
     """
     if image.name == "pytorch/pytorch":
         match = TORCH_TAG.fullmatch(image.text)
         if image.undecided or match is None:
-            raise NoFix("which torch the image brings is not known here")
+            raise NoFix("it is unclear which torch the image brings")
         return None if parse(match["torch"]) >= target else _torch_image(image, match, target, chosen)
     if image.name == "nvidia/cuda":
         match = CUDA_TAG.match(image.text)
         if image.undecided or match is None:
-            raise NoFix("which CUDA the image has is not known here")
+            raise NoFix("it is unclear which CUDA the image has")
         same = major(match["cuda"]) == major(chosen.cuda)
         return None if same else _cuda_image(image, match, chosen.cuda or "")
     if image.name == "nvidia/pytorch":
-        raise NoFix("the image brings a torch of its own")
+        raise NoFix("the image brings its own torch")
     return None
 
 
@@ -43,74 +43,77 @@ _PIP = re.compile(r"(?P<uv>\buv\s+)?(?<![\w./-])pip(?:3(?:\.\d+)?)?[\"',\s]+inst
 _APART = re.compile(r"break[-_]system[-_]packages|-m\s+venv\b|\bvirtualenv\b|\buv\s+venv\b", re.IGNORECASE)
 
 _ASSIGNED = re.compile(r"(?<![\w$])[A-Z][A-Z0-9_]*[\"']?\s*[:=]\s*[\"']?(?:\$\{(?:\w+:-)?)?[\w./-]*:?$")
-"""What stands before an image that a variable or an argument of a build is given."""
+"""The text before an image that is the value of a variable or a build argument."""
 
 
 def installing(image: Reference, text: str, *, docker: bool) -> Edit | None:
-    """What lets the file install into its new image what it installed into the old one; None where nothing has to.
+    """Return the edit that lets the file's pip commands install into the new image; None if none is needed.
 
-    The images that the tables name have the Python of Ubuntu 24.04, into which pip installs only if it is told to
+    The images in the tables have the Python of Ubuntu 24.04, into which pip installs only with a special option
     (PEP 668), and no conda: https://github.com/pytorch/pytorch/pull/170338,
-    https://github.com/DIAGNijmegen/rse-grand-challenge/issues/4765. Raises NoFix where it cannot be told in one line.
+    https://github.com/DIAGNijmegen/rse-grand-challenge/issues/4765. Raises NoFix where one line is not enough.
     """
-    said = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
-    if found := _CONDA.search(said):
-        raise NoFix(f"held back by `{found[0]}`, which the new image does not have")
+    code = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    if found := _CONDA.search(code):
+        raise NoFix(f"blocked by `{found[0]}`, which the new image does not have")
     line = text[text.rfind("\n", 0, image.span.start) + 1 : image.span.start]
     if not docker and _ASSIGNED.search(line):
-        raise NoFix("what is built on the image that this names is said elsewhere")
-    every = list(_PIP.finditer(said, image.span.end))
-    if not every or _APART.search(said):
+        raise NoFix("it is unclear what is built on top of this image")
+    # An environment of its own (``-m venv``) is not the system's.
+    every = list(_PIP.finditer(code, image.span.end))
+    if not every or _APART.search(code):
         return None
     found = next((one for one in every if one["uv"]), every[0])
     if found["uv"] or not docker:
         asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
         raise NoFix(
-            f"held back by `{found[0]}`: in the new image that needs {asked}, as Python is its system's"
+            f"blocked by `{found[0]}`: it needs {asked} in the new image, where Python belongs to the system"
         )
     end = text.find("\n", image.span.end) + 1
-    return Edit(
-        end, end, "ENV PIP_BREAK_SYSTEM_PACKAGES=1" + ("\r\n" if text[end - 2 : end] == "\r\n" else "\n")
-    )
+    line_end = "\r\n" if text[end - 2 : end] == "\r\n" else "\n"
+    return Edit(end, end, f"ENV PIP_BREAK_SYSTEM_PACKAGES=1{line_end}")
 
 
 def python_of(chosen: Build) -> str | None:
-    """The Python of the image that has a build of torch; None where none is known."""
-    rows = wheels.table("images")["pytorch"]
+    """Return the Python of the `pytorch/pytorch` image with a build of torch; None if no image is known."""
+    rows = matrix.table("images")["pytorch"]
     return next(
         (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
     )
 
 
 def is_for_compiling(image: Reference) -> bool:
-    """Whether an image has the compiler; what others have of CUDA, torch's wheels do not use."""
+    """Return whether an image has the CUDA compiler; torch's wheels do not use what other images have of CUDA."""
     return "devel" in image.text or image.undecided != ""
 
 
 def _check(image: Reference) -> None:
+    """Raise NoFix for an image that may not be edited."""
     if reason := image.fixed or image.unit.fixed:
         raise NoFix(reason)
     if image.unit.role is Role.TEST:
-        raise NoFix("workflows often build for several CUDA versions")
+        raise NoFix("workflows often build for several CUDA versions on purpose")
     if image.several:
         raise NoFix("the file gives several values for the tag")
 
 
 def _torch_image(image: Reference, match: re.Match[str], target: Version, chosen: Build) -> Edit:
+    """Return the edit to the `pytorch/pytorch` image with a build, of the same flavor. Raises NoFix if it is unknown."""
     _check(image)
-    for row in wheels.table("images")["pytorch"]:
+    for row in matrix.table("images")["pytorch"]:
         if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
             new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
             if found := image.value.edit(0, len(image.text), new):
                 return found
-            raise NoFix("the tag is put together from several places")
+            raise NoFix("the tag is assembled from several variables")
     raise NoFix(f"no {match['flavour']} image of torch {render(target)} is known")
 
 
 def _cuda_image(image: Reference, match: re.Match[str], cuda: str) -> Edit:
+    """Return the edit to the `nvidia/cuda` image with a CUDA version, of the same flavor. Raises NoFix if it is unknown."""
     _check(image)
     rest = _FLAVOUR.fullmatch(match["rest"] or "")
-    row = next((row for row in wheels.table("images")["cuda"] if row["cuda"] == cuda), None)
+    row = next((row for row in matrix.table("images")["cuda"] if row["cuda"] == cuda), None)
     if rest is None or row is None:
         raise NoFix(f"no image with CUDA {cuda} is known for this tag")
     flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]
@@ -121,5 +124,5 @@ def _cuda_image(image: Reference, match: re.Match[str], cuda: str) -> Edit:
         return found
     start = image.value.edit(0, match.start("rest"), row["version"])
     if start is None or match["rest"] != f"-{flavour}-{rest['system']}":
-        raise NoFix("the tag is put together from several places")
+        raise NoFix("the tag is assembled from several variables")
     return start

@@ -1,4 +1,4 @@
-"""What an index gives that is named beside torch, and whether it can go."""
+"""The package indexes of an environment: what they serve, and whether an upgrade can drop them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _OF_ALL = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaud
 
 
 def default_serves(index: Reference, unit: Unit, chosen: Build, source: Source) -> bool:
-    """Whether the default index gives the chosen build, for all that is known of the place of an index.
+    """Return whether an index can go because the default index has the chosen build too.
 
-    In a list it does not, which may be installed on Windows too; see `on_windows`.
+    It cannot in a list, which may be installed on Windows too, where the default build has no CUDA.
     """
     if (
         kind_of(source.path) == "requirements"
@@ -30,19 +30,19 @@ def default_serves(index: Reference, unit: Unit, chosen: Build, source: Source) 
     ):
         return False
     if index.value.pieces[0].span != index.span:
-        return False  # it comes from a variable, to be chosen from outside
+        return False  # the index is a variable, which may be set from outside
     return not any(r.name.startswith("pytorch-triton") for r in unit.of(Sort.REQUIREMENT))
 
 
 def stay(indexes: Iterable[Reference]) -> bool:
-    """Whether an index of builds of all kinds is among some: an installer takes those before the default's."""
+    """Return whether an index has builds of all kinds: an installer prefers those to the ones of the default index."""
     return any(_OFFICIAL.match(one.text) and tag_of(one) is None for one in indexes)
 
 
 def on_windows(source: Source, beside: Iterable[str]) -> bool:
-    """Whether a file is for Windows or speaks of it, or a script for Windows installs it: the default is the CPU's there.
+    """Return whether a file is for Windows or mentions it, or is installed there: the default build has no CUDA there.
 
-    ``beside`` are the files that install it, or that it installs.
+    ``beside`` are the files that install this one, or that it installs.
     """
     return (
         any(path.lower().endswith((".bat", ".cmd", ".ps1")) for path in (source.path, *beside))
@@ -51,15 +51,15 @@ def on_windows(source: Source, beside: Iterable[str]) -> bool:
 
 
 def page_of_all(indexes: Iterable[Reference]) -> str:
-    """A page of PyTorch's that has the wheels of every build, if one of the indexes is one; empty if none is.
+    """Return the first index that is a page with the wheels of all builds; empty if there is none.
 
-    Of equal versions an installer takes the build whose name is the last in the alphabet.
+    Of equal versions there, an installer takes the build whose name is the last in the alphabet.
     """
     return next((index.text for index in indexes if _OF_ALL.search(index.text)), "")
 
 
 def other_accelerator(reference: Reference) -> str:
-    """The accelerator other than CUDA that a reference names."""
+    """Return the accelerator other than CUDA that a reference names; empty if it names none."""
     if reference.name == "intel-extension-for-pytorch":
         return reference.name
     named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
@@ -67,7 +67,7 @@ def other_accelerator(reference: Reference) -> str:
 
 
 def renamed(unit: Unit, old: str, new: str) -> Iterator[Edit]:
-    """The edits that take the old variant out of the names that the file gives to its indexes."""
+    """Yield the edits that rename a file's indexes from the old variant to the new one: ``pytorch-cu128``."""
     for name in unit.of(Sort.NAME):
         for match in re.finditer(rf"(?<![A-Za-z0-9]){old}(?![0-9])", name.text):
             edit = name.value.edit(*match.span(), new)

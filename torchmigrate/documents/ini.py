@@ -21,7 +21,7 @@ _FACTOR = re.compile(r"[ \t]*[\w,{}!.-]+:[ \t]+")
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file. Raises SourceError if it is no INI file."""
+    """Read setup.cfg or tox.ini. Raises SourceError if it is no valid INI file."""
     _check(reader.view)
     section = key = ""
     unit = reader.unit()
@@ -46,6 +46,7 @@ def read(reader: Reader) -> None:
 
 
 def _check(view: str) -> None:
+    """Raise SourceError if the text is no valid INI file."""
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(view)
@@ -57,17 +58,15 @@ def _check(view: str) -> None:
 
 
 def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: int) -> None:
+    """Read one line of a key's value."""
     if factor := _FACTOR.match(reader.view, start, end):
         start = factor.end()
     span = unquoted(reader.view, start, end)
     if span.start == span.end:
         return
     if key == "python_requires":
-        reader.simple(Sort.PYTHON, "", span, unit)
-    elif (
-        key in ("install_requires", "setup_requires", "tests_require", "deps")
-        or section == "options.extras_require"
-    ):
+        reader.add(Sort.PYTHON, "", span, unit)
+    elif key in _REQUIREMENTS or section == "options.extras_require":
         reader.purpose = _purpose(section, key)
         _requirement(reader, unit, span)
     elif key in ("setenv", "set_env", "passenv"):
@@ -81,6 +80,9 @@ def _value(reader: Reader, unit: Unit, section: str, key: str, start: int, end: 
         reader.loose(span.start, span.end)
 
 
+_REQUIREMENTS = ("install_requires", "setup_requires", "tests_require", "deps")
+
+
 def _purpose(section: str, key: str) -> Purpose:
     if section == "options.extras_require":
         return purpose_of(key)
@@ -90,12 +92,14 @@ def _purpose(section: str, key: str) -> Purpose:
 
 
 def _requirement(reader: Reader, unit: Unit, span: Span) -> None:
+    """Read a requirement, or a line with an index option."""
     text = reader.view[span.start : span.end]
     option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
     if option and option[1] in INDEX_OPTIONS and INDEX_URL.fullmatch(option[2]):
         line = reader.view.rfind("\n", 0, span.start) + 1
         after = reader.view.find("\n", span.end) + 1 or len(reader.view)
         whole = Span(line, after) if reader.view[line : span.start].isspace() else None
-        reader.index(Span(span.start + option.start(2), span.end), unit, INDEX_OPTIONS[option[1]], whole)
+        url = Span(span.start + option.start(2), span.end)
+        reader.index(url, unit, INDEX_OPTIONS[option[1]], removal=whole)
     elif not text.startswith("-"):
         reader.requirement(span, unit)

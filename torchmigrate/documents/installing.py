@@ -1,10 +1,10 @@
-"""What a command that runs an installer (pip, uv, poetry, conda, …) installs, and from where."""
+"""Commands that run an installer (pip, uv, poetry, conda, …): what they install, and from which index."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from torchmigrate.documents.branches import Word
 from torchmigrate.documents.reader import Reader
 from torchmigrate.documents.references import Style, Unit
 from torchmigrate.documents.requirements import INCLUDING
@@ -87,11 +87,22 @@ _WITH_VALUE = frozenset(
 )
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 
+_INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command; ``outer`` includes its quotes, ``span`` does not."""
+
+    text: str
+    span: Span
+    outer: Span
+
 
 def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
-    """Reads what the words of a command install; nothing where none of them is an installer's name.
+    """Read what a command installs; nothing if none of its words is the name of an installer.
 
-    ``gap`` is what separates two words, and goes with one that is taken out.
+    ``gap`` matches what separates two words, which is deleted together with a word.
     """
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
@@ -105,76 +116,70 @@ def read(reader: Reader, words: list[Word], gap: re.Pattern[str]) -> None:
 
 
 def _verb(words: list[Word], at: int) -> int | None:
-    """Where the verb of an installer stands, behind options of its own: ``pip --quiet install``."""
+    """Return the number of the word that is the installer's verb, after its own options: ``pip --quiet install``."""
     while at < len(words) and words[at].text.startswith("-"):
         at += 1
     return at if at < len(words) and words[at].text in _VERBS else None
 
 
-def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool = False) -> None:
+def _install(reader: Reader, words: list[Word], gap: re.Pattern[str], *, conda: bool) -> None:
+    """Read the words after the verb of an installer."""
     unit = reader.unit()
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    rest = iter(words)
+    for word in rest:
         name, equals, value = word.text.partition("=")
-        option = INDEX_OPTIONS.get(name) if word.text.startswith("-") and not conda else None
-        if name in INCLUDING and not conda:
-            if equals:
-                reader.environment.includes.append(INCLUDING[name].format(value))
-            elif at < len(words):
-                reader.environment.includes.append(INCLUDING[name].format(words[at].text))
-                at += 1
-        elif option is not None:
-            if equals:
-                span = unquoted(reader.view, word.span.end - len(value), word.span.end)
-                whole = word.outer
-            elif at < len(words):
-                span, whole = words[at].span, Span(word.outer.start, words[at].outer.end)
-                at += 1
-            else:
+        if not conda and (name in INCLUDING or name in INDEX_OPTIONS):
+            last = word if equals else next(rest, None)
+            if last is None:
                 return
-            _source(reader, span, unit, option, _with_gap(reader.view, whole, gap))
+            if name in INCLUDING:
+                reader.environment.includes.append(INCLUDING[name].format(value if equals else last.text))
+                continue
+            end = last.span.end
+            span = unquoted(reader.view, end - len(value), end) if equals else last.span
+            # uv lets an index have a name: ``--index pytorch=https://…``
+            if named := _INDEX_NAME.match(reader.view, *span):
+                span = Span(named.end(), span.end)
+            removal = _with_gap(reader.view, Span(word.outer.start, last.outer.end), gap)
+            reader.index(span, unit, INDEX_OPTIONS[name], removal=removal)
         elif word.text.startswith("-"):
-            at += word.text in _WITH_VALUE
-        elif INDEX_URL.fullmatch(word.text):
-            reader.wheel(word.span, unit)
-        elif word.text.startswith(("$(", "`")):
-            reader.environment.unread = reader.environment.unread or word.text  # what it prints is installed
-        elif conda:
-            read_conda(reader, word.span, unit, "command")
-        elif local := _LOCAL_PROJECT.fullmatch(word.text):
-            reader.environment.includes.append(f"{local['folder']}/")
-        elif not word.text.isdigit() and "://" not in word.text:
-            reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
+            if word.text in _WITH_VALUE:
+                next(rest, None)
+        else:
+            _package(reader, unit, word, gap, conda=conda)
 
 
-def _source(reader: Reader, span: Span, unit: Unit, option: str, removal: Span) -> None:
-    text = reader.view[span.start : span.end]
-    # uv lets an index be named: ``--index pytorch=https://…``
-    named = re.match(r"[\w-]+=(?=https?:)", text)
-    if named:
-        span = Span(span.start + named.end(), span.end)
-    reader.index(span, unit, option, removal)
+def _package(reader: Reader, unit: Unit, word: Word, gap: re.Pattern[str], *, conda: bool) -> None:
+    """Read a word that is no option: a requirement, a wheel, or the path of a project."""
+    if INDEX_URL.fullmatch(word.text):
+        reader.wheel(word.span, unit)
+    elif word.text.startswith(("$(", "`")):
+        reader.environment.unread = reader.environment.unread or word.text  # its output is installed
+    elif conda:
+        read_conda(reader, word.span, unit, "command")
+    elif local := _LOCAL_PROJECT.fullmatch(word.text):
+        reader.environment.includes.append(f"{local['folder']}/")
+    elif not word.text.isdigit() and "://" not in word.text:
+        reader.requirement(word.span, unit, removal=_with_gap(reader.view, word.outer, gap))
 
 
 def read_conda(reader: Reader, span: Span, unit: Unit, option: str) -> bool:
-    """Reads a requirement as conda writes it; False if the text at ``span`` is none.
+    """Read the conda requirement at ``span``; return False if the text there is none.
 
-    ``option`` is what rules ask for where it is the one of Python.
+    ``option`` is the option of the reference if the requirement is on Python.
     """
     match = CONDA_REQUIREMENT.fullmatch(reader.view, *span)
     if match is None:
         return False
     version = Span(*match.span("version")) if match["version"] else Span(span.end, span.end)
     if match["name"] == "python" and match["version"]:
-        reader.simple(Sort.PYTHON, "python", version, unit, option=option)
+        reader.add(Sort.PYTHON, "python", version, unit, option=option)
     else:
         reader.package(match["name"], version, unit, whole=span, style=Style.CONDA)
     return True
 
 
 def _with_gap(view: str, span: Span, gap: re.Pattern[str]) -> Span:
-    """The word with what separates it from the one before, so that nothing is left of it when it goes."""
+    """Return the span of a word together with the gap before it, which is deleted with it."""
     before = gap.search(view, max(0, span.start - 200), span.start)
     return Span(before.start() if before else span.start, span.end)

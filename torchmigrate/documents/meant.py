@@ -1,17 +1,17 @@
-"""Environments that are meant to be as they are: for one version, for one machine, or because a comment says so."""
+"""Environments whose versions are intended: for one version or machine by the name of the file, or by a comment."""
 
 from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 
-from torchmigrate.documents import comments
 from torchmigrate.documents.build import gives_torch, tags
 from torchmigrate.documents.purposes import Purpose
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, Role, Unit
-from torchmigrate.documents.upgrade import TORCH, lacks, stays
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH, lacks, stays
 from torchmigrate.gates.kinds import kind_of
-from torchmigrate.model.findings import NoFix
+from torchmigrate.model.findings import NoFix, Span
 from torchmigrate.model.options import Options
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project import Project
@@ -23,63 +23,59 @@ _NAMED = re.compile(
     r"|legacy|old|jetson|rocm|xpu|npu|hpu|gaudi|habana|ascend|musa|tpu)(?=[-_./]|$)",
     re.IGNORECASE,
 )
-
+"""A version or a machine in the name of a file."""
 _VENDORED = re.compile(
     r"(?:^|/)(?:3rd[-_]?party|third[-_]?party|_?vendor(?:ed|s)?|submodules)/", re.IGNORECASE
 )
 
 
 def is_vendored(path: str, project: Project) -> bool:
-    """Whether a file is of another project, of which this one has a copy."""
+    """Return whether a file belongs to a copy of another project."""
     return _VENDORED.search(project.inside(path).replace(os.sep, "/")) is not None
 
 
 def check_unit(unit: Unit, source: Source, options: Options, project: Project) -> None:
-    """Raises NoFix for what does not move, wherever it would go."""
+    """Raise NoFix for a unit that must not move, whatever the target."""
     if unit.role is Role.LOCK:
-        raise NoFix(
-            "a lock file is written by its tool: upgrade torch with it, once the project's own files are mended"
-        )
+        raise NoFix("a lock file is written by its tool; run that once the project's own files are fixed")
     if unit.role is Role.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if is_vendored(os.path.realpath(source.path), project):
-        raise NoFix("it is a copy of another project, which is upgraded where that comes from")
+        raise NoFix("this is a copy of another project; upgrade it at its origin")
     if unit.fixed:
         raise NoFix(unit.fixed)
     key = ("meant", unit.environment, options)
-    if reason := project.once(key, lambda: _meant(source, unit.environment, options)):
+    if reason := project.once(key, lambda: _why_meant(source, unit.environment, options)):
         raise NoFix(reason)
     if unit.role is Role.TEST:
-        raise NoFix("what is tested is chosen there, for the machines that it runs on")
-
-
-def _meant(source: Source, environment: Environment, options: Options) -> str:
-    try:
-        check_may_move(source, environment, options)
-    except NoFix as reason:
-        return str(reason)
-    return ""
+        raise NoFix("a test configuration chooses its versions on purpose")
 
 
 def check_may_move(source: Source, environment: Environment, options: Options) -> None:
-    """Raises NoFix for an environment that is meant to be as it is."""
-    if environment.held:
-        raise NoFix(environment.held)
+    """Raise NoFix for an environment whose versions are intended."""
+    if reason := _why_meant(source, environment, options):
+        raise NoFix(reason)
+
+
+def _why_meant(source: Source, environment: Environment, options: Options) -> str:
+    """Return why the versions of an environment are intended; empty if they are not."""
+    if environment.blocker:
+        return environment.blocker
     if any(stays(one, options) for one in environment.units):
-        raise NoFix("this installs an older torch, which tests often do on purpose")
-    if meant := _named(source.path, environment, options):
-        raise NoFix(f"the file is for one version, as its name says: {meant}")
+        return "tests often install an older torch on purpose"
+    if name := _named(source.path, environment, options):
+        return f"the file is for one version, according to its name: {name}"
     if _only_builds(source.path, environment):
-        raise NoFix(
-            "what is built with one torch has to run with it, and with which it runs is said elsewhere"
+        return (
+            "an extension has to run with the torch that it is built with, and that version is set elsewhere"
         )
-    text = source.original.decode("latin-1")
-    if comment := comments.holding(text, environment, lambda build: lacks(build, options)):
-        raise NoFix(f'a comment takes it as meant: "{comment}"')
+    if comment := _holding_comment(source.original.decode("latin-1"), environment, options):
+        return f'a comment refers to this choice: "{comment}"'
+    return ""
 
 
 def _named(path: str, environment: Environment, options: Options) -> str:
-    """What the name of a file says it is for; empty where that stays true: it keeps its CUDA."""
+    """Return the version or machine in a file's name; empty if there is none, or it stays true after the move."""
     kept = {tag for tag in tags([environment], gives_torch) if wheels.published(options.target, tag)}
     for match in _NAMED.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
         if f"cu{re.sub('[^0-9]', '', match[0])}" not in kept:
@@ -88,8 +84,91 @@ def _named(path: str, environment: Environment, options: Options) -> str:
 
 
 def _only_builds(path: str, environment: Environment) -> bool:
-    """Whether all that an environment asks of torch is for building: an extension is compiled against that torch."""
+    """Return whether an environment needs torch only for building an extension."""
     torches = environment.of(Sort.REQUIREMENT, *TORCH)
     by_name = re.search(r"(?:^|[-_.])build(?:[-_.]|$)", os.path.basename(path), re.IGNORECASE)
     listed = kind_of(path) == "requirements" and by_name is not None
     return bool(torches) and (listed or all(one.purpose is Purpose.OTHER for one in torches))
+
+
+_HOLDS = re.compile(
+    r"\b(?:(?:lock|pin|hold|freez|keep)(?:e?s|e|n?ed|n?ing)?|held|kept|frozen|stick|stay|cap(?:ped)?)\b"
+    r"|\b(?:in)?compat\w*\b(?!\s+(?:\w+\s+){0,2}versions?)"
+    r"|\b(?:do(?:\s+not|n.{1,3}t)|never|(?:must|should|can)\s*(?:not|n.{1,3}t)|avoid)\s+(?:\w+\s+){0,2}?"
+    r"(?:upgrad|updat|bump|chang|rais|touch|mov)\w*"
+    r"|\b(?:newer|later|higher|above|beyond)\b.{0,60}\b(?:break|broke|fail|crash|not\s+work|doesn.{1,3}t)\w*"
+    r"|\blast\s+(?:version|release)\b",
+    re.IGNORECASE,
+)
+"""Words in a comment about a version that has to stay: "pinned because …", "do not upgrade"."""
+_SPEAKS = re.compile(
+    r"torch|cuda|\bcu1\d\d|driver|\d\.\d|\b(?:because|due|until|since|otherwise|issues?|bugs?|needs?|requires?|breaks?|this)\b|://",
+    re.IGNORECASE,
+)
+"""Words without which a comment above a list is only the title of the list."""
+_COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
+_BESIDE = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
+_BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
+"""A build in a comment: ``cu121``, ``CUDA 12.1``."""
+
+
+def _holding_comment(view: str, environment: Environment, options: Options) -> str:
+    """Return the comment which says that a pin, an index or an image has to stay; empty if there is none.
+
+    The comment is at the end of the line or directly above the statement; ``view`` is the text of the file. One that
+    names a build which the target lacks (``cu121``) counts too, since it would no longer be true.
+    """
+    lines = [line.rstrip("\r") for line in view.split("\n")]
+    starts = [0, *(found.end() for found in re.finditer("\n", view))]
+    for span in dict.fromkeys(_torch_spans(environment)):
+        number = bisect_right(starts, span.start) - 1
+        if number >= len(lines):
+            continue
+        beside = _BESIDE.search(lines[number])
+        if beside and (found := _HOLDS.search(beside["text"]) or _lost_build(beside["text"], options)):
+            return _excerpt(beside["text"], found)
+        above = _comment_above(lines, number)
+        if named := _lost_build(above, options):
+            return _excerpt(above, named)
+        if (found := _HOLDS.search(above)) and _SPEAKS.search(above):
+            return _excerpt(above, found)
+    return ""
+
+
+def _lost_build(text: str, options: Options) -> re.Match[str] | None:
+    """Return the first build in a comment that the target lacks."""
+    for match in _BUILD.finditer(text):
+        if lacks("cu" + "".join(filter(None, match.groups())), options):
+            return match
+    return None
+
+
+def _excerpt(text: str, found: re.Match[str]) -> str:
+    """Return some 80 characters of a comment around a match."""
+    start = 0 if found.end() <= 60 else text.rfind(" ", 0, found.start() - 20) + 1
+    # The view has one character for each byte.
+    return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
+
+
+def _torch_spans(environment: Environment) -> list[Span]:
+    """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
+    found = [
+        *environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS),
+        *environment.of(Sort.IMAGE),
+        *environment.of(Sort.INDEX),
+    ]
+    return [span for one in found for span in (one.span, *(piece.span for piece in one.value.pieces))]
+
+
+def _comment_above(lines: list[str], number: int) -> str:
+    """Return the comment directly above a line, or above the first line of the command that continues there."""
+    before = lines[:number][::-1]
+    while before and before[0].rstrip().endswith(("\\", "^")) and not _COMMENT.match(before[0]):
+        before = before[1:]
+    block: list[str] = []
+    for line in before:
+        comment = _COMMENT.match(line)
+        if comment is None:
+            break
+        block.insert(0, comment["text"].strip(" #/"))
+    return " ".join(block)

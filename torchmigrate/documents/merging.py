@@ -1,41 +1,47 @@
-"""The edits of one file, made as small as they can be, none of them in a line that is marked to be left alone."""
+"""The edits of one file: made as small as possible, merged, and checked against the rest of the file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from torchmigrate.documents.document import Document
 from torchmigrate.documents.requirements import logical_lines
 from torchmigrate.model.findings import Edit, NoFix, Span
 from torchmigrate.text.source import Source
 
+_DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\b[^;&|]*\Z|(?:^|\s)#")
+"""The text before a variable that is only declared, printed or mentioned in a comment."""
+
 
 def merged(collected: Iterable[Edit], source: Source) -> tuple[Edit, ...]:
-    """The edits of one file. Raises NoFix where they cannot be made together, or one must not be made."""
+    """Merge the edits of one file. Raises NoFix where two contradict each other, or a comment forbids one."""
+    # A pin and its index may be made of one variable, so that several references ask for the same edit.
     edits = tuple(dict.fromkeys(sorted(_smallest(edit, source.original) for edit in collected)))
     if any(after.start < before.end for before, after in pairwise(edits)):
-        raise NoFix("one place would have to say two things")
+        raise NoFix("two of the edits contradict each other")
     if any(span.start <= edit.start < span.end for span in _ignored(source) for edit in edits):
-        raise NoFix("a line that would have to change with it is marked to be left alone")
+        raise NoFix("a line that would have to change too is marked with `torchmigrate: ignore`")
     return edits
 
 
 def _smallest(edit: Edit, text: bytes) -> Edit:
-    """The edit without what it leaves as it is, so that two that come to the same are the same."""
+    """Return an edit without the text that it leaves as it is, so that edits with the same effect are equal."""
     old, new = text[edit.start : edit.end].decode("latin-1"), edit.text
-    front = _common(old, new)
-    back = _common(old[front:][::-1], new[front:][::-1])
+    front = _common_length(old, new)
+    back = _common_length(old[front:][::-1], new[front:][::-1])
     return Edit(edit.start + front, edit.end - back, new[front : len(new) - back])
 
 
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common from their beginning."""
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _ignored(source: Source) -> Iterator[Span]:
-    """The lines that a comment marks to be left alone, at their end or on the line before."""
+    """Yield the lines that a comment, at their end or on the line before, tells torchmigrate to ignore."""
     if b"torchmigrate: ignore" not in source.original:
         return
     pending = False
@@ -48,3 +54,29 @@ def _ignored(source: Source) -> Iterator[Span]:
         if marked or pending:
             yield line
         pending = False
+
+
+def check_variables(document: Document, edits: Iterable[Edit]) -> None:
+    """Raise NoFix for an edit of a variable that the file also uses for something other than torch."""
+    for edit in edits:
+        for span, name in document.definitions.items():
+            if not (span.start <= edit.start and edit.end <= span.end):
+                continue
+            is_command = re.search(r"\s", document.view[span.start : span.end])
+            if not is_command and (use := _other_use(document, name)):
+                raise NoFix(f"`{name}` is used for more than torch: `{use}`")
+
+
+def _other_use(document: Document, name: str) -> str:
+    """Return a line that uses a variable outside of the file's references; empty if there is none."""
+    view = document.view
+    spans = [one.span for one in document.references]
+    for match in re.finditer(rf"[$%][({{]*\s*(?:[\w.]+[.:])?{re.escape(name)}(?!\w)", view):
+        start = view.rfind("\n", 0, match.start()) + 1
+        before, after = view[start : match.start()], view[match.end() : match.end() + 20]
+        is_set = re.match(r"\s*=", after) or re.search(rf"(?<!\w){re.escape(name)}\s*[:?]?=\s*\S*\Z", before)
+        if is_set or _DECLARING.search(before):
+            continue
+        if not any(span.start <= match.start() < span.end for span in spans):
+            return view[start : (view + "\n").index("\n", match.start())].strip()[:80]
+    return ""

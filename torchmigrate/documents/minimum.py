@@ -1,4 +1,4 @@
-"""The oldest torch that a project supports, as its own files say."""
+"""The oldest torch that a project supports, according to its own files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from torchmigrate.project.folders import upward
 
 
 class Minimum(NamedTuple):
-    """The oldest torch that a project supports, and where that was found.
+    """The oldest torch that a project supports, and where that is written.
 
-    ``source`` is ``path:line`` (or ``path``) of the requirement, or None when nothing names torch.
-    ``bounded`` is False when torch is required there without a lower bound.
+    ``source`` is ``path:line`` of the requirement, or None if nothing names torch.
+    ``bounded`` is False if torch is required there without a lower bound.
     """
 
     version: Version
@@ -30,24 +30,23 @@ _ENVIRONMENT = re.compile(r"(?:conda[-_.]?)?env(?:ironment)?(?:[-_.].*)?\.ya?ml"
 _RUNTIME_TABLE = re.compile(r"^[ \t]*\[(?:project|tool\.poetry(?:\.dependencies)?)\]", re.MULTILINE)
 
 _ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "pixi.toml", "Pipfile")
-"""The files that state ranges by their names; lists of requirements come after them."""
+"""The names of files with version ranges, in order; lists of requirements come after them."""
 
 
 class Minimums:
-    """The oldest torch of the project of each folder. A folder's files are read once."""
+    """The oldest torch for each folder. The files of a folder are read once."""
 
     def __init__(self) -> None:
         self._folders: dict[str, _Folder] = {}
         self._found: dict[str, Minimum] = {}
 
     def of(self, folder: str) -> Minimum:
-        """The lower bound on torch in the files nearest to ``folder``, upward to the repository's root.
+        """Return the lower bound on torch in the files nearest to ``folder``, upward to the repository's root.
 
-        What everybody needs who runs the project decides, then what is optional, then (where nothing says what
-        it needs to run) what its developers need, then what a lock file or a compiled list says is installed now,
-        then what images are built with. Of one such sort the nearest folder decides, in it the first file that
-        names torch, and of several bounds in that file the lowest. Files are read, never executed; what cannot be
-        read or parsed is passed over.
+        The order is: run-time requirements, extras, development requirements (if no file states run-time ones),
+        lock files and compiled lists, images. Within one of these the nearest folder counts, in it the first file
+        that names torch, and of several bounds in that file the lowest. Files are read, never executed; files that
+        cannot be read or parsed are skipped.
         """
         folder = os.path.abspath(folder)
         if folder not in self._found:
@@ -60,6 +59,7 @@ class Minimums:
         return self._folders[directory]
 
     def _find(self, folders: list[_Folder]) -> Minimum:
+        """Search some folders, the nearest first."""
         searches: list[Callable[[_Folder], list[Statement]]] = [
             lambda folder: folder.ranges(Purpose.RUN) or folder.ranges(Purpose.EXTRA)
         ]
@@ -73,12 +73,8 @@ class Minimums:
         return Minimum(OLDEST)
 
 
-def find_minimum(folder: str) -> Minimum:
-    """The oldest torch of the project of one folder; see `Minimums.of`."""
-    return Minimums().of(folder)
-
-
 def _lowest(statements: list[Statement]) -> Minimum:
+    """Return the lowest of several bounds."""
     unbounded = next((one for one in statements if one.lower is None), None)
     if unbounded is not None:
         return Minimum(OLDEST, _place(unbounded), bounded=False)
@@ -87,12 +83,13 @@ def _lowest(statements: list[Statement]) -> Minimum:
 
 
 def _place(statement: Statement) -> str:
+    """Return ``path:line`` of a statement; the path is relative below the current folder."""
     display = os.path.relpath(statement.path)
     return f"{statement.path if display.startswith(os.pardir) else display}:{statement.line}"
 
 
 class _Folder:
-    """What the files in one folder say about torch; each is read when it is asked for."""
+    """The requirements on torch in the files of one folder; each file is read when it is needed."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -108,7 +105,7 @@ class _Folder:
         self._read: dict[str, list[Statement]] = {}
 
     def ranges(self, purpose: Purpose) -> list[Statement]:
-        """What the first file says that names torch for this purpose."""
+        """Return the requirements of a purpose in the first file that has any."""
         for name in self._stating():
             found = [one for one in self._statements(name) if one.purpose is purpose and not one.locked]
             if found:
@@ -116,7 +113,7 @@ class _Folder:
         return []
 
     def locked(self) -> list[Statement]:
-        """What is installed now: by a lock file, or by a list that was compiled."""
+        """Return the versions in a lock file or a compiled list."""
         for name in self._by_kind.get("lock", ()):
             if found := list(locked_in(os.path.join(self._directory, name))):
                 return found
@@ -126,29 +123,32 @@ class _Folder:
         return []
 
     def imaged(self) -> list[Statement]:
-        """What images are built with."""
+        """Return the requirements in Dockerfiles."""
         return [one for name in self._by_kind.get("docker", ()) for one in self._statements(name)]
 
     @property
     def says_what_it_needs(self) -> bool:
-        """Whether any of the files says what everybody needs, be torch among it or not."""
+        """Whether any of the files states run-time requirements, on torch or on anything else."""
         for name in self._stating():
             if name == "pyproject.toml":
                 if _RUNTIME_TABLE.search(any_text(os.path.join(self._directory, name))):
                     return True
-            elif name not in ("pixi.toml", "Pipfile") and not _is_for_development(name):
+            elif name in ("pixi.toml", "Pipfile"):
+                continue
+            elif purpose_of(os.path.basename(name)) is not Purpose.DEVELOPMENT:
                 return True
         return False
 
     def _stating(self) -> Iterator[str]:
-        """The files that may state a range, in the order in which they are asked."""
-        named = {name for names in self._by_kind.values() for name in names}
-        yield from (name for name in _ORDER if name in named)
+        """Yield the files that may state a range, in the order in which they count."""
+        names = {name for names in self._by_kind.values() for name in names}
+        yield from (name for name in _ORDER if name in names)
         lists = self._by_kind.get("requirements", [])
         yield from (name for name in lists if name.endswith(".in"))
-        yield from (name for name in lists if not name.endswith(".in") and not _is_constraint(name))
+        compiled = [name for name in lists if not name.endswith(".in")]
+        yield from (name for name in compiled if "constraint" not in name)
         yield from (name for name in self._by_kind.get("yaml", ()) if _ENVIRONMENT.fullmatch(name))
-        yield from (name for name in lists if not name.endswith(".in") and _is_constraint(name))
+        yield from (name for name in compiled if "constraint" in name)
 
     def _statements(self, name: str) -> list[Statement]:
         if name not in self._read:
@@ -161,11 +161,3 @@ def _listed(directory: str) -> list[str]:
         return os.listdir(directory)
     except OSError:
         return []
-
-
-def _is_constraint(name: str) -> bool:
-    return "constraint" in name
-
-
-def _is_for_development(name: str) -> bool:
-    return purpose_of(os.path.basename(name)) is Purpose.DEVELOPMENT

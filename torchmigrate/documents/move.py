@@ -1,7 +1,7 @@
-"""The move of an environment to the target torch, as one fix: all of it goes, or nothing does.
+"""The proposal for an environment: one fix that moves all of it to the target torch, or the reason why there is none.
 
-A pin, the index, the companions, the libraries and the image go together: half of such a change installs nothing. So
-every finding in an environment carries the same fix, which is made here.
+A pin, the index, the companions, the libraries and the image depend on each other: half of such a change cannot be
+installed. So every finding in an environment has the same fix.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents.audio import check_audio
 from torchmigrate.documents.build import build_for, cuda_now, gives_torch, tags
 from torchmigrate.documents.document import Document
 from torchmigrate.documents.fitting import State, held_back
 from torchmigrate.documents.meant import check_may_move, check_unit
 from torchmigrate.documents.merging import merged
 from torchmigrate.documents.neighbours import Missing, Neighbour, neighbour_of, neighbours
-from torchmigrate.documents.references import Environment, Reference, Role
+from torchmigrate.documents.references import Environment, Reference, Role, references_in
 from torchmigrate.documents.relocation import Relocation
 from torchmigrate.documents.specifiers import applies, clauses
-from torchmigrate.documents.staying import check_staying
+from torchmigrate.documents.staying import check_audio, check_staying
 from torchmigrate.documents.upgrade import COMPANIONS, TORCH, lacks, tag_of
 from torchmigrate.model.findings import Edit, Fix, Joint, NoFix
 from torchmigrate.model.options import Options
@@ -35,9 +34,9 @@ from torchmigrate.text.source import Source
 
 
 def fix(reference: Reference, source: Source, options: Options, project: Project) -> Fix:
-    """The fix for the whole environment of a reference; raises NoFix where there is none.
+    """Return the fix for the whole environment of a reference. Raises NoFix where there is none.
 
-    Where lists that go into the same environment, or what installs them, have to change too, it is the part of one file.
+    Where related files have to change too, it is this file's part of a multi-file fix.
     """
     check_unit(reference.unit, source, options, project)
     key = ("fix", reference.unit.environment, options)
@@ -48,17 +47,17 @@ def fix(reference: Reference, source: Source, options: Options, project: Project
 
 
 def _fix(environment: Environment, source: Source, options: Options, project: Project) -> Fix | NoFix:
-    """The fix, or why there is none."""
+    """Return the fix, or why there is none, with the nearest release that would be possible."""
     try:
         return _whole(environment, source, options, project)
     except NoFix as reason:
         if nearest := _nearest(environment, source, options, project):
-            return NoFix(f"{reason}; it could move to torch {nearest} (--target-version {nearest})")
+            return NoFix(f"{reason}; torch {nearest} would be possible (--target-version {nearest})")
         return reason
 
 
 def _nearest(environment: Environment, source: Source, options: Options, project: Project) -> str:
-    """The newest release before the target to which an environment could move; empty for none."""
+    """Return the newest release before the target to which an environment could move; empty if there is none."""
     older = [version for name in matrix.versions() if _OLDEST <= (version := parse(name)) < options.target]
     for target in sorted(older, reverse=True):
         with contextlib.suppress(NoFix):
@@ -68,14 +67,15 @@ def _nearest(environment: Environment, source: Source, options: Options, project
 
 
 _OLDEST: Version = (2, 10)
-"""The oldest release that is proposed in the target's place."""
+"""The oldest release that is proposed instead of the target."""
 
 
 def _whole(environment: Environment, source: Source, options: Options, project: Project) -> Fix:
-    """The move to one release, if it leaves nothing in the project behind. Raises NoFix."""
+    """Return the move to one release. Raises NoFix if it is not possible, or leaves an older torch in the project."""
     move = _move(environment, source, options, project)
 
     def moves(reference: Reference, source: Source) -> bool:
+        # A resolver takes seconds: it is asked about the proposal that is shown, not about every other one.
         with contextlib.suppress(NoFix):
             check_unit(reference.unit, source, options, project)
             _move(reference.unit.environment, source, replace(options, resolve=False), project)
@@ -88,17 +88,17 @@ def _whole(environment: Environment, source: Source, options: Options, project: 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The move of an environment with what goes along; ``moved`` has all of that, by file."""
+    """The move of an environment; ``moved`` are all environments that change, each with its file."""
 
     fix: Fix
     moved: list[tuple[str, Environment]]
     cuda: str
-    """The CUDA of what is installed now; empty if that is not known."""
+    """The CUDA version of what is installed now; empty if unknown."""
     chosen: Build
 
 
 def _move(environment: Environment, source: Source, options: Options, project: Project) -> _Move:
-    """The move to one release, whatever stays elsewhere. Raises NoFix where there is none."""
+    """Return the move to one release, without regard to the rest of the project. Raises NoFix if it is not possible."""
     path = os.path.realpath(source.path)
     try:
         beside = tuple(neighbours(path, environment, project))
@@ -107,67 +107,75 @@ def _move(environment: Environment, source: Source, options: Options, project: P
         own = Relocation(environment, source, options, chosen, beside=tuple(one.path for one in beside))
         others = _others(own, beside, project)
     except Missing as missing:
-        raise NoFix(f"what `{missing.name}` brings is not known here") from None
-    own.shares = bool(others)
+        raise NoFix(f"it is unclear what `{missing.name}` installs") from None
+    # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
+    own.moves_related = bool(others)
     own.make()
-    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
-    if len(variants) > 1 and others:
-        raise NoFix(f"the files that move together offer several builds: {', '.join(sorted(variants))}")
-    _check_served((own, *others.values()))
-    if not own.edits:
-        raise NoFix("nothing that is asked for here is older than the target")
-    if not _knows_torch(environment, beside):
-        raise NoFix("which torch is installed here is said elsewhere")
+    every = [environment, *(one.environment for one in beside)]
+    _check_complete(own, others, every)
     edits = merged(own.edits, own.source)
     _check_unused(own, edits)
     moved = [_moved(one, relocation) for one, relocation in others.items()]
     state = _state(own, edits, (*moved, *(one for one in beside if one not in others)), others.values())
-    said = _resolved(state, source, edits) if options.resolve else ""
-    if held := "" if said else held_back(state):
-        raise NoFix(held)
-    _check_named(environment, beside)
-    check_audio([environment, *(one.environment for one in beside)], options.target, project)
+    answer = _resolved(state, source, edits) if options.resolve else ""
+    if blocker := "" if answer else held_back(state):
+        raise NoFix(blocker)
+    _check_named(environment, every)
+    check_audio(every, options.target, project)
     safety = Safety.SAFE if not others and own.is_safe() else Safety.UNSAFE
     joint = _joint(source.path, [one.path for one in others])
     title = own.title if joint is None else f"{own.title}, in {', '.join(joint.paths)}"
     places = [(path, environment), *((one.path, one.environment) for one in others)]
-    return _Move(Fix(edits, safety, title + said, joint=joint), places, cuda_now(together), chosen)
+    return _Move(Fix(edits, safety, title + answer, joint=joint), places, cuda_now(together), chosen)
+
+
+def _check_complete(own: Relocation, others: dict[Neighbour, Relocation], every: list[Environment]) -> None:
+    """Raise NoFix where the edits lead to several builds, change nothing, or do not decide the torch."""
+    variants = tags([own.environment, *(one.environment for one in others)], gives_torch)
+    if len(variants) > 1 and others:
+        builds = ", ".join(sorted(variants))
+        raise NoFix(f"the files that have to change together use several builds: {builds}")
+    _check_served((own, *others.values()))
+    if not own.edits:
+        raise NoFix("nothing here is older than the target")
+    torches = references_in(every, Sort.REQUIREMENT, *TORCH)
+    if not (torches or references_in(every, Sort.IMAGE, "pytorch/pytorch")):
+        raise NoFix("the torch version is set elsewhere")
 
 
 def _check_served(relocations: Iterable[Relocation]) -> None:
-    """Raises NoFix where one index alone serves what is asked for, and a companion was made before it had a build."""
+    """Raise NoFix where an index replaces the default index, and may lack the release of a companion."""
     relocations = list(relocations)
-    for variant in filter(None, (one.only for one in relocations)):
+    for variant in filter(None, (one.only_variant for one in relocations)):
         for name, release in (pair for one in relocations for pair in one.releases.items()):
             made = matrix.made_with(name, release)
             if made and wheels.published(parse(made), variant) is not True:
-                raise NoFix(f"whether the index for {variant} has {name} {release} is not known here")
+                raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
 
 
 def _check_unused(own: Relocation, edits: tuple[Edit, ...]) -> None:
-    """Raises NoFix for an index that just stands in the file, for a tool that is not known, and would stay behind."""
+    """Raise NoFix for an index that is no option of a known tool, and that no edit changes."""
     for index in own.environment.of(Sort.INDEX):
         tag = None if index.option else tag_of(index)
         if tag is None or not lacks(tag.name, own.options):
             continue
         spans = [piece.span for piece in index.value.pieces]
         if not any(span.start <= edit.start <= span.end for span in spans for edit in edits):
-            raise NoFix(f"the index for {tag.name} stands beside it, and what uses that is not known here")
+            raise NoFix(f"the file also names the index for {tag.name}, and it is unclear what uses it")
 
 
-def _check_named(environment: Environment, beside: tuple[Neighbour, ...]) -> None:
-    """Raises NoFix for a pin of a build whose index is named elsewhere: on a command line, or in a setting of pip's."""
-    every = [environment, *(one.environment for one in beside)]
-    if any(one.of(Sort.INDEX) for one in every):
+def _check_named(environment: Environment, every: list[Environment]) -> None:
+    """Raise NoFix for a pin of a build whose index is set elsewhere: on a command line, or in pip's configuration."""
+    if references_in(every, Sort.INDEX):
         return
     for one in environment.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS):
         local = [clause for clause in clauses(one) if clause.local.startswith("cu") and clause.minor]
         if any(wheels.published(clause.minor or (0, 0), clause.local) is not False for clause in local):
-            raise NoFix(f"the index that has `{one.name}{one.text}` is named elsewhere")
+            raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
 
 
 def _moves(neighbour: Neighbour) -> bool:
-    """Whether a neighbour can move with an environment: a list, or what installs it; a library's bounds are its own."""
+    """Return whether a related file can move with an environment; the bounds of a library do not."""
     return neighbour.document.kind in _MOVING and all(
         unit.role is Role.INSTALL for unit in neighbour.environment.units
     )
@@ -177,7 +185,7 @@ _MOVING = ("requirements", "docker", "shell", "make", "yaml")
 
 
 def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) -> dict[Neighbour, Relocation]:
-    """What has to move together with an environment, and what has to move with that. Raises NoFix and Missing."""
+    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, Missing."""
     found: dict[Neighbour, Relocation] = {}
     path = os.path.realpath(own.source.path)
     seen: set[tuple[str, int]] = set()
@@ -188,7 +196,7 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
         if one.path == path or (one.path, number) in seen or not _moves(one):
             continue
         seen.add((one.path, number))
-        relocation = Relocation(one.environment, one.document, own.options, own.chosen, shares=True)
+        relocation = Relocation(one.environment, one.document, own.options, own.chosen, moves_related=True)
         relocation.make()
         if relocation.edits:
             check_may_move(one.document, one.environment, own.options)
@@ -198,7 +206,7 @@ def _others(own: Relocation, beside: tuple[Neighbour, ...], project: Project) ->
 
 
 def _moved(neighbour: Neighbour, relocation: Relocation) -> Neighbour:
-    """A neighbour as it is once it has moved. Raises NoFix."""
+    """Return a related environment as it will be after its edits. Raises NoFix."""
     document = Document.read(
         neighbour.path, neighbour.document.replaced(merged(relocation.edits, relocation.source))
     )
@@ -209,7 +217,7 @@ def _moved(neighbour: Neighbour, relocation: Relocation) -> Neighbour:
 def _state(
     own: Relocation, edits: tuple[Edit, ...], beside: tuple[Neighbour, ...], others: Iterable[Relocation]
 ) -> State:
-    """The environment as it would be."""
+    """Return the environment as it would be after the edits."""
     elsewhere = [
         Edit(one.span.start, one.span.end, "")
         for one in own.environment.of(Sort.REQUIREMENT)
@@ -223,29 +231,29 @@ def _state(
 
 
 def _joint(shown: str, others: Iterable[str]) -> Joint | None:
-    """What the parts of several files have in common; None where there is one. Paths are shown as that of this file is."""
+    """Return the key of a multi-file fix; None for one file. Paths are relative or absolute as ``shown`` is."""
     folder, real = os.path.dirname(shown), os.path.dirname(os.path.realpath(shown))
     paths = {os.path.normpath(os.path.join(folder, os.path.relpath(path, real))) for path in others}
     every = tuple(sorted({shown, *paths}))
-    return Joint(f"the move of {every[0]}", every) if len(every) > 1 else None
+    return Joint(f"the upgrade of {every[0]}", every) if len(every) > 1 else None
 
 
 def _resolved(state: State, source: Source, edits: tuple[Edit, ...]) -> str:
-    """What a resolver says of a move; empty if it could not be asked. Raises NoFix where it finds no solution."""
+    """Return the answer of a resolver, for the title; empty if it could not be asked. Raises NoFix if nothing resolves."""
     from torchmigrate.documents import resolve
 
-    if held := held_back(replace(state, resolves=True)):
-        raise NoFix(held)
+    if blocker := held_back(replace(state, resolves=True)):
+        raise NoFix(blocker)
     answer = resolve.asked(state, source, edits)
-    if answer.resolves is None and (held := held_back(state)):
-        raise NoFix(f"{held}; {answer.said}")
+    if answer.resolves is None and (blocker := held_back(state)):
+        raise NoFix(f"{blocker}; {answer.text}")
     if answer.resolves is False:
-        raise NoFix(answer.said)
-    return f" ({answer.said})"
+        raise NoFix(answer.text)
+    return f" ({answer.text})"
 
 
 def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -> str:
-    """The text of the environment once the edits are made."""
+    """Return the text of the environment after the edits."""
     if not environment.spans:
         return apply(source.original, list(edits)).decode("latin-1")
     parts = []
@@ -257,11 +265,3 @@ def _edited(source: Source, environment: Environment, edits: tuple[Edit, ...]) -
         ]
         parts.append(apply(source.original[span.start : span.end], inside).decode("latin-1"))
     return "\n".join(parts)
-
-
-def _knows_torch(environment: Environment, beside: tuple[Neighbour, ...]) -> bool:
-    """Whether an environment, or what goes into the same one, says which torch there is."""
-    return any(
-        one.of(Sort.REQUIREMENT, *TORCH) or one.of(Sort.IMAGE, "pytorch/pytorch")
-        for one in (environment, *(neighbour.environment for neighbour in beside))
-    )

@@ -1,4 +1,4 @@
-"""What other files of the project install into the same Python: the lists that one includes, and what includes it."""
+"""Related files, which install into the same Python: the lists that a file includes, and the files that include it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbour:
-    """An environment of another file that is, or goes into, the same one."""
+    """An environment of another file that is installed into the same Python."""
 
     path: str
     document: Document
@@ -32,7 +32,7 @@ class Neighbour:
 
 
 class Missing(Exception):
-    """A file that is installed from is not among those of the project."""
+    """The exception for a requirements file that is not among the files of the project."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -40,7 +40,7 @@ class Missing(Exception):
 
 
 def neighbours(path: str, environment: Environment, project: Project) -> Iterator[Neighbour]:
-    """The environments of other files that are one with that of the file at ``path``. Raises Missing."""
+    """Yield the environments of other files that are installed together with one of the file at ``path``. Raises Missing."""
     seen = {path}
     yield from _included(path, environment, project, seen, 0)
     if kind_of(path) == "requirements":
@@ -50,7 +50,7 @@ def neighbours(path: str, environment: Environment, project: Project) -> Iterato
 
 
 def _installing(path: str, project: Project, seen: set[str]) -> Iterator[Neighbour]:
-    """The conda environment beside a project's own file that installs the project, and what else goes into it."""
+    """Yield the conda environment that installs a project, and what it includes; ``path`` is the project's own file."""
     for name in _CONDA_FILES:
         if (beside := os.path.join(os.path.dirname(path), name)) not in project:
             continue
@@ -64,12 +64,15 @@ def _installing(path: str, project: Project, seen: set[str]) -> Iterator[Neighbo
 def _included(
     path: str, environment: Environment, project: Project, seen: set[str], depth: int
 ) -> Iterator[Neighbour]:
+    """Yield the environments that one includes, and those that they include. Raises Missing."""
     names: dict[str, str] = {}
     for name in dict.fromkeys(environment.includes):
         for found in _files(path, name, project):
             plain = re.sub(r"\[.*?\]", "", name)
             if names.setdefault(found, plain) != plain and kind_of(path) == "docker":
-                raise Missing(max(plain, names[found], key=len))  # an image has two, and the project one
+                raise Missing(
+                    max(plain, names[found], key=len)
+                )  # two files of the image, only one in the project
             if found in seen or depth >= _DEEPEST:
                 continue
             seen.add(found)
@@ -79,7 +82,7 @@ def _included(
 
 
 def _files(path: str, name: str, project: Project) -> list[str]:
-    """The files of the project that are installed where ``name`` is. Raises Missing if none is seen."""
+    """Return the files of the project that an include ``name`` in ``path`` means. Raises Missing if there is none."""
     if "://" in name:
         raise Missing(name.removesuffix("/"))
     place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
@@ -87,7 +90,7 @@ def _files(path: str, name: str, project: Project) -> list[str]:
         return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]
     if place in project:
         return [place]
-    # An image has another layout of folders, and commands run in many: the nearest of that name is it.
+    # Images have other folders, and commands run in any folder: take the nearest file with the name.
     parent = os.path.dirname(path)
     while True:
         candidate = os.path.join(parent, os.path.basename(name))
@@ -101,7 +104,7 @@ def _files(path: str, name: str, project: Project) -> list[str]:
 
 
 def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbour]:
-    """What includes a list: other lists, and the images, jobs and scripts that install from it."""
+    """Yield the environments that include a list: other lists, and images, jobs and scripts that install from it."""
     name = os.path.basename(path)
     sought = (((name,), (rf"(?<![\w.-]){re.escape(name)}",)),)
     for other, _ in project.spelling(*sought, beside=path):
@@ -123,16 +126,16 @@ def _including(path: str, project: Project, seen: set[str]) -> Iterator[Neighbou
 _OTHER_USES = re.compile(
     r"(?m)^\s*(?:COPY|ADD|#)(?:.*\\\n)*.*$|(?:-[rc]|--(?:requirement|constraint))[ =]*\S+"
 )
-"""Where the name of a list stands in an image and is not read by a command of another kind."""
+"""The uses of a list in a Dockerfile in which no command of another kind reads it."""
 
 
 def _reads(name: str, text: str) -> bool:
-    """Whether the commands of an image read a list in another way than to install from it: ``grep torch list | …``."""
+    """Return whether commands in a Dockerfile read a list in another way than to install it: ``grep torch list | …``."""
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", _OTHER_USES.sub("", text)) is not None
 
 
 def document_of(path: str, project: Project) -> Document | None:
-    """A file of the project, read once while it stays as it is; None for one that cannot be read."""
+    """Return a file of the project; None for one that cannot be read. The result is cached by the content."""
     data = project.text(path)
     if data is None or len(data) > MAX_METADATA_BYTES:
         return None
@@ -140,22 +143,23 @@ def document_of(path: str, project: Project) -> Document | None:
 
 
 def _read(path: str, data: bytes) -> Document | None:
+    """Read a document; None for one that is malformed."""
     try:
         document = Document.read(path, data)
-        document.references  # noqa: B018 -- they say whether it can be read
+        document.references  # noqa: B018 -- raises SourceError for a malformed file
     except (SourceError, RecursionError):
         return None
     return document
 
 
 def _environments(path: str, project: Project) -> Iterator[Neighbour]:
-    """The environments of a file; nothing for one that cannot be read."""
+    """Yield the environments of a file; nothing for a file that cannot be read."""
     if document := document_of(path, project):
         for environment in document.environments:
             yield neighbour_of(document, environment)
 
 
 def neighbour_of(document: Document, environment: Environment) -> Neighbour:
-    """One of the environments of a file."""
+    """Create the related environment of a file and one of its environments."""
     of_it = tuple(one for one in document.references if one.unit.environment is environment)
     return Neighbour(document.path, document, environment, of_it, environment.text(document.view))

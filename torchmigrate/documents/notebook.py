@@ -6,8 +6,8 @@ import json
 import re
 
 from torchmigrate.documents import shell
-from torchmigrate.documents.branches import BRANCH
 from torchmigrate.documents.reader import Reader
+from torchmigrate.documents.values import Piece, Value
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.notebook import Notebook
@@ -23,12 +23,12 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 _NAMED = re.compile(
     r"(?<![A-Za-z])(?:py)?torch(?:[-/][a-z]+)*[-_.:=]{1,2}v?[12][.-]\d{1,2}(?!\d)[\w.-]*", re.IGNORECASE
 )
-"""A release of torch, as images and files for it are called."""
+"""A release of torch in the name of an image or a file."""
 _INSERTED = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
 
 
 def read(reader: Reader, source: Source) -> None:
-    """Reads the lines that are IPython's: everything that they install goes into the kernel's Python."""
+    """Read the IPython commands of a notebook, all of which install into the kernel's Python."""
     assert isinstance(source, Notebook)
     for mask in source.masks:
         found = _CELL.match(reader.view, *mask)
@@ -39,21 +39,22 @@ def read(reader: Reader, source: Source) -> None:
             shell.commands(reader, start.end(), mask.end)
     reader.fixed = ""
     if python := _kernel(source.raw):
-        reader.simple(Sort.PYTHON, "python", Span(0, 0), reader.unit(), option="kernel", written=python)
+        value = Value((Piece(python, Span(0, 0), python),))
+        reader.add(Sort.PYTHON, "python", Span(0, 0), reader.unit(), option="kernel", values=[value])
     if named := _NAMED.search(_rest(reader)):
-        reader.environment.held = f"another cell names `{named[0]}`, which it may have to agree with"
+        reader.environment.blocker = f"another cell names `{named[0]}`, and the versions may have to match"
 
 
 def _kernel(data: bytes) -> str:
-    """The Python that ran a notebook last, as it says itself; empty if it does not."""
-    said = json.loads(data.decode("utf-8-sig")).get("metadata")
-    language = said.get("language_info") if isinstance(said, dict) else None
+    """Return the Python version that a notebook's metadata names; empty if it names none."""
+    metadata = json.loads(data.decode("utf-8-sig")).get("metadata")
+    language = metadata.get("language_info") if isinstance(metadata, dict) else None
     version = language.get("version") if isinstance(language, dict) else None
     return version if isinstance(version, str) and re.fullmatch(r"3\.\d+(?:\.\d+)?", version) else ""
 
 
 def _rest(reader: Reader) -> str:
-    """The text of the cells without the commands that were read, and without comments."""
+    """Return the text of the cells without comments and without the commands that were read."""
     parts, done = [], 0
     for span in reader.environment.spans:
         parts.append(reader.view[done : span.start])
@@ -62,8 +63,9 @@ def _rest(reader: Reader) -> str:
 
 
 def _fixed(command: str, line: re.Match[str] | None) -> str:
-    """Why a command may not be edited; empty if it may."""
+    """Return why a command may not be edited; empty if it may."""
+    # An indented command is in a branch or a loop of the program.
     if line is not None and line["indent"]:
-        return BRANCH
+        return shell.BRANCH
     inserted = _INSERTED.search(command)
-    return f"`{inserted[0]}` is a value of the program" if inserted else ""
+    return f"`{inserted[0]}` is computed by the program" if inserted else ""

@@ -1,4 +1,4 @@
-"""What a requirement is for."""
+"""The purpose of a requirement: running the project, an extra, development, or building."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Purpose(enum.Enum):
     RUN = "run"
     """Everybody who runs the project."""
     EXTRA = "extra"
-    """Who asks for a part of it."""
+    """Users who ask for an optional part of the project."""
     DEVELOPMENT = "development"
-    """Who works on it: tests, documentation, checks."""
+    """The project's developers: tests, documentation, checks."""
     OTHER = "other"
-    """Building, and what only bounds other requirements."""
+    """Nobody at run time: build requirements, and constraints on other requirements."""
 
 
 _DEVELOPMENT = re.compile(
@@ -27,5 +27,5 @@ _DEVELOPMENT = re.compile(
 
 
 def purpose_of(name: str) -> Purpose:
-    """What a group of requirements is for that is optional and has this name: an extra, a dependency group."""
+    """Guess the purpose of an extra, a dependency group or a file from its name."""
     return Purpose.DEVELOPMENT if _DEVELOPMENT.search(name) else Purpose.EXTRA

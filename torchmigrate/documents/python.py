@@ -1,4 +1,4 @@
-"""The literals of setup.py and noxfile.py: each call's strings are what it installs."""
+"""setup.py and noxfile.py: the requirements and indexes among the string literals; those of one call belong together."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
 _GENCODE = re.compile(r"arch=compute_(?P<architecture>\d{2,3}[af]?)\b")
 _ASKED = re.compile(r"(?P<name>torch(?:vision|audio)?)[=~<>]=\{")
-"""A release of torch that is chosen by what a test runs with."""
+"""A requirement on torch whose version a test session computes."""
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?\(?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
 )
 
 
 def read(reader: Reader, source: Source) -> None:
-    """Reads a whole file. Raises SourceError if it does not parse."""
+    """Read a Python module. Raises SourceError if it does not parse."""
     _Literals(reader, source).visit(source.tree)
 
 
@@ -34,10 +34,12 @@ _KEYWORDS = {
     "setup_requires": Purpose.OTHER,
     "tests_require": Purpose.DEVELOPMENT,
 }
-"""The keywords of `setup` whose requirements not everybody needs."""
+"""The keywords of `setup` with requirements that not everybody needs."""
 
 
 class _Literals(ast.NodeVisitor):
+    """The visitor that reads the string literals of a module."""
+
     def __init__(self, reader: Reader, source: Source) -> None:
         self.reader = reader
         self.source = source
@@ -45,15 +47,15 @@ class _Literals(ast.NodeVisitor):
         self.unit: Unit = self.module
         self.option = ""
         self._purposes: dict[str, Purpose] = {}
-        """Who needs what the variables hold that are given to `_KEYWORDS`."""
+        """Name of a variable that is passed as one of `_KEYWORDS` → the purpose of the requirements in it."""
         self._values: dict[str, list[ast.expr]] = {}
         for node in ast.walk(source.tree):
             if isinstance(node, ast.keyword) and node.arg in _KEYWORDS and isinstance(node.value, ast.Name):
                 self._purposes[node.value.id] = _KEYWORDS[node.arg]
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            for target in targets:
-                if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
-                    self._values.setdefault(target.id, []).append(node.value)
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        self._values.setdefault(target.id, []).append(node.value)
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
@@ -70,20 +72,17 @@ class _Literals(ast.NodeVisitor):
         self.unit = outer
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("environ"):
-            name = target.slice.value if isinstance(target.slice, ast.Constant) else None
-            if (
-                isinstance(name, str)
-                and isinstance(node.value, ast.Constant)
-                and (span := self._span(node.value))
-            ):
-                self.reader.define(name, span.start, span.end)
-        key = target.slice if isinstance(target, ast.Subscript) else None
-        target = target.value if isinstance(target, ast.Subscript) else target
+        target, key = node.targets[0], None
+        if isinstance(target, ast.Subscript):
+            key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+            target = target.value
+            if isinstance(key, str) and ast.unparse(target).endswith("environ"):
+                span = self._span(node.value) if isinstance(node.value, ast.Constant) else None
+                if span is not None:
+                    self.reader.define(key, *span)
         purpose = self._purposes.get(target.id) if isinstance(target, ast.Name) else None
-        if purpose is Purpose.EXTRA and isinstance(key, ast.Constant):
-            purpose = purpose_of(str(key.value))
+        if purpose is Purpose.EXTRA and key is not None:
+            purpose = purpose_of(str(key))
         self._visit_for(purpose, node.value)
 
     def visit_Dict(self, node: ast.Dict) -> None:
@@ -92,35 +91,38 @@ class _Literals(ast.NodeVisitor):
             self._visit_for(purpose_of(str(key.value)) if is_extra else None, value)  # type: ignore[union-attr]
 
     def _visit_for(self, purpose: Purpose | None, node: ast.AST) -> None:
-        """Visits what somebody needs; None: whoever needs what is around it."""
+        """Visit a node whose requirements have a purpose; None: that of the enclosing node."""
         outer = self.reader.purpose
         self.reader.purpose = purpose or outer
         self.visit(node)
         self.reader.purpose = outer
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
-        # What is asked for on an old Python is not asked for on the target's.
-        if "version_info" not in ast.dump(node.test):
-            self.generic_visit(node)
+        self._visit_branches(node)
 
     def visit_If(self, node: ast.If) -> None:
+        self._visit_branches(node)
+
+    def _visit_branches(self, node: ast.If | ast.IfExp) -> None:
+        # Requirements for old Pythons do not apply to those of the target.
         if "version_info" not in ast.dump(node.test):
             self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "python_requires" and isinstance(node.value, ast.Constant):
             if span := self._span(node.value):
-                self.reader.simple(Sort.PYTHON, "", span, self.module)
+                self.reader.add(Sort.PYTHON, "", span, self.module)
         elif node.arg not in ("description", "long_description", "url", "keywords", "classifiers", "name"):
             if node.arg == "install_requires" and isinstance(node.value, ast.List):
-                self._bare(node.value.elts)
+                # A bare name may be anything elsewhere; here it is a requirement for any version.
+                for item in node.value.elts:
+                    if (
+                        isinstance(item, ast.Constant)
+                        and item.value == "torch"
+                        and (span := self._span(item))
+                    ):
+                        self.reader.requirement(span, self.unit)
             self._visit_for(_KEYWORDS.get(node.arg or ""), node.value)
-
-    def _bare(self, required: list[ast.expr]) -> None:
-        """A bare name may be anything elsewhere; here it asks for any version."""
-        for item in required:
-            if isinstance(item, ast.Constant) and item.value == "torch" and (span := self._span(item)):
-                self.reader.requirement(span, self.unit)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         values = self._joined(node)
@@ -144,9 +146,7 @@ class _Literals(ast.NodeVisitor):
         if span is None:
             return
         for match in _GENCODE.finditer(self.reader.view, span.start, span.end):
-            self.reader.simple(
-                Sort.VARIABLE, "-gencode", Span(*match.span("architecture")), self.reader.unit()
-            )
+            self.reader.add(Sort.VARIABLE, "-gencode", Span(*match.span("architecture")), self.reader.unit())
         option, equals, _ = node.value.partition("=")
         if node.value.startswith("-"):
             self.option = INDEX_OPTIONS.get(option, "")
@@ -163,7 +163,7 @@ class _Literals(ast.NodeVisitor):
         self.option = ""
 
     def _is_requirement(self, text: str) -> bool:
-        """A bare name may be anything; with a version it is a requirement."""
+        """Return whether a string is a requirement: a bare name may be anything, a name with a version is one."""
         if _WATCHED.match(text):
             return bool(re.search(r"[=<>~]=|[<>]|@", text)) and "\n" not in text
         from torchmigrate.tables.requirements import is_linked
@@ -171,18 +171,16 @@ class _Literals(ast.NodeVisitor):
         return bool(_VERSIONED.fullmatch(text)) or is_linked(text)
 
     def _joined(self, node: ast.JoinedStr) -> list[Value] | None:
-        """The values of an f-string whose names are constants of the file."""
+        """Return the values of an f-string all of whose names are constants of the file; None for any other."""
         ways: list[list[Piece]] = [[]]
         for part in node.values:
             if isinstance(part, ast.Constant):
                 text = str(part.value)
                 pieces = [[Piece(text, Span(0, 0), "")]]
             elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
-                constants = self._values.get(part.value.id, [])
                 pieces = []
-                for constant in constants:
-                    span = self._span(constant) if isinstance(constant, ast.Constant) else None
-                    if span is None or not isinstance(constant, ast.Constant):
+                for constant in self._values.get(part.value.id, []):
+                    if not isinstance(constant, ast.Constant) or (span := self._span(constant)) is None:
                         return None
                     pieces.append([Piece(str(constant.value), span, str(constant.value))])
             else:
@@ -191,7 +189,7 @@ class _Literals(ast.NodeVisitor):
         return [Value(tuple(way)) for way in ways] or None
 
     def _span(self, node: ast.expr) -> Span | None:
-        """Where the text of a string literal stands, if it is written without escapes or pieces."""
+        """Return the span of a string literal's text; None if it has escapes, or is joined from several literals."""
         span = self.source.span(node)
         text = self.reader.view[span.start : span.end]
         opening = _OPENING.match(text)

@@ -1,4 +1,4 @@
-"""Which Pythons an environment has, as far as its files say."""
+"""The Python versions that an environment may have, according to its files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torchmigrate.documents.references import Reference
 from torchmigrate.model.vocabulary import Sort
 
 MINORS = range(6, 20)
-"""The numbers of the Pythons 3 that a range may mean."""
+"""The minor versions of Python 3 that a range may allow."""
 
 _IMAGE = re.compile(r"(?<![A-Za-z])(?:python|py)(?:[:-](?:[\w.]+-)?)?v?(?P<version>3\.\d+)")
 _NEWEST = re.compile(r"(?:[\w.-]+/)*python(?::|\Z)")
-"""An image of Python's own that does not say which; it is none of the system's."""
+"""An official Python image without a version; its Python is not the one of the system below."""
 _SYSTEM = re.compile(
     r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
@@ -34,11 +34,11 @@ _OF_SYSTEM = {
     "bookworm": "3.11",
     "trixie": "3.13",
 }
-"""The ``python3`` of each system: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
+"""System → its ``python3``: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
 
 
 def of_image(image: str) -> tuple[str | None, bool]:
-    """The Python of an image by its name, and whether it is the image's purpose; a system's can be another one's too."""
+    """Return the Python of an image, and whether the image is made for it; commands can install another one on a system."""
     if found := _IMAGE.search(image):
         return found["version"], True
     if _NEWEST.match(image):
@@ -48,7 +48,7 @@ def of_image(image: str) -> tuple[str | None, bool]:
 
 
 def numbers(reference: Reference) -> set[int] | None:
-    """The minor versions of Python 3 that a reference allows; None where it does not tell."""
+    """Return the minor versions of Python 3 that a reference allows; None if that is unknown."""
     text = re.sub(r"\A(?:py|cp)3(\d{1,2})\Z", r"3.\1", reference.text.strip())
     if reference.undecided or reference.sort is not Sort.PYTHON:
         return None
@@ -72,6 +72,7 @@ def _as_pep508(text: str, *, poetry: bool) -> str:
 
 
 def _allowed(specifier: str) -> set[int] | None:
+    """Return the minor versions that a PEP 508 specifier allows; None for one that is invalid."""
     try:
         found = SpecifierSet(specifier)
     except InvalidSpecifier:
@@ -80,9 +81,10 @@ def _allowed(specifier: str) -> set[int] | None:
 
 
 def possible(references: Iterable[Reference], known: tuple[str, str]) -> tuple[set[int], str]:
-    """The Pythons of a range from … to that fit everything that is said, and what of it fits none of them or not all.
+    """Return the minor versions of a range of Pythons that fit all references, and the first text that excludes them.
 
-    A command's own Python goes before that of the system below it.
+    ``known`` are the oldest and the newest Python of the range. A Python that a command installs wins over that of
+    the system below it.
     """
     left = set(range(int(known[0][2:]), int(known[1][2:]) + 1))
     stated = [reference for reference in references if reference.sort is Sort.PYTHON]
@@ -93,7 +95,7 @@ def possible(references: Iterable[Reference], known: tuple[str, str]) -> tuple[s
         asked = numbers(reference)
         if asked is None:
             continue
-        # A range that begins before has users on the old Pythons; what is chosen from several is built for each.
+        # A range that begins earlier has users on the old Pythons, which the target would drop.
         oldest = min(asked, default=0)
         if oldest < int(known[0][2:]) or not asked & left:
             return set(), reference.text

@@ -1,47 +1,22 @@
-"""Collects references while a file is read, and resolves the variables in them when all of it is known."""
+"""The collector of a file's references: it notes them while the file is read, and expands their variables at the end."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from torchmigrate.documents.purposes import Purpose
-from torchmigrate.documents.references import (
-    Environment,
-    Reference,
-    Role,
-    Style,
-    Unit,
-    normalized,
-)
+from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.spellings import IMAGE, INDEX_URL, LIBTORCH, MODULE, REPOSITORY, TELLING
-from torchmigrate.documents.values import Piece, Value, expand, stripped, unquoted
+from torchmigrate.documents.values import Value, expand, stripped, unquoted
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
 )
-
-
-@dataclass(slots=True)
-class _Raw:
-    sort: Sort
-    name: str
-    span: Span
-    unit: Unit
-    option: str = ""
-    removal: Span | None = None
-    style: Style = Style.PEP508
-    fixed: str = ""
-    marker: str = ""
-    values: list[Value] | None = None
-    whole: Span | None = None
-    undecided: str = ""
-    purpose: Purpose = Purpose.RUN
-    extras: str = ""
 
 
 class Reader:
@@ -54,99 +29,71 @@ class Reader:
         self.view = view
         self.role = role
         self.fixed = ""
-        """Why nothing that is read now may be edited; empty if it may."""
+        """The reason why nothing that is read now may be edited; empty if there is none."""
         self.purpose = Purpose.DEVELOPMENT if role is Role.TEST else Purpose.RUN
-        """Who needs the requirements that are read now."""
+        """The purpose of the requirements that are read now."""
         self.environment = Environment()
-        """Where everything is installed that is read now."""
+        """The environment of everything that is read now."""
         self.units: list[Unit] = []
         self.verbs: set[int] = set()
-        """Where the installations stand that were read."""
+        """The offsets of the verbs (``install``) of all commands that were read."""
         self._variables: dict[str, dict[tuple[Span, Environment], None]] = {}
-        self._chosen: dict[Span, str] = {}
-        """Values that are set in one branch of several, with why they may not be edited."""
-        self._raw: list[_Raw] = []
+        self._conditional: dict[Span, str] = {}
+        """Values that are set in one branch of several, with the reason why they may not be edited."""
+        self._drafts: list[tuple[Reference, Span, list[Value] | None]] = []
+        """References without their value: where that is written, or the value itself."""
         self._taken: list[Span] = []
 
     def unit(self, role: Role | None = None) -> Unit:
-        """A new unit."""
+        """Begin a new unit in the current environment."""
         unit = Unit(role or self.role, self.environment, self.fixed)
         self.units.append(unit)
         self.environment.units.append(unit)
         return unit
 
     def define(self, name: str, start: int, end: int) -> None:
-        """Remembers that a variable has the value between two offsets."""
+        """Note that a variable has the value between two offsets."""
         span = unquoted(self.view, start, end)
         self._variables.setdefault(name, {})[span, self.environment] = None
         if self.fixed:
-            self._chosen[span] = self.fixed
+            self._conditional[span] = self.fixed
         if name == "UV_TORCH_BACKEND":
             self.index(span, self.unit(), "--torch-backend")
         elif TELLING.fullmatch(name) and span.start < span.end:
-            self._raw.append(_Raw(Sort.VARIABLE, name, span, self.unit()))
+            self.add(Sort.VARIABLE, name, span, self.unit())
 
-    def index(
+    def add(
         self,
-        span: Span,
-        unit: Unit,
-        option: str,
-        removal: Span | None = None,
-        values: list[Value] | None = None,
-        undecided: str = "",
-    ) -> None:
-        """An index URL, where ``option`` says how it is introduced."""
-        self._taken.append(span)
-        self._raw.append(
-            _Raw(Sort.INDEX, "", span, unit, option, removal, values=values, undecided=undecided)
-        )
-
-    def simple(self, sort: Sort, name: str, span: Span, unit: Unit, **more: str) -> None:
-        """A reference whose value is all of ``span``; ``written``: what stands there, where the view leaves it out."""
-        raw = _Raw(sort, name, span, unit, option=more.get("option", ""), fixed=more.get("fixed", ""))
-        if written := more.get("written"):
-            raw.values = [Value((Piece(written, span, written),))]
-        self._raw.append(raw)
-
-    def package(
-        self,
+        sort: Sort,
         name: str,
-        specifier: Span,
+        written: Span,
         unit: Unit,
         *,
         whole: Span | None = None,
-        style: Style = Style.PEP508,
-        removal: Span | None = None,
-        fixed: str = "",
-        marker: str = "",
-        extras: str = "",
-        undecided: str = "",
+        values: list[Value] | None = None,
+        **facts: Any,
     ) -> None:
-        """A requirement whose specifier is at ``specifier``; ``whole`` also covers its name.
+        """Note a reference whose value is ``written``; ``whole`` is the span of the reference where that is more.
 
-        conda-forge's names for torch with and without CUDA are torch's there.
+        ``values`` are its values where the text at ``written`` does not give them, ``facts`` other fields of `Reference`.
         """
-        if style is Style.CONDA and normalized(name) in ("pytorch-gpu", "pytorch-cpu"):
-            name = "pytorch"
-        self._raw.append(
-            _Raw(
-                Sort.REQUIREMENT,
-                normalized(name),
-                specifier,
-                unit,
-                removal=removal,
-                style=style,
-                fixed=fixed,
-                marker=marker,
-                whole=whole or specifier,
-                purpose=self.purpose,
-                extras=extras,
-                undecided=undecided,
-            )
-        )
+        draft = Reference(sort, name, Value.literal(self.view, written), whole or written, unit, **facts)
+        self._drafts.append((draft, written, values))
 
-    def requirement(self, span: Span, unit: Unit, *, removal: Span | None = None, fixed: str = "") -> bool:
-        """A requirement as PEP 508 writes it; False if the text at ``span`` is none."""
+    def index(self, span: Span, unit: Unit, option: str, **facts: Any) -> None:
+        """Note an index URL and the option that introduces it."""
+        self._taken.append(span)
+        self.add(Sort.INDEX, "", span, unit, option=option, **facts)
+
+    def package(self, name: str, specifier: Span, unit: Unit, **facts: Any) -> None:
+        """Note a requirement whose version specifier is at ``specifier``."""
+        # conda-forge has a package for torch with CUDA, and one for torch without.
+        if facts.get("style") is Style.CONDA and normalized(name) in ("pytorch-gpu", "pytorch-cpu"):
+            name = "pytorch"
+        self.add(Sort.REQUIREMENT, normalized(name), specifier, unit, purpose=self.purpose, **facts)
+
+    def requirement(self, span: Span, unit: Unit, **facts: Any) -> bool:
+        """Note the PEP 508 requirement at ``span``; return False if the text there is none."""
         view = self.view
         package = _PACKAGE.match(view, span.start, span.end)
         if package is None:
@@ -162,129 +109,103 @@ class Reader:
         text = view[rest.start : rest.end]
         if text and text[0] not in "=<>!~^$":
             return False
-        marker = "" if semicolon < 0 else view[semicolon + 1 : span.end].strip()
         whole = Span(package.start("name"), rest.end if text else package.end())
         if not text and package["extras"] is None:
             whole = Span(*package.span("name"))
-        extras = package["extras"] or ""
-        self.package(
-            package["name"],
-            rest,
-            unit,
-            whole=whole,
-            removal=removal,
-            fixed=fixed,
-            marker=marker,
-            extras=extras,
-        )
+        facts["marker"] = "" if semicolon < 0 else view[semicolon + 1 : span.end].strip()
+        self.package(package["name"], rest, unit, whole=whole, extras=package["extras"] or "", **facts)
         return True
 
     def wheel(self, span: Span, unit: Unit) -> None:
-        """The URL of a wheel, if it is one of torch's."""
+        """Note the URL of a wheel if it is one of torch's."""
         if INDEX_URL.fullmatch(self.view, span.start, span.end):
             self._taken.append(span)
-            self._raw.append(_Raw(Sort.WHEEL, "", span, unit))
+            self.add(Sort.WHEEL, "", span, unit)
 
     def image(self, repository: str, tag: Span, fixed: str = "") -> None:
-        """An image whose tag stands apart from its repository; nothing for one of those that nobody watches.
-
-        What is said last of a tag holds.
-        """
+        """Note an image whose tag is written apart from its repository, in the place of an earlier one with this tag."""
         watched = REPOSITORY.search(repository)
         if watched and tag.start < tag.end:
             self._taken.append(tag)
-            self._raw = [raw for raw in self._raw if raw.sort is not Sort.IMAGE or raw.span != tag]
-            self._raw.append(_Raw(Sort.IMAGE, watched[0], tag, self.unit(), fixed=fixed))
+            self._drafts = [
+                draft for draft in self._drafts if draft[0].sort is not Sort.IMAGE or draft[1] != tag
+            ]
+            self.add(Sort.IMAGE, watched[0], tag, self.unit(), fixed=fixed)
 
     def loose(self, start: int, end: int) -> None:
-        """Index URLs and images that stand in the text between two offsets and belong to no command."""
+        """Note index URLs, archives, modules and images between two offsets that belong to no command."""
         for match in INDEX_URL.finditer(self.view, start, end):
             span = Span(*match.span())
-            if not any(taken.start <= span.start < taken.end for taken in self._taken):
+            if self._claim(span):
                 if match[0].endswith(".whl"):
                     self.wheel(span, self.unit())
                 else:
                     self.index(span, self.unit(), "")
         for match in LIBTORCH.finditer(self.view, start, end):
-            self._taken.append(Span(*match.span()))
-            self._raw.append(_Raw(Sort.WHEEL, "", Span(*match.span()), self.unit()))
+            span = Span(*match.span())
+            self._taken.append(span)
+            self.add(Sort.WHEEL, "", span, self.unit())
         self.modules(start, end)
         for match in IMAGE.finditer(self.view, start, end):
-            digest = "the image's digest is pinned" if match["digest"] else ""
-            span = Span(_registry(self.view, match.start()), match.end())
-            if not any(taken.start <= span.start < taken.end for taken in self._taken):
-                self._taken.append(span)
-                raw = _Raw(
-                    Sort.IMAGE, match["repository"], Span(*match.span("tag")), self.unit(), fixed=digest
-                )
-                raw.whole = span
-                self._raw.append(raw)
+            span = Span(_registry_start(self.view, match.start()), match.end())
+            if self._claim(span):
+                digest = "the image's digest is pinned" if match["digest"] else ""
+                tag = Span(*match.span("tag"))
+                self.add(Sort.IMAGE, match["repository"], tag, self.unit(), whole=span, fixed=digest)
 
     def modules(self, start: int, end: int) -> None:
-        """The modules of torch's that commands between two offsets run."""
+        """Note the modules of torch's that the commands between two offsets run."""
         for match in MODULE.finditer(self.view, start, end):
             span = Span(*match.span("name"))
-            if not any(taken.start <= span.start < taken.end for taken in self._taken):
-                self._taken.append(span)
-                self.simple(Sort.MODULE, match["name"], span, self.unit())
+            if self._claim(span):
+                self.add(Sort.MODULE, match["name"], span, self.unit())
+
+    def _claim(self, span: Span) -> bool:
+        """Claim a span for a reference; return False where it begins in that of another one."""
+        if any(taken.start <= span.start < taken.end for taken in self._taken):
+            return False
+        self._taken.append(span)
+        return True
 
     @property
     def environments(self) -> list[Environment]:
-        """Everything that something is installed into."""
-        return list(
-            {id(one): one for one in (*(u.environment for u in self.units), self.environment)}.values()
-        )
+        """All environments of the file, in the order of their units."""
+        return list(dict.fromkeys([*(unit.environment for unit in self.units), self.environment]))
 
     def finish(self) -> list[Reference]:
-        """All references, variables resolved, in the order of the file."""
-        references: list[Reference] = []
-        for raw in self._raw:
-            for reference in self._resolved(raw):
-                references.append(reference)
-                raw.unit.references.append(reference)
+        """Return all references in the order of the file, their variables expanded."""
+        references = [one for draft in self._drafts for one in self._expand(*draft)]
+        for reference in references:
+            reference.unit.references.append(reference)
         references.sort(key=lambda reference: (reference.span, reference.sort.value))
         return references
 
-    def _resolved(self, raw: _Raw) -> list[Reference]:
-        lookup = partial(self._lookup, raw.unit.environment)
-        found = raw.values or raw.undecided or expand(self.view, raw.span, lookup)
-        undecided = ""
+    def _expand(self, draft: Reference, written: Span, values: list[Value] | None) -> list[Reference]:
+        """Return a reference for each value that a draft may have."""
+        lookup = partial(self._lookup, draft.unit.environment)
+        found = values or draft.undecided or expand(self.view, written, lookup)
         if isinstance(found, str):
-            undecided = found
-            found = [Value.literal(self.view, raw.span)]
-        made: Callable[[Value], Reference] = lambda value: Reference(  # noqa: E731
-            raw.sort,
-            raw.name,
-            value,
-            raw.whole or raw.span,
-            raw.unit,
-            raw.option,
-            raw.removal,
-            undecided,
-            len(found) > 1,
-            raw.style,
-            raw.marker,
-            raw.fixed or self._fixed(value),
-            raw.purpose,
-            raw.extras,
-        )
-        return [made(value) for value in found]
+            return [replace(draft, undecided=found, fixed=draft.fixed or self._why_fixed(draft.value))]
+        several = len(found) > 1
+        return [
+            replace(draft, value=value, several=several, fixed=draft.fixed or self._why_fixed(value))
+            for value in found
+        ]
 
-    def _fixed(self, value: Value) -> str:
-        """Why a value may not be edited, as a part of it is set in a branch; empty if it may."""
-        places = [piece.span for piece in value.pieces] if self._chosen else []
-        return next(
-            (why for span, why in self._chosen.items() for at in places if span.start <= at.start < span.end),
-            "",
-        )
+    def _why_fixed(self, value: Value) -> str:
+        """Return why a value may not be edited because a part of it is set in a branch; empty if it may."""
+        for span, why in self._conditional.items():
+            if any(span.start <= piece.span.start < span.end for piece in value.pieces):
+                return why
+        return ""
 
     @property
     def definitions(self) -> dict[Span, str]:
-        """The variables that the file sets, by where their values stand."""
+        """The variables that the file sets, by the spans of their values."""
         return {span: name for name, spans in self._variables.items() for span, _ in spans}
 
     def _lookup(self, environment: Environment, name: str) -> list[Span]:
-        """The values of a variable; what an environment sets itself wins over what is set around it."""
+        """Return the values of a variable; those that an environment sets win over those set around it."""
         known = self._variables.get(name, {})
         for wanted in (environment, environment.around):
             if own := [span for span, where in known if where is wanted]:
@@ -292,8 +213,8 @@ class Reader:
         return [span for span, _ in known]
 
 
-def _registry(view: str, start: int) -> int:
-    """Where the registry begins that stands before a repository."""
+def _registry_start(view: str, start: int) -> int:
+    """Return where the registry before an image's repository begins."""
     while start and (view[start - 1].isalnum() or view[start - 1] in "./:_-"):
         start -= 1
     return start

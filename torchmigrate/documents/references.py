@@ -1,9 +1,10 @@
-"""What a project file says about an installation, whatever its format: a flat list of references."""
+"""The references that a project file makes to torch's installation: one flat list, whatever the format of the file."""
 
 from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchmigrate.documents.purposes import Purpose
@@ -13,7 +14,7 @@ from torchmigrate.model.vocabulary import Sort
 
 
 class Role(enum.Enum):
-    """What the installation that a reference belongs to is for."""
+    """The kind of installation that a file describes."""
 
     INSTALL = "install"
     TEST = "test"
@@ -23,12 +24,12 @@ class Role(enum.Enum):
     DOC = "documentation"
 
 
-IN_DOCUMENTATION = "documentation says what was tried: it follows the project's own files"
-"""Why there is no fix in a file of `Role.DOC`."""
+IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
+"""The reason for no fix in a file of `Role.DOC`."""
 
 
 class Style(enum.Enum):
-    """How versions are written."""
+    """The syntax of a version specifier."""
 
     PEP508 = "pep508"
     POETRY = "poetry"
@@ -37,90 +38,90 @@ class Style(enum.Enum):
 
 @dataclass(eq=False, slots=True)
 class Environment:
-    """What ends up in one Python: a list of requirements, the stages of an image, a job, a script.
+    """Everything that is installed into one Python: a list of requirements, the stages of an image, a job, a script.
 
-    It moves as a whole from one state in which everything fits to another, or not at all.
+    An upgrade moves all of an environment, or nothing of it.
     """
 
     units: list[Unit] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
-    """Where it is written; empty: the whole file."""
+    """The parts of the file that describe the environment, in bytes; empty: the whole file."""
     includes: list[str] = field(default_factory=list)
-    """The files whose requirements it installs too, as it names them; a project is its folder with a ``/`` at the end."""
-    held: str = ""
-    """Why nothing may move that is installed into it; empty if it may."""
+    """Other files whose requirements are installed too, as written here; a project is its folder with a ``/`` at the end."""
+    blocker: str = ""
+    """The reason why nothing in the environment may be upgraded; empty if there is none."""
     copied: dict[str, str] = field(default_factory=dict)
-    """Where the files lie that are copied into an image, by their names in it."""
+    """The files that are copied into an image: name in the image → path in the project."""
     unread: str = ""
-    """A command that could not be read; empty if there is none."""
+    """The first command that could not be read; empty if there is none."""
     of_image: bool = False
-    """Whether it is made on top of an image, which brings a Python."""
+    """Whether the environment is built on top of an image, which brings a Python."""
     around: Environment | None = None
-    """What is set before any of several environments in a file begins."""
+    """The environment of the settings that the file makes before any of its several environments begins."""
 
     def of(self, sort: Sort, *names: str) -> list[Reference]:
-        """The references of a sort, with one of the names where any is given."""
+        """Return the references of a sort, if ``names`` are given only those with one of the names."""
         return [reference for unit in self.units for reference in unit.of(sort, *names)]
 
     def text(self, view: str) -> str:
-        """Its text in that of the file."""
+        """Return the part of a file's text ``view`` that describes the environment."""
         return "\n".join(view[span.start : span.end] for span in self.spans) if self.spans else view
 
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """What is installed together: one command, or one file that states requirements."""
+    """The references that are installed together: those of one command, or of one file that states requirements."""
 
     role: Role
     environment: Environment
     fixed: str = ""
-    """Why it may not be edited; empty if it may."""
+    """The reason why nothing in the unit may be edited; empty if there is none."""
     references: list[Reference] = field(default_factory=list)
 
     def of(self, sort: Sort, *names: str) -> list[Reference]:
-        """The references of a sort, with one of the names where any is given."""
+        """Return the references of a sort, if ``names`` are given only those with one of the names."""
         return [r for r in self.references if r.sort is sort and (not names or r.name in names)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """One thing that a project file states. Spans are byte offsets into the document's text."""
+    """One requirement, index, image, variable or Python version in a project file. Spans are byte offsets."""
 
     sort: Sort
     name: str
     value: Value
     span: Span
-    """The reference as it is written, its option or quotes left out."""
+    """The reference as written, without its option or quotes."""
     unit: Unit
     option: str = ""
-    """How a command or a file introduces it: ``--index-url``, ``FROM``, ``ARG``; empty where it just stands there."""
+    """The option or key before the value: ``--index-url``, ``FROM``, ``ARG``; empty where there is none."""
     removal: Span | None = None
-    """What has to go where the reference goes; None where it cannot simply go."""
+    """The text to delete in order to delete the reference; None where deleting is not possible."""
     undecided: str = ""
-    """What the value depends on and the file does not tell: a variable or an expression."""
+    """The variable or expression that the value depends on and the file does not define."""
     several: bool = False
     """Whether this is one of several values that the file gives."""
     style: Style = Style.PEP508
     marker: str = ""
     """The environment marker of a requirement."""
     fixed: str = ""
-    """Why it may not be edited here: its hash is pinned, …; empty if it may."""
+    """The reason why the reference may not be edited: its hash is pinned, …; empty if there is none."""
     purpose: Purpose = Purpose.RUN
     """Who needs a requirement."""
     extras: str = ""
-    """The extras that a requirement asks for, in their brackets."""
+    """The extras of a requirement, in brackets."""
 
     @property
     def text(self) -> str:
-        """The value."""
+        """The value, all variables replaced."""
         return self.value.text
-
-    @property
-    def decided(self) -> bool:
-        """Whether the value is known."""
-        return not self.undecided
 
 
 def normalized(name: str) -> str:
-    """A package's name as indexes compare it (PEP 503)."""
+    """Normalize a package's name as PEP 503 does."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
+    """Return the references of a sort in several environments, if ``names`` are given only those with one of them."""
+    return [reference for environment in environments for reference in environment.of(sort, *names)]

@@ -1,4 +1,4 @@
-"""What changes in each place of an environment when it moves to another build of torch."""
+"""The edits of an environment for its move to another build of torch."""
 
 from __future__ import annotations
 
@@ -6,31 +6,13 @@ from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 
-from torchmigrate.documents import architectures, images
-from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu
+from torchmigrate.documents import architectures, images, indexes, upgrade
+from torchmigrate.documents.build import concerns_torch, gives_torch, is_for_cpu, tags
 from torchmigrate.documents.document import Document
-from torchmigrate.documents.indexes import (
-    default_serves,
-    on_windows,
-    other_accelerator,
-    page_of_all,
-    renamed,
-    stay,
-)
+from torchmigrate.documents.merging import check_variables
 from torchmigrate.documents.references import Environment, Reference, Role, Style, Unit, normalized
 from torchmigrate.documents.specifiers import Clause, clauses, lowest, lowest_of
-from torchmigrate.documents.upgrade import (
-    COMPANIONS,
-    TORCH,
-    excluding,
-    is_older_library,
-    lacks,
-    left_behind,
-    library_edit,
-    release_of,
-    tag_of,
-)
-from torchmigrate.documents.variables import check_variables
+from torchmigrate.documents.upgrade import COMPANIONS, TORCH, excluding, lacks, release_of, tag_of
 from torchmigrate.gates.kinds import kind_of
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.options import Options
@@ -42,22 +24,22 @@ from torchmigrate.text.source import Source
 
 @dataclass(slots=True)
 class Relocation:
-    """The edits of one move, collected; `releases` and `is_safe` speak of it once it is made."""
+    """The edits of one environment in one file; the results are complete after `Relocation.make`."""
 
     environment: Environment
     source: Source
     options: Options
     chosen: Build
-    shares: bool = False
-    """Whether other files move with it: an index may serve their pins, and stays."""
+    moves_related: bool = False
+    """Whether other files move too: an index stays, since it may serve their pins."""
     beside: tuple[str, ...] = ()
-    """The files that install it, or that it installs."""
+    """The files that install this one, or that it installs."""
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
     keeps_index: bool = False
-    only: str = ""
-    """The variant of an index that stays and that alone serves what is asked for."""
+    only_variant: str = ""
+    """The variant of the only index, if that stays and replaces the default index."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
     _indexes: list[Reference] = field(init=False)
@@ -65,21 +47,19 @@ class Relocation:
 
     def __post_init__(self) -> None:
         self._indexes = self.environment.of(Sort.INDEX)
-        self._needs_indexes = stay(self._indexes) or on_windows(self.source, self.beside)
+        self._needs_indexes = indexes.stay(self._indexes) or indexes.on_windows(self.source, self.beside)
 
     @property
     def title(self) -> str:
-        """What the fix does."""
+        """The title of the fix."""
         if self.moves_image and not self.pins and not self.tags:
-            return f"Use the image that goes with torch {self.chosen.version}"
+            return f"Use the image with torch {self.chosen.version}"
         version = self.chosen.version if self.pins else self.chosen.torch
-        return (
-            f"Ask for torch {version} in {'cpu' if is_for_cpu([self.environment]) else self.chosen.variant}"
-        )
+        return f"Use torch {version} ({'cpu' if is_for_cpu([self.environment]) else self.chosen.variant})"
 
     @property
     def releases(self) -> dict[str, str]:
-        """The release of each package of the family that would be installed."""
+        """Package of the torch family → the release that would be installed."""
         found = {"torch": self.chosen.version}
         for name in (*COMPANIONS, "triton"):
             if self.environment.of(Sort.REQUIREMENT, name) and (
@@ -89,22 +69,19 @@ class Relocation:
         return found
 
     def make(self) -> None:
-        """Collects the edits. Raises NoFix if one that is needed cannot be made."""
-        concerned = gives_torch if self.shares else concerns_torch
+        """Collect the edits. Raises NoFix if one of them is not possible."""
+        concerned = gives_torch if self.moves_related else concerns_torch
         units = [unit for unit in self.environment.units if concerned(unit)]
         for unit in units:
             if unit.fixed:
                 raise NoFix(unit.fixed)
             if any(r.style is Style.CONDA for r in unit.of(Sort.REQUIREMENT, *TORCH, *COMPANIONS)):
-                raise NoFix("which builds conda's channels have is not known here")
+                raise NoFix("it is unclear which builds conda's channels have")
         for reference in (r for unit in self.environment.units for r in unit.references):
-            if other := other_accelerator(reference):
-                raise NoFix(
-                    f"{other} has builds of its own, and which of them the target has is not known here"
-                )
-        tags = {tag.name for unit in units for index in unit.of(Sort.INDEX) if (tag := tag_of(index))}
-        if len(tags) > 1:
-            raise NoFix(f"it offers several builds to choose from: {', '.join(sorted(tags))}")
+            if other := indexes.other_accelerator(reference):
+                raise NoFix(f"it is unclear which {other} builds the target has")
+        if len(variants := tags([self.environment], concerned)) > 1:
+            raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
         for unit in units:
             self._unit(unit)
         self._images()
@@ -112,28 +89,26 @@ class Relocation:
             check_variables(self.source, self.edits)
 
     def _unit(self, unit: Unit) -> None:
+        """Collect the edits of one unit, except for those of images."""
         for wheel in unit.of(Sort.WHEEL):
-            raise NoFix(f"held back by `{wheel.text.rpartition('/')[2]}`: it is one wheel")
+            raise NoFix(f"blocked by `{wheel.text.rpartition('/')[2]}`: it is one specific wheel")
         for index in unit.of(Sort.INDEX):
             if "/nightly" in index.text:
-                raise NoFix("an index of nightly builds has no release")
+                raise NoFix("an index of nightly builds has no releases")
             if index.undecided:
-                raise NoFix(f"which builds `{index.text}` gives is not known here")
+                raise NoFix(f"it is unclear which builds `{index.text}` has")
             self._index(unit, index)
-        for torch in unit.of(Sort.REQUIREMENT, *TORCH):
-            self._torch(torch)
-        for companion in unit.of(Sort.REQUIREMENT, *COMPANIONS):
-            self._companion(companion)
-        for companion in unit.of(Sort.REQUIREMENT, "triton"):
-            self._companion(companion)
+        for names in (TORCH, COMPANIONS, ("triton",)):
+            for requirement in unit.of(Sort.REQUIREMENT, *names):
+                self._requirement(requirement)
         self._frozen(unit)
         self._libraries(unit)
 
     def is_safe(self) -> bool:
-        """Whether what is there cannot be installed at all, because the file itself asks for a torch without it."""
+        """Return whether the present state cannot be installed at all, since the required torch has no such build."""
         torches = self.environment.of(Sort.REQUIREMENT, *TORCH)
         bounds = [lowest(torch) for torch in torches]
-        # A build that the tables do not know was given up before they begin.
+        # The last release with a variant that the tables lack is older than the tables.
         newest = [wheels.last_with(tag) or wheels.COMPLETE_SINCE for tag in self.tags]
         return (
             self.pins == 0
@@ -146,72 +121,64 @@ class Relocation:
         )
 
     def _index(self, unit: Unit, index: Reference) -> None:
+        """Delete an index, or change its variant."""
         tag = tag_of(index)
         if tag is None:
             return
         alone = "extra" not in index.option and len(self._indexes) == 1
         if not lacks(tag.name, self.options):
-            self.only = tag.name if alone else ""
+            self.only_variant = tag.name if alone else ""
             return
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        may_go = not (self.shares or self._needs_indexes)
-        if index.removal is not None and may_go and default_serves(index, unit, self.chosen, self.source):
+        may_go = not (self.moves_related or self._needs_indexes)
+        if (
+            index.removal is not None
+            and may_go
+            and indexes.default_serves(index, unit, self.chosen, self.source)
+        ):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
-        self.only = self.chosen.variant if alone else ""
+        self.only_variant = self.chosen.variant if alone else ""
         edit = index.value.edit(tag.start, tag.end, self.chosen.variant, wheels.full_cuda_versions())
         if edit is None:
-            raise NoFix("the index is put together from several places")
+            raise NoFix("the index is assembled from several variables")
         self.edits.append(edit)
-        self.edits += renamed(unit, tag.name, self.chosen.variant)
+        self.edits += indexes.renamed(unit, tag.name, self.chosen.variant)
 
-    def _torch(self, torch: Reference) -> None:
-        found = excluding(torch, self.options)
-        local = [
-            clause
-            for clause in clauses(torch)
-            if clause.local and clause.local.startswith("cu") and clause not in found
-        ]
+    def _requirement(self, reference: Reference) -> None:
+        """Collect the edits of a requirement on torch, a companion or triton."""
+        is_torch = reference.name in TORCH
+        found = excluding(reference, self.options)
         for clause in found:
-            build = self._local(clause)
-            self._write(torch, clause, clause.raised(self.chosen.version, build))
+            new = self.chosen.version if is_torch else release_of(reference.name, self.options.target)[0]
+            self._write(reference, clause, clause.raised(new, self._local(reference, clause)))
             self.pins += 1
-        for clause in local:
-            if lacks(clause.local, self.options):
-                self.tags.add(clause.local)
-                build = self._local(clause)
-                self._write(torch, clause, clause.public + (f"+{build}" if build else ""))
+        for clause in clauses(reference):
+            if clause not in found and clause.local.startswith("cu") and lacks(clause.local, self.options):
+                self.tags |= {clause.local} if is_torch else set()
+                build = self._local(reference, clause)
+                self._write(reference, clause, clause.public + (f"+{build}" if build else ""))
 
-    def _local(self, clause: Clause) -> str:
-        """The local version to pin: none where the index goes and the default one gives the build; ``cpu`` stays."""
+    def _local(self, reference: Reference, clause: Clause) -> str:
+        """Return the local version to pin: none where the default index has the build; ``cpu`` stays."""
         if not clause.local.startswith("cu"):
             return clause.local
+        is_torch = reference.name in TORCH
+        release = "" if is_torch else release_of(reference.name, self.options.target)[0]
+        if not is_torch and not matrix.companion_torch(reference.name, release):
+            return ""  # this release has no build for each CUDA
         named = any(tag.name == self.chosen.variant for index in self._indexes if (tag := tag_of(index)))
-        stays = self.keeps_index or self.shares or named or bool(page_of_all(self._indexes))
+        stays = self.keeps_index or self.moves_related or named or bool(indexes.page_of_all(self._indexes))
         return "" if self.chosen.default and not stays else self.chosen.variant
 
-    def _companion(self, companion: Reference) -> None:
-        allowed = release_of(companion.name, self.options.target)
-        found = left_behind(companion, self.options)
-        for clause in found:
-            self._write(companion, clause, clause.raised(allowed[0], self._local_of(companion, clause)))
-            self.pins += 1
-        for clause in clauses(companion):
-            if clause not in found and clause.local.startswith("cu") and lacks(clause.local, self.options):
-                build = self._local_of(companion, clause)
-                self._write(companion, clause, clause.public + (f"+{build}" if build else ""))
-
-    def _local_of(self, companion: Reference, clause: Clause) -> str:
-        if not clause.local.startswith("cu"):
-            return clause.local
-        pinned = matrix.companion_torch(companion.name, release_of(companion.name, self.options.target)[0])
-        return self._local(clause) if pinned else ""
-
     def _frozen(self, unit: Unit) -> None:
-        """Pins of what torch requires: those that repeat the old torch's are torch's to choose, others may be too old."""
+        """Update pins of packages that torch requires.
+
+        A pin that repeats what the old torch required follows the new one. Others change only if they are too old.
+        """
         torches = [c for one in unit.of(Sort.REQUIREMENT, *TORCH) for c in clauses(one) if c.is_exact]
         old = {} if len(torches) != 1 else _required(torches[0].public)
         new = _required(self.chosen.version)
@@ -231,8 +198,8 @@ class Relocation:
                 self.replaced.add(reference.name)
 
     def _without(self, reference: Reference) -> None:
-        """Takes a library out that torch does not require any more, unless it has another one by the same name."""
-        if library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
+        """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
+        if upgrade.library_edit(reference, self.chosen, self.options.target) or reference.removal is None:
             return
         if reference.fixed:
             raise NoFix(reference.fixed)
@@ -240,23 +207,26 @@ class Relocation:
         self.replaced.add(reference.name)
 
     def _libraries(self, unit: Unit) -> None:
+        """Replace the libraries of the old CUDA by those of the new one."""
         for reference in unit.of(Sort.REQUIREMENT):
-            if not is_older_library(reference, self.chosen) or reference.name in self.replaced:
+            if not upgrade.is_older_library(reference, self.chosen) or reference.name in self.replaced:
                 continue
-            edit = library_edit(reference, self.chosen, self.options.target)
+            edit = upgrade.library_edit(reference, self.chosen, self.options.target)
             if edit is None:
                 raise NoFix(
-                    f"held back by `{reference.name}{reference.text}`: remove it with the others, torch brings its own"
+                    f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries, torch brings"
+                    " its own"
                 )
             self.edits.append(edit)
             self.replaced.add(reference.name)
             self.pins += 1
 
     def _images(self) -> None:
-        """The images go with torch. One that only runs has no finding, which its part of a joint fix would need."""
+        """Collect the edits of images, and of the architectures that their compiler no longer supports."""
         every = self.environment.of(Sort.IMAGE)
         compiles = any(image.name == "nvidia/cuda" and images.is_for_compiling(image) for image in every)
-        runs = not self.shares and not is_for_cpu([self.environment])
+        # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
+        runs = not self.moves_related and not is_for_cpu([self.environment])
         for image in every:
             if image.name == "nvidia/cuda" and not (compiles or (runs and images.CUDA_TAG.match(image.text))):
                 continue
@@ -264,37 +234,34 @@ class Relocation:
             if edit is not None:
                 self.edits.append(edit)
                 if image.name == "pytorch/pytorch":
-                    self._installing(image)
+                    docker = kind_of(self.source.path) == "docker"
+                    text = self.source.original.decode("latin-1")
+                    allowing = images.installing(image, text, docker=docker)
+                    self.edits += [allowing] if allowing else []
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
             for variable in self.environment.of(Sort.VARIABLE, *architectures.NAMES):
                 if architectures.gone(variable, self.chosen.cuda):
                     self.edits.append(architectures.edit(variable, self.chosen.cuda))
 
-    def _installing(self, image: Reference) -> None:
-        """What is installed into an image that brings torch has to be let into the new one."""
-        docker = kind_of(self.source.path) == "docker"
-        text = self.source.original.decode("latin-1")
-        if told := images.installing(image, text, docker=docker):
-            self.edits.append(told)
-
     def _write(self, reference: Reference, clause: Clause, version: str) -> None:
+        """Replace the version of one condition. Raises NoFix where that is not possible."""
         if reference.fixed:
             raise NoFix(reference.fixed)
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
-        if "+" in version and (page := page_of_all(self._indexes)):
-            raise NoFix(f"whether `{page}` lists {reference.name} {version} is not known here")
+        if "+" in version and (page := indexes.page_of_all(self._indexes)):
+            raise NoFix(f"it is unclear whether `{page}` lists {reference.name} {version}")
         edit = reference.value.edit(clause.start, clause.end, version)
         if edit is None:
-            raise NoFix(f"the version of {reference.name} is put together from several places")
+            raise NoFix(f"the version of {reference.name} is assembled from several variables")
         self.edits.append(edit)
 
 
 _ANY_LATER = ("setuptools", "sympy", "typing-extensions")
-"""What torch requires of packages of pure Python that nearly all others bound from below only, as it does."""
+"""Pure Python packages that torch requires and that nearly every other package bounds from below only."""
 
 
 def _required(torch: str) -> dict[str, SpecifierSet]:
-    """What a release of torch requires of other packages, on Linux."""
+    """Return the packages that a release of torch requires on Linux, with their specifiers."""
     return {normalized(needed.name): needed.specifier for needed in requirements.required_by("torch", torch)}

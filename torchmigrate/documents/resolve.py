@@ -1,6 +1,6 @@
-"""Asks the resolver on this machine, uv or pip, whether what a move would leave can be installed.
+"""The question to uv or pip on this machine: whether an environment can be installed after its move.
 
-Nothing is installed, downloaded to stay or built: a package without a wheel is one that could not be asked about.
+Nothing is installed or built, and no download is kept; a package without a wheel counts as one that does not resolve.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,80 +25,77 @@ from torchmigrate.text.read import read
 from torchmigrate.text.source import Source
 
 _LIMIT = 120.0
-"""Seconds to wait for an answer."""
+"""The time limit for an answer, in seconds."""
 
 _UV = ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-build")
 _PIP = ("install", "--dry-run", "--ignore-installed", "--no-input", "--only-binary=:all:", "--target=.")
 _GLIBC = 28
-"""The minor version of glibc 2 that torch's default wheels are for; see `torchmigrate/tables/data/wheels_read.json`."""
+"""The minor version of glibc 2 that torch's default wheels need; see `torchmigrate/tables/data/wheels_read.json`."""
 _OLDEST_GLIBC = 5
-"""That of the oldest wheels, which run there too (PEP 600)."""
+"""The minor version of glibc 2 of the oldest wheels that run there too (PEP 600)."""
 
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
 )
 
 
-class Question(NamedTuple):
-    """What is to be resolved together, and for which Python on Linux."""
-
-    requirements: tuple[str, ...]
-    """Lines of a requirements file: requirements, and the options that say where they come from."""
-    python: str
-
-
 class Answer(NamedTuple):
-    """What a resolver said."""
+    """The answer of a resolver."""
 
     resolves: bool | None
-    """None: it could not be asked."""
-    said: str
+    """None: the resolver could not be asked."""
+    text: str
+    """The answer as a clause for messages."""
 
 
 class Unaskable(Exception):
-    """An environment that no resolver can be asked about, because …"""
+    """The exception for an environment that no resolver can be asked about; its text is the reason."""
 
 
 def program() -> str | None:
-    """The resolver on this machine: uv, else pip, else None."""
+    """Return the path of uv, else of pip; None if there is neither."""
     return shutil.which("uv") or shutil.which("pip") or shutil.which("pip3")
 
 
 def asked(state: State, source: Source, edits: Sequence[Edit]) -> Answer:
-    """Whether the environment of ``state`` resolves once the edits of ``source`` are made."""
+    """Ask whether the environment of ``state`` resolves after the edits of ``source``."""
+    after = _environment_after(state.environment, source, edits)
+    references = [one for unit in after.units for one in unit.references]
+    references += [one for neighbour in state.neighbours for one in neighbour.references]
     try:
-        return ask(_question(state, source, edits))
+        lines = tuple(dict.fromkeys(line for one in references if (line := _line(one))))
     except Unaskable as reason:
-        return Answer(None, f"no resolver can be asked: {reason}")
+        return Answer(None, f"no resolver can check this: {reason}")
+    return ask(lines, python_of(state))
 
 
 @functools.cache
-def ask(question: Question) -> Answer:
-    """What the resolver says. It is asked once in a run."""
+def ask(lines: tuple[str, ...], python: str) -> Answer:
+    """Ask the resolver about the lines of a requirements file, for a Python on Linux; once in a process."""
     resolver = program()
     if resolver is None:
-        return Answer(None, "no resolver can be asked: neither uv nor pip is here")
+        return Answer(None, "no resolver can check this: neither uv nor pip is installed")
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requirements.txt"
-        file.write_text("".join(f"{line}\n" for line in question.requirements), encoding="utf-8")
-        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(question.python), str(file)]
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        command = [resolver, *(_of_uv if name == "uv" else _of_pip)(python), str(file)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, cwd=folder, timeout=_LIMIT, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Answer(None, f"{name} could not be asked: {type(error).__name__}")
+            return Answer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        return Answer(True, f"{name} resolves it for Python {question.python}")
+        return Answer(True, f"{name} resolves it for Python {python}")
     complaint = done.stderr + done.stdout
     if _OFFLINE.search(done.stderr):
-        return Answer(None, f"{name} could not be asked: it does not reach an index")
-    return Answer(False, f"{name} does not resolve it for Python {question.python}: {_reason(complaint)}")
+        return Answer(None, f"{name} could not check this: it cannot reach a package index")
+    return Answer(False, f"{name} does not resolve it for Python {python}: {_reason(complaint)}")
 
 
 def _of_uv(python: str) -> tuple[str, ...]:
-    # As pip does, the best version of all indexes is taken, and not that of the first which has the package.
+    # pip takes the best version of all indexes, uv by default only that of the first index with the package.
     return (
         *_UV,
         f"--python-version={python}",
@@ -115,7 +112,7 @@ def _of_pip(python: str) -> tuple[str, ...]:
 
 
 def _reason(output: str) -> str:
-    """What a resolver complains of, in one sentence."""
+    """Return the reason in a resolver's output, cut to 200 characters."""
     text = " ".join(output.split())
     found = next((found for pattern in _COMPLAINTS if (found := pattern.search(text))), None)
     return (found["why"] if found else text)[:200].strip(" .")
@@ -127,57 +124,37 @@ _COMPLAINTS = (
     re.compile(r"ERROR: (?P<why>No matching distribution found .*)"),
     re.compile(r"cause: (?P<why>.*)"),
 )
-"""How uv and pip say why."""
+"""The phrases with which uv and pip give a reason."""
 
 
-def _question(state: State, source: Source, edits: Sequence[Edit]) -> Question:
-    """What to ask for; raises Unaskable."""
-    environment = _moved(state.environment, source, edits)
-    of_all = [one for unit in environment.units for one in unit.references]
-    of_all += [one for neighbour in state.neighbours for one in neighbour.references]
-    lines = list(dict.fromkeys(line for one in of_all if (line := _line(one))))
-    return Question(tuple(lines), python_of(state))
-
-
-def _moved(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
-    """The environment once the edits are made."""
-    after = _references_after(source, edits)
-    before = _environments(references_of(source))
-    return list(_environments(after))[list(before).index(environment)]
-
-
-def _references_after(source: Source, edits: Sequence[Edit]) -> list[Reference]:
-    if isinstance(source, Document):
-        return Document.read(source.path, source.replaced(edits)).references
+def _environment_after(environment: Environment, source: Source, edits: Sequence[Edit]) -> Environment:
+    """Return the environment as it is read after the edits."""
     data = source.commanded(edits) if isinstance(source, Notebook) else source.replaced(edits)
-    return references_of(read(source.path, data))
-
-
-def _environments(references: Sequence[Reference]) -> dict[Environment, None]:
-    return {one.unit.environment: None for one in references}
+    is_document = isinstance(source, Document)
+    after = references_of(Document.read(source.path, data) if is_document else read(source.path, data))
+    before = list(dict.fromkeys(one.unit.environment for one in references_of(source)))
+    return list(dict.fromkeys(one.unit.environment for one in after))[before.index(environment)]
 
 
 def _line(reference: Reference) -> str:
-    """The line of a requirements file that says the same; empty for what no resolver has to know. Raises Unaskable."""
+    """Return a reference as a line of a requirements file; empty for one that a resolver does not need. Raises Unaskable."""
     if reference.sort is Sort.INDEX and reference.option:
         if reference.undecided:
-            raise Unaskable(f"its index depends on `{reference.undecided}`")
+            raise Unaskable(f"the index depends on `{reference.undecided}`")
         if reference.option == "--torch-backend":
-            raise Unaskable("uv chooses its build for the machine that it runs on")
+            raise Unaskable("uv chooses the build for the machine that it runs on")
         return f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}"
     if reference.sort is Sort.WHEEL:
-        raise Unaskable("it asks for one wheel")
+        raise Unaskable("it requires one specific wheel")
     if reference.sort is not Sort.REQUIREMENT:
         return ""
     if reference.style is Style.CONDA:
-        raise Unaskable("it asks conda")
+        raise Unaskable("it uses conda")
     if reference.undecided:
         raise Unaskable(f"the version of {reference.name} depends on `{reference.undecided}`")
-    specifier = ",".join(dict.fromkeys(_specifiers(reference)))
+    specifiers = (
+        clause.as_pep508() + (f"+{clause.local}" if clause.local else "") for clause in clauses(reference)
+    )
+    specifier = ",".join(dict.fromkeys(specifiers))
     marker = f" ; {reference.marker}" if reference.marker else ""
     return f"{reference.name}{reference.extras}{specifier}{marker}"
-
-
-def _specifiers(reference: Reference) -> Iterator[str]:
-    for clause in clauses(reference):
-        yield clause.as_pep508() + (f"+{clause.local}" if clause.local else "")

@@ -1,4 +1,4 @@
-"""What the files of a project say of a torch, of what goes with it and of a CUDA: read once, whatever asks for it."""
+"""The places in a project that name a version of torch, of a companion or of CUDA; searched once for each project."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from torchmigrate.text.read import read
 from torchmigrate.text.source import Source, SourceError
 
 _DOCUMENTATION = ("markdown", "rst", "lock")
-"""Kinds that follow the project's own files: a lock is written by its tool."""
+"""Kinds of files that follow the project's own files: a lock is written by its tool."""
 
-OLD_CUDA = re.compile(
+_OLD_CUDA = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:cu|cuda|cudatoolkit|cuda-toolkit)[-_=]{0,2}|cuda_version[\s\"'=:]{1,4}|(?:cuda|lib(?:cu|np|nv)\w+)(?:-[a-z]+)+-"
     r"|nvidia/cuda:|(?<![/.])\w*cuda\w*[/@]"
     r")(?P<major>1[0-3])(?:[-._]?\d(?:\.\d+)*|x)?(?!\w)",
     re.IGNORECASE,
 )
-"""A CUDA in a text: ``cu121``, ``cuda-12-1``, ``module load cuda/12.1``."""
-OLD_TORCH = re.compile(
+"""A CUDA version in a text: ``cu121``, ``cuda-12-1``, ``module load cuda/12.1``."""
+_OLD_TORCH = re.compile(
     r"(?<![A-Za-z])(?:torch|pt|pytorch)[-_=]*v?(?P<version>[12]\.\d{1,2})(?:\.\d+)?", re.IGNORECASE
 )
-"""A torch in a text: ``torch-2.1.0``, ``pt2.1``."""
-INSIDE = re.compile(r"[\w.-](?:py)?torch")
+"""A torch version in a text: ``torch-2.1.0``, ``pt2.1``."""
+_INSIDE = re.compile(r"[\w.-](?:py)?torch")
 _MENTIONED = r"[Tt]orch|TORCH|[Cc][Uu][Dd][Aa]|cu1[0-3]|t\x00o\x00r\x00c\x00h"
-"""The last of them is UTF-16, as PowerShell writes a list."""
+"""A prefilter for files; the last part is UTF-16, in which PowerShell writes lists."""
 _INSTALLED = re.compile(r"(?<![\w.-])torch(?:vision|audio)?==(?P<version>\d+\.\d+)|/whl/(?P<tag>cu1\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """One place that says which torch or which CUDA there is: a reference of a project file, or a part of a text."""
+    """One place that names a version: a reference in a project file, or a part of a text."""
 
     path: str
     text: str
@@ -54,17 +54,18 @@ class Saying:
     environment: Environment | None = None
     reference: Reference | None = None
     torch: str = ""
-    """The version of torch that a text names."""
+    """The torch version that a text names."""
     cuda: str = ""
-    """The CUDA that it names; its variant's, where it is an index."""
+    """The CUDA version; for an index, that of its variant."""
 
 
 def sayings(project: Project) -> list[Saying]:
-    """All of them, in project files and in the modules of the project that install something."""
+    """Return all such places in project files, and in Python modules that install something."""
     return project.once("sayings", lambda: list(_sayings(project)))
 
 
 def _sayings(project: Project) -> Iterator[Saying]:
+    """Search all files of a project."""
     for path, _ in project.spelling(((), (_MENTIONED,)), beside=""):
         kind = kind_of(path)
         if kind in _DOCUMENTATION:
@@ -82,7 +83,7 @@ def _sayings(project: Project) -> Iterator[Saying]:
 
 
 def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
-    """What the commands of its cells say; its text has what they printed, too."""
+    """Yield the references in the commands of a notebook; its text is not searched, since it contains outputs."""
     data = project.text(path)
     with contextlib.suppress(SourceError, RecursionError):
         if data is not None and concerns("notebook", data):
@@ -91,13 +92,14 @@ def _in_notebook(path: str, project: Project) -> Iterator[Saying]:
 
 
 def _referred(source: Source, references: list[Reference]) -> Iterator[Saying]:
+    """Yield the references of a file that name a version."""
     for one in references:
         if meaning := _meaning(one):
             yield Saying(source.path, meaning[0], source, one.unit.environment, one, cuda=meaning[1])
 
 
 def _meaning(one: Reference) -> tuple[str, str] | None:
-    """How a reference is named, and the CUDA that it says; None for one that says nothing."""
+    """Return how to show a reference, and its CUDA version; None for a reference that names no version."""
     if one.undecided:
         return None
     if one.sort is Sort.REQUIREMENT and one.name in (*TORCH, *COMPANIONS):
@@ -113,57 +115,57 @@ def _meaning(one: Reference) -> tuple[str, str] | None:
 
 
 def _in_text(document: Document) -> Iterator[Saying]:
-    """What stands in the text of a file and is no reference, comments left out."""
+    """Yield the versions in the text of a file that are no references, without comments."""
     text = without_comments(document.view)
     inside = _Inside(document)
-    for pattern in (OLD_CUDA, OLD_TORCH):
-        for match in pattern.finditer(text):
-            if inside.refers(match.start()):
-                continue
-            if pattern is OLD_TORCH and "=" in match[0] and INSIDE.match(text, max(match.start() - 1, 0)):
-                continue  # the pin of a package whose name ends in torch's: that is its own version
+    for match in named_versions(text):
+        if not inside.refers(match.start()):
             found = match.groupdict()
-            yield Saying(
-                document.path,
-                word(text, match),
-                document,
-                inside.environment(match.start()),
-                torch=found.get("version") or "",
-                cuda=found.get("major") or "",
-            )
+            torch, cuda = found.get("version") or "", found.get("major") or ""
+            environment = inside.environment(match.start())
+            yield Saying(document.path, word(text, match), document, environment, torch=torch, cuda=cuda)
+
+
+def named_versions(text: str) -> Iterator[re.Match[str]]:
+    """Yield the CUDA versions (with a group ``major``) and then the torch versions (``version``) in a text."""
+    yield from _OLD_CUDA.finditer(text)
+    for match in _OLD_TORCH.finditer(text):
+        # The pin of a package whose name ends in "torch" has that package's version.
+        if not ("=" in match[0] and _INSIDE.match(text, max(match.start() - 1, 0))):
+            yield match
 
 
 def without_comments(text: str) -> str:
-    """A text with blanks in the place of what ``#`` begins."""
+    """Replace the comments in a text (from ``#``) by blanks."""
     return re.sub(r"(?m)(?:^|(?<=\s))#.*$", lambda comment: " " * len(comment[0]), text)
 
 
 def word(text: str, match: re.Match[str]) -> str:
-    """The word around a match."""
+    """Return the last 80 characters of the word around a match."""
     start = max(text.rfind(c, 0, match.start()) for c in " \t\n\"'") + 1
     end = re.compile(r"[\s\"']|$").search(text, match.end())
     return text[start : end.start() if end else match.end()][-80:]
 
 
 class _Inside:
-    """Which reference and which environment of a file an offset lies in."""
+    """The references and environments of a file, by offset."""
 
     def __init__(self, document: Document) -> None:
         self._spans = sorted(one.span for one in document.references if _meaning(one))
-        self._starts = [span.start for span in self._spans]
         self._environments = sorted(
-            ((span, number) for number, one in enumerate(document.environments) for span in _spans(one)),
-            key=lambda pair: pair[0],
+            (span, number)
+            for number, one in enumerate(document.environments)
+            for span in one.spans or [Span(0, 1 << 40)]
         )
         self._document = document
 
     def refers(self, at: int) -> bool:
-        """Whether it lies in a reference that says it."""
-        number = bisect_right(self._starts, at)
+        """Return whether an offset is in a reference that names a version."""
+        number = bisect_right(self._spans, at, key=lambda span: span.start)
         return number > 0 and at < self._spans[number - 1].end
 
     def environment(self, at: int) -> Environment | None:
-        """The innermost environment around it."""
+        """Return the innermost environment around an offset."""
         number = bisect_right(self._environments, at, key=lambda pair: pair[0].start)
         for span, index in reversed(self._environments[max(0, number - 8) : number]):
             if at < span.end:
@@ -171,21 +173,17 @@ class _Inside:
         return None
 
 
-def _spans(environment: Environment) -> list[Span]:
-    return environment.spans or [Span(0, 1 << 40)]
-
-
 def _in_module(path: str, data: bytes) -> Iterator[Saying]:
-    """What a Python module says in the texts of a command; its documentation is none."""
+    """Yield the versions in the strings of a Python module, except for docstrings."""
     if _INSTALLED.search(data.decode("latin-1")) is None:
         return
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             for match in _INSTALLED.finditer(node.value):
                 torch, tag = match["version"] or "", match["tag"] or ""
                 family = match[0].partition("=")[0]
@@ -198,5 +196,5 @@ def _in_module(path: str, data: bytes) -> Iterator[Saying]:
 
 
 def shown(saying: Saying, project: Project) -> str:
-    """How a message names it."""
+    """Render a place for a message."""
     return f"`{saying.text}` in {project.shown(saying.path)}"

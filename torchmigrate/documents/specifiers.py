@@ -1,4 +1,4 @@
-"""Version specifiers as pip, Poetry and conda write them, clause by clause, with the place of each."""
+"""Version specifiers of pip, Poetry and conda, clause by clause, with the offset of each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CLAUSE = re.compile(
     re.ASCII,
 )
 _UPPER = ("==", "===", "<", "<=", "~=", "^", "~", "=", "")
-"""Operators that can exclude a newer version."""
+"""The operators that can exclude a newer version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One condition; ``start`` and ``end`` are where its version stands in the reference's value."""
+    """One condition; ``start`` and ``end`` are the offsets of its version in the text of the reference."""
 
     operator: str
     version: str
@@ -37,7 +37,7 @@ class Clause:
         return self.version.partition("+")[0]
 
     def allows(self, versions: Iterable[str]) -> bool:
-        """Whether the condition holds for one of the versions at least; true for one that is not understood."""
+        """Return whether the condition holds for any of the versions; True for a condition that is not understood."""
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:
@@ -47,7 +47,7 @@ class Clause:
         return any(specifier.contains(version, prereleases=True) for version in versions)
 
     def as_pep508(self) -> str:
-        """The condition as PEP 508 writes it, without the local part."""
+        """Return the condition in the syntax of PEP 508, without the local part."""
         numbers = self.public.split(".")
         if self.operator == "^" or (self.operator == "~" and self.style is Style.POETRY):
             at = 0 if self.operator == "^" and numbers[0] != "0" else 1
@@ -75,7 +75,7 @@ class Clause:
         return (int(found[1]), int(found[2])) if found else None
 
     def raised(self, release: str, local: str = "") -> str:
-        """The version to write so that ``release`` is allowed, in the form of this one."""
+        """Return the version to write in the place of this one so that ``release`` is allowed, in the same form."""
         major, minor, *_ = release.split(".")
         short = f"{major}.{minor}"
         if self.operator == "<":
@@ -84,10 +84,8 @@ class Clause:
             return f"{short}.*"
         if self.operator == "~=":
             return f"{short}.0"
-        parts = self.public.count(".")
-        if (parts == 1 and self.operator in ("~", "^", "=")) or (
-            parts == 1 and self.style is Style.CONDA and not self.operator
-        ):
+        is_loose = self.operator in ("~", "^", "=") or (self.style is Style.CONDA and not self.operator)
+        if is_loose and self.public.count(".") == 1:
             return short
         if self.operator in ("~", "^"):
             return f"{short}.0"
@@ -95,7 +93,7 @@ class Clause:
 
 
 def clauses(reference: Reference) -> list[Clause]:
-    """The conditions of a requirement; none where its value is undecided."""
+    """Return the conditions of a requirement; none if its value is undecided."""
     if reference.undecided:
         return []
     return [
@@ -114,9 +112,10 @@ def clauses(reference: Reference) -> list[Clause]:
 def applies(
     reference: Reference, pythons: tuple[str, str] | None, system: tuple[str, str] | None = None
 ) -> bool:
-    """Whether a requirement's marker holds anywhere where torch has wheels, for one of the Pythons from … to.
+    """Return whether a requirement's marker holds on a platform of torch's wheels, for one of a range of Pythons.
 
-    ``system`` is one platform to ask about, as `platform.system` and `platform.machine` name it.
+    ``pythons`` are the oldest and the newest. ``system`` restricts this to one platform, named as
+    `platform.system` and `platform.machine` do.
     """
     if not reference.marker or pythons is None:
         return True
@@ -155,17 +154,17 @@ _PLATFORMS = tuple(
         ("darwin", "Darwin", "arm64"),
     )
 )
-"""The platforms that torch has wheels for; `torchmigrate/tables/data/wheels_read.json` says so."""
+"""The platforms that torch has wheels for, according to `torchmigrate/tables/data/wheels_read.json`."""
 
 
 def patches(release: str) -> list[str]:
-    """The patch releases that a minor version may have."""
+    """Return the patch releases that a minor version may have."""
     major, minor, *_ = release.split(".")
     return [f"{major}.{minor}.{patch}" for patch in range(10)]
 
 
 def lowest_of(specifier: SpecifierSet) -> str:
-    """The oldest version that a specifier says it allows; empty where it has no lower bound."""
+    """Return the lower bound of a specifier; empty if it has none."""
     from packaging.version import Version
 
     bounds = [part.version for part in specifier if part.operator in ("==", ">=", "~=")]
@@ -173,9 +172,9 @@ def lowest_of(specifier: SpecifierSet) -> str:
 
 
 def lowest(reference: Reference) -> tuple[int, int] | None:
-    """The lowest minor version that a requirement allows; None where it has no lower bound.
+    """Return the lowest minor version that a requirement allows; None if it has no lower bound.
 
-    Of alternatives (``^2.4 || ^2.6``), it is that of the lowest.
+    Of alternatives (``^2.4 || ^2.6``) the lowest counts.
     """
     bounds = []
     for alternative in re.split(r"\|\|?", "" if reference.undecided else _without_build(reference)):
@@ -192,7 +191,7 @@ def lowest(reference: Reference) -> tuple[int, int] | None:
 
 
 def _without_build(reference: Reference) -> str:
-    """The value; of a conda specification without the build string after the version."""
+    """Return the text of a requirement, without the build string that conda has after the version."""
     if reference.style is Style.CONDA and (
         found := re.match(r"(={0,2}\s*[^=<>!~,\s]+)=[^=]", reference.text)
     ):

@@ -1,4 +1,4 @@
-"""How project files spell what they say of torch: its indexes and archives, images, variables, options of installers."""
+"""Patterns for torch's indexes, archives, images, variables and modules, and for the options of installers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ INDEX_URL = re.compile(
     rf"(?:https?://{_URL_CHARACTER}*?|//)?(?:download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels)(?:/{_URL_CHARACTER}*)?",
     re.ASCII,
 )
-"""The index of torch's builds, or a mirror of it."""
+"""The URL of an index of torch's builds, or of a mirror of it."""
 
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
-"""An archive of torch's C++ library."""
+"""The URL of an archive of torch's C++ library."""
 
 _WATCHED = r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
 REPOSITORY = re.compile(rf"{_WATCHED}\Z")
@@ -28,13 +28,13 @@ TELLING = re.compile(
     r"|NCCL_(?:ASYNC_ERROR_HANDLING|BLOCKING_WAIT|DESYNC_DEBUG|ENABLE_TIMING)"
     r"|TORCH_NCCL_(?:TRACE_BUFFER_SIZE|TRACE_CPP_STACK|DEBUG_INFO_TEMP_FILE)"
 )
-"""Variables that mean something by themselves."""
+"""The variables that rules look at."""
 
 MODULE = re.compile(
     r"(?:(?<![\w-])-m[\"',\s\\]+|^[ \t]*-[ \t]+[\"']?(?=[\w.]+[\"']?[ \t]*$))(?P<name>torch\.distributed\.launch)(?![\w.-])",
     re.MULTILINE,
 )
-"""A module of torch's that a command runs: behind ``-m``, or alone in an item of a list in YAML."""
+"""A module of torch's that a command runs: after ``-m``, or as the only word of a YAML item."""
 
 INDEX_OPTIONS = {
     "-i": "--index-url",
@@ -46,7 +46,7 @@ INDEX_OPTIONS = {
     "-f": "--find-links",
     "--torch-backend": "--torch-backend",
 }
-"""Options of pip and uv that say where builds come from, under the name that rules ask for."""
+"""The options of pip and uv for indexes → their name in `Reference.option`."""
 
 CONDA_REQUIREMENT = re.compile(
     r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"

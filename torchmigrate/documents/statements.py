@@ -1,4 +1,4 @@
-"""What one file of a project says about the torch that it needs."""
+"""The requirements on torch in one file of a project, and in the lists that it includes."""
 
 from __future__ import annotations
 
@@ -18,45 +18,48 @@ if TYPE_CHECKING:
     from torchmigrate.text.source import Source
 
 MAX_LOCK_BYTES = 16 << 20
-"""A lock file beyond this size is not read."""
+"""The size beyond which a lock file is not read, in bytes."""
 
 _TORCH = {"torch"}
 _CONDA_TORCH = {"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"}
 _DIRECT = re.compile(r"^[\s\"'\[]*torch\s*(?:\[[^\]]*\]\s*)?@\s", re.MULTILINE | re.IGNORECASE)
 _LIST = "requirements.txt"
-"""The name under which a list is read that another file includes, whatever it is called."""
+"""The name under which an included list is read, whatever its real name is."""
 _DEEPEST = 5
-"""How many lists may include each other."""
+"""The largest depth of lists that include each other."""
 _INCLUDE = re.compile(r"^[ \t]*(?:-r|--requirement)(?:[ \t]+|=)(?P<path>[^\s#]+)", re.MULTILINE)
 
 
 class Statement(NamedTuple):
-    """One mention of torch in a file: its lower bound (None: it has none), and its line."""
+    """One requirement on torch in a file; ``lower`` is None if it has no lower bound, ``line`` is 1-based."""
 
     lower: Version | None
     purpose: Purpose
     locked: bool
-    """Whether a resolver chose it."""
+    """Whether a resolver chose the version."""
     path: str
     line: int
 
 
-def _text(path: str, limit: int) -> str | None:
-    """The text of a file that names torch, one character for each byte; None for any other."""
+def _read(path: str, limit: int = MAX_METADATA_BYTES) -> bytes:
+    """Return the content of a file; nothing for one that cannot be read or has more than ``limit`` bytes."""
     try:
-        if os.path.getsize(path) > limit:
-            return None
-        data = read_file(path)
+        return b"" if os.path.getsize(path) > limit else read_file(path)
     except OSError:
-        return None
-    return data.decode("latin-1") if b"torch" in data.lower() else None
+        return b""
+
+
+def _text_with_torch(path: str, limit: int = MAX_METADATA_BYTES) -> str:
+    """Return the text of a file that names torch, one character for each byte; empty for any other file."""
+    data = _read(path, limit)
+    return data.decode("latin-1") if b"torch" in data.lower() else ""
 
 
 def statements(path: str, depth: int = 0) -> Iterator[Statement]:
-    """What the file at ``path`` says about torch, and the lists that it includes."""
-    view = _text(path, MAX_METADATA_BYTES)
+    """Yield the requirements on torch in the file at ``path`` and in the lists that it includes."""
+    view = _text_with_torch(path)
     is_list = depth > 0 or kinds.kind_of(path) == "requirements"
-    if view is not None:
+    if view:
         known = path if kinds.kind_of(path) or not is_list else _LIST
         yield from (statement._replace(path=path) for statement in _said_in(known, view))
     if depth < _DEEPEST:
@@ -64,7 +67,8 @@ def statements(path: str, depth: int = 0) -> Iterator[Statement]:
 
 
 def _said_in(path: str, view: str) -> Iterator[Statement]:
-    """What a text says about torch that is read as a file of the name ``path``."""
+    """Yield the requirements on torch in a text, which is read as a file with the name ``path``."""
+    # Imported here: the readers of all kinds of files load slowly, and most projects have a single file to read.
     from torchmigrate.documents.document import references_of
     from torchmigrate.text.source import Source, SourceError
 
@@ -83,24 +87,25 @@ def _said_in(path: str, view: str) -> Iterator[Statement]:
 
 
 def _statement(reference: Reference, source: Source) -> Statement | None:
+    """Return what a reference says about the torch version; None for any other reference."""
     from torchmigrate.documents.references import Role, Style
     from torchmigrate.documents.specifiers import lowest
     from torchmigrate.model.vocabulary import Sort
 
     line = source.line_of(reference.span.start)
-    if reference.sort is Sort.IMAGE and reference.name == "pytorch/pytorch" and reference.decided:
+    if reference.sort is Sort.IMAGE and reference.name == "pytorch/pytorch" and not reference.undecided:
         tagged = re.match(r"(\d+)\.(\d+)", reference.text)
         bound = (int(tagged[1]), int(tagged[2])) if tagged else None
         return Statement(bound, Purpose.RUN, False, source.path, line) if bound else None
     names = _CONDA_TORCH if reference.style is Style.CONDA else _TORCH
-    if reference.sort is not Sort.REQUIREMENT or reference.name not in names or not reference.decided:
+    if reference.sort is not Sort.REQUIREMENT or reference.name not in names or reference.undecided:
         return None
     locked = reference.unit.role is Role.LOCK
     return Statement(lowest(reference), reference.purpose, locked, source.path, line)
 
 
 def _included(path: str, depth: int, *, is_list: bool) -> Iterator[Statement]:
-    """What the lists say that a file takes its requirements from."""
+    """Yield the requirements on torch in the lists that a file includes."""
     folder = os.path.dirname(path)
     if is_list:
         for include in _INCLUDE.finditer(any_text(path)):
@@ -112,17 +117,12 @@ def _included(path: str, depth: int, *, is_list: bool) -> Iterator[Statement]:
 
 
 def any_text(path: str) -> str:
-    """The text of a metadata file; "" for one that cannot be read."""
-    try:
-        if os.path.getsize(path) > MAX_METADATA_BYTES:
-            return ""
-        return read_file(path).decode("utf-8-sig", "replace")
-    except OSError:
-        return ""
+    """Return the text of a metadata file; empty for one that cannot be read."""
+    return _read(path).decode("utf-8-sig", "replace")
 
 
 def _dynamic(text: str) -> Iterator[tuple[Purpose, str]]:
-    """The files that pyproject.toml takes requirements from, as setuptools and hatch-requirements-txt let it say."""
+    """Yield the files that pyproject.toml takes requirements from, by setuptools or hatch-requirements-txt."""
     from torchmigrate.text.toml import toml_loads
 
     if "dynamic" not in text:
@@ -141,21 +141,23 @@ def _dynamic(text: str) -> Iterator[tuple[Purpose, str]]:
 
 
 def _at(data: object, *keys: str) -> dict[str, object]:
+    """Return the table below some keys; an empty one if there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def _files(value: object) -> list[str]:
+    """Return a value that should be the name of a file, or a list of names."""
     names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return [name for name in names if isinstance(name, str) and "\0" not in name]
 
 
 def locked_in(path: str) -> Iterator[Statement]:
-    """The versions of torch in a lock file. It is not validated as a whole: it may be long, and is a last resort."""
+    """Yield the versions of torch in a lock file. It is not validated: it may be long, and is a last resort."""
     from torchmigrate.documents.toml import locked
 
-    view = _text(path, MAX_LOCK_BYTES) or ""
+    view = _text_with_torch(path, MAX_LOCK_BYTES)
     for name, span, *_ in locked(view):
         version = re.match(r"[=v]*(\d{1,4})\.(\d{1,4})", view[span.start : span.end])
         if name == "torch" and version:

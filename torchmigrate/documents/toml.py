@@ -1,9 +1,9 @@
-"""pyproject.toml, Pipfile and the other TOML files: where their strings stand, and what they mean by their keys."""
+"""pyproject.toml, Pipfile, other TOML files and lock files: the strings in them, and what they mean by their keys."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,16 +18,15 @@ from torchmigrate.text.source import SourceError
 from torchmigrate.text.toml import toml_loads
 
 Path = tuple[str, ...]
-"""The keys that lead to a value; positions in arrays are numbers as text."""
+"""The keys that lead to a value; an index in an array is a number as text."""
 
-_SKIP = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_BLANK = re.compile(r"[ \t]*")
-_STRING = re.compile(
-    r'"""(?P<mb>(?:\\.|[^\\])*?)"""(?!")|\'\'\'(?P<ml>.*?)\'\'\'(?!\')|"(?P<b>(?:\\.|[^"\\\r\n])*)"|\'(?P<l>[^\'\r\n]*)\'',
-    re.DOTALL,
+_TOKEN = re.compile(
+    r"#[^\r\n]*|[ \t]+"
+    r'|"""(?P<mb>(?:\\.|[^\\])*?)"""(?!")|\'\'\'(?P<ml>.*?)\'\'\'(?!\')|"(?P<b>(?:\\.|[^"\\\r\n])*)"|\'(?P<l>[^\'\r\n]*)\''
+    r"|(?P<bare>[\w-]+)|(?P<mark>[\[\]{}=,\n])|.",
+    re.DOTALL | re.ASCII,
 )
-_BARE = re.compile(r"[\w-]+", re.ASCII)
-_SCALAR = re.compile(r"[^,\]}\r\n#]+")
+"""A token of TOML; the strings are multi-line and one-line basic ones (``mb``, ``b``), and literal ones (``ml``, ``l``)."""
 
 _REQUIREMENTS = re.compile(
     r"project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+|dependency-groups/[^/]+/\d+|build-system/requires/\d+"
@@ -60,7 +59,7 @@ _PYTHON = re.compile(r"project/requires-python|tool/poetry/dependencies/python(?
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file. Raises SourceError if it is not TOML."""
+    """Read a TOML file. Raises SourceError if it is not valid."""
     check(reader.view)
     unit = reader.unit()
     for path, span in strings(reader.view):
@@ -68,7 +67,7 @@ def read(reader: Reader) -> None:
 
 
 def check(view: str) -> None:
-    """Raises SourceError if the text is not TOML."""
+    """Raise SourceError if the text is not valid TOML."""
     try:
         toml_loads(view.encode("latin-1").decode())
     except ValueError as error:
@@ -78,13 +77,14 @@ def check(view: str) -> None:
 
 
 def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
+    """Read one string, by its path: ``project/dependencies/0``."""
     text = reader.view[span.start : span.end]
     names = _TABLES.fullmatch(path)
     reader.purpose = _purpose(path)
     if _PYTHON.fullmatch(path):
-        reader.simple(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
+        reader.add(Sort.PYTHON, "", span, unit, option="poetry" if "poetry" in path else "")
     elif _NAMES.fullmatch(path):
-        reader.simple(Sort.NAME, text, span, unit)
+        reader.add(Sort.NAME, text, span, unit)
     elif _SOURCES.fullmatch(path) and INDEX_URL.fullmatch(text):
         if text.endswith(".whl"):
             reader.wheel(span, unit)
@@ -99,17 +99,20 @@ def _string(reader: Reader, unit: Unit, path: str, span: Span) -> None:
     elif names:
         style = Style.POETRY if names["poetry"] else Style.CONDA if names["conda"] else Style.PEP508
         name = next(name for name in names.groups() if name)
-        reader.package(name, _not_any(reader.view, span), unit, whole=span, style=style)
+        # ``*`` stands for any version, that is, for no specifier.
+        specifier = Span(span.start, span.start) if text.strip() == "*" else span
+        reader.package(name, specifier, unit, whole=span, style=style)
     else:
         key = path.rpartition("/")[2]
         if re.fullmatch(r"[A-Z][A-Z0-9_]+", key):
             reader.define(key, span.start, span.end)
         elif re.fullmatch(r"(?:manylinux|musllinux)-[\w-]+-image|macosx-deployment-target", key):
-            reader.simple(Sort.VARIABLE, key, span, reader.unit())
+            reader.add(Sort.VARIABLE, key, span, reader.unit())
         shell.commands(reader, span.start, span.end)
 
 
 def _purpose(path: str) -> Purpose:
+    """Return the purpose of the requirement at a path."""
     if _NOBODYS.fullmatch(path):
         return Purpose.OTHER
     if _DEVELOPERS.fullmatch(path):
@@ -118,91 +121,51 @@ def _purpose(path: str) -> Purpose:
     return purpose_of(group["group"]) if group else Purpose.RUN
 
 
-def _not_any(view: str, span: Span) -> Span:
-    """``*`` asks for any version: no specifier."""
-    return Span(span.start, span.start) if view[span.start : span.end].strip() == "*" else span
-
-
 def strings(view: str) -> Iterator[tuple[Path, Span]]:
-    """Every string of a valid TOML text with the path to it, without its quotes; those with escapes are left out."""
-    at = 0
+    """Yield each string of a valid TOML text: its path, and its span without the quotes. Strings with escapes are left out."""
     table: Path = ()
     counts: dict[Path, int] = {}
-    while True:
-        at = _match(_SKIP, view, at)
-        if at >= len(view):
-            return
-        if view[at] == "[":
-            array = view.startswith("[[", at)
-            keys, at = _keys(view, at + 1 + array)
-            table = _numbered(keys, counts)
-            if array:
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, str(counts[table]))
-            at = view.index("]", at) + 1 + array
-        else:
-            keys, at = _keys(view, at)
-            at = _match(_BLANK, view, view.index("=", at) + 1)
-            at = yield from _value(view, at, (*table, *keys))
+    keys: list[str] = []
+    path: Path | None = None  # of the value that is read; None while a key is read
+    header = 0
+    outer: list[tuple[Path, bool]] = []  # the arrays (True) and inline tables around the value
+    for token in _TOKEN.finditer(view):
+        kind, mark = token.lastgroup, token["mark"]
+        if mark is None and kind is not None:
+            if path is None:
+                keys.append(token[kind])
+            # The span of a string with escapes is not that of its value.
+            elif kind != "bare" and (kind in ("ml", "l") or "\\" not in token[kind]):
+                yield path, Span(*token.span(kind))
+        elif mark == "=":
+            path, keys = (*(outer[-1][0] if outer else table), *keys), []
+        elif mark == "[" and path is None:
+            header += 1
+        elif mark == "]" and header:
+            table, keys, header = _table(tuple(keys), counts, is_array=header == 2), [], 0
+        elif path is not None and mark in ("[", "{"):
+            outer.append((path, mark == "["))
+            path = (*path, "0") if mark == "[" else None
+        elif mark in ("]", "}") and outer:
+            path, _ = outer.pop()
+        elif mark == "," and outer:
+            path = (*outer[-1][0], str(int(path[-1]) + 1)) if outer[-1][1] and path else None
+        elif mark == "\n" and not outer:
+            path = None
 
 
-def _numbered(keys: Path, counts: dict[Path, int]) -> Path:
-    """The path of a table below an array of tables, which is its last element so far."""
+def _table(keys: Path, counts: dict[Path, int], *, is_array: bool) -> Path:
+    """Return the path of a table, with the number of the last element so far of each array of tables in it."""
     path: Path = ()
     for key in keys[:-1]:
         path = (*path, key)
         if path in counts:
             path = (*path, str(counts[path]))
-    return (*path, keys[-1])
-
-
-def _keys(view: str, at: int) -> tuple[Path, int]:
-    keys: list[str] = []
-    while True:
-        at = _match(_BLANK, view, at)
-        if string := _STRING.match(view, at):
-            keys.append(next(group for group in string.groups() if group is not None))
-            at = string.end()
-        else:
-            end = _match(_BARE, view, at)
-            keys.append(view[at:end])
-            at = end
-        at = _match(_BLANK, view, at)
-        if not view.startswith(".", at):
-            return tuple(keys), at
-        at += 1
-
-
-def _value(view: str, at: int, path: Path) -> Generator[tuple[Path, Span], None, int]:
-    """Yields the strings in the value that begins at ``at``; returns where it ends."""
-    if string := _STRING.match(view, at):
-        kind = next(name for name in ("mb", "ml", "b", "l") if string[name] is not None)
-        if kind in ("ml", "l") or "\\" not in string[kind]:
-            yield path, Span(*string.span(kind))
-        return string.end()
-    if view[at] not in "[{":
-        return _match(_SCALAR, view, at)
-    closing = "]" if view[at] == "[" else "}"
-    at += 1
-    number = 0
-    while True:
-        at = _match(_SKIP, view, at)
-        if view[at] == closing:
-            return at + 1
-        if view[at] == ",":
-            at += 1
-        elif closing == "]":
-            at = yield from _value(view, at, (*path, str(number)))
-            number += 1
-        else:
-            keys, at = _keys(view, at)
-            at = _match(_BLANK, view, view.index("=", at) + 1)
-            at = yield from _value(view, at, (*path, *keys))
-
-
-def _match(pattern: re.Pattern[str], view: str, at: int) -> int:
-    match = pattern.match(view, at)
-    return match.end() if match else at
+    path = (*path, *keys[-1:])
+    if is_array:
+        counts[path] = counts.get(path, -1) + 1
+        path = (*path, str(counts[path]))
+    return path
 
 
 _PACKAGE = re.compile(r"^\[\[packages?\]\]", re.MULTILINE)
@@ -215,7 +178,7 @@ _CONDA_LOCKED = re.compile(
     r"|^(?:- conda: |(?=https?://))\S+/(?P<archive>[a-z][\w.-]*?)-(?P<build>\d[\w.]*)-\w+\.(?:conda|tar\.bz2)",
     re.MULTILINE,
 )
-"""A package in conda-lock.yml or pixi.lock, or in the list of URLs that ``conda-lock`` and ``conda list --explicit`` write."""
+"""A package in conda-lock.yml or pixi.lock, or in a list of URLs from ``conda-lock`` or ``conda list --explicit``."""
 _JSON_VERSION = re.compile(r'^ *"(?P<name>[\w.-]+)": \{(?P<body>[^{}]*)\}', re.MULTILINE)
 
 
@@ -225,13 +188,13 @@ class Locked(NamedTuple):
     name: str
     version: Span
     origin: str = ""
-    """The index that it comes from; empty where that is not said."""
+    """The index that the package comes from; empty where the file does not name it."""
     marker: str = ""
-    """Where it is installed, as the file says of a package that it has more than once."""
+    """The environment marker of a package that the file lists more than once."""
 
 
 def read_lock(reader: Reader) -> None:
-    """Reads what uv, Poetry, PDM, Pipenv or pip locked: versions, and one URL of each build."""
+    """Read a lock file of uv, Poetry, PDM, Pipenv, pip, pixi or conda: the versions, and one URL of each build."""
     view = reader.view
     unit = reader.unit(Role.LOCK)
     if not view.lstrip().startswith("{") and re.search(r"^\[", view, re.MULTILINE):
@@ -250,19 +213,18 @@ def read_lock(reader: Reader) -> None:
 
 
 def _tag(url: str) -> str:
-    """The variant that an index of torch's builds names; empty for others."""
+    """Return the variant (``cu130``) that an index of torch's builds names; empty for other URLs."""
     found = re.search(r"/whl/(?:test/|nightly/)?(\w+)", url)
     return found[1] if found and INDEX_URL.fullmatch(url) else ""
 
 
 def locked(view: str) -> Iterator[Locked]:
-    """The packages in a lock file of any kind; nothing is validated."""
+    """Yield the packages in a lock file of any kind, without validating it."""
     if view.lstrip().startswith("{"):
         for match in _JSON_VERSION.finditer(view):
             if version := re.search(r'"version": "(?P<version>==[^"]+)"', match["body"]):
-                start = match.start("body")
-                span = Span(start + version.start("version"), start + version.end("version"))
-                yield Locked(match["name"], span)
+                start, end = (match.start("body") + at for at in version.span("version"))
+                yield Locked(match["name"], Span(start, end))
         return
     starts = [match.start() for match in _PACKAGE.finditer(view)]
     if not starts:

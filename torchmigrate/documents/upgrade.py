@@ -1,4 +1,4 @@
-"""What single references mean for an upgrade: which build an index gives, and which condition keeps the target out."""
+"""What a single reference means for an upgrade: the build that an index has, the conditions that exclude the target."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ COMPANIONS = ("torchvision", "torchaudio")
 _TAG = re.compile(r"(?:/whl|/pytorch-wheels)/(?:(?P<channel>test|nightly)/)?(?P<tag>cu\d{2,3})(?=[/\s]|\Z)")
 _ROCM = re.compile(r"/whl/(?:test/)?(?P<tag>rocm\d+(?:\.\d+)+)(?=[/\s]|\Z)")
 _BACKEND = re.compile(r"cu\d{2,3}")
-_OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """The variant that an index gives; ``start`` and ``end`` are where it stands in the reference's value."""
+    """The variant that an index has; ``start`` and ``end`` are its offsets in the text of the reference."""
 
     name: str
     start: int
@@ -35,7 +34,7 @@ class Tag:
 
 
 def tag_of(reference: Reference) -> Tag | None:
-    """The CUDA variant that an index or a wheel's URL names; None for others, and for nightly builds."""
+    """Return the CUDA variant that an index or a wheel's URL names; None for others and for nightly builds."""
     if reference.undecided:
         return None
     if reference.option == "--torch-backend":
@@ -48,23 +47,23 @@ def tag_of(reference: Reference) -> Tag | None:
 
 
 def nightly_of(reference: Reference) -> str | None:
-    """The CUDA variant of an index of nightly builds; None for others."""
+    """Return the CUDA variant of an index of nightly builds; None for others."""
     match = None if reference.undecided else _TAG.search(reference.text)
     return match["tag"] if match is not None and match["channel"] == "nightly" else None
 
 
 def rocm_of(reference: Reference) -> Tag | None:
-    """The ROCm variant that an index names; None for others, and for nightly builds."""
+    """Return the ROCm variant that an index names; None for others and for nightly builds."""
     match = None if reference.undecided else _ROCM.search(reference.text)
     return Tag(match["tag"], *match.span("tag")) if match is not None else None
 
 
 def lacks(tag: str, options: Options) -> str:
-    """Why a variant, CUDA or ROCm, does not serve the target, as the end of a sentence; empty if it does, or nobody knows."""
+    """Return why a CUDA or ROCm variant is not available for the target, as a clause; empty if it is, or that is unknown."""
     target = render(options.target)
     if wheels.published(options.target, tag) is False:
         last = wheels.last_with(tag)
-        since = f"; the last release that has it is {render(last)}" if last and last < options.target else ""
+        since = f"; the last release with one is {render(last)}" if last and last < options.target else ""
         return f"torch {target} has no {tag} build{since}"
     found = wheels.build(options.target, tag)
     if found is not None and found.compiled and (missing := wheels.missing(found, options.gpu_architectures)):
@@ -73,32 +72,14 @@ def lacks(tag: str, options: Options) -> str:
 
 
 def excluding(reference: Reference, options: Options) -> list[Clause]:
-    """The conditions of a requirement on torch that keep the target out, and would let an older one in."""
-    allowed = patches(wheels.release(options.target))
-    if not applies(reference, wheels.python_range(options.target)):
-        return []
-    return [
-        clause
-        for clause in clauses(reference)
-        if clause.is_upper and not clause.allows(allowed) and (clause.minor or (0, 0)) <= options.target
-    ]
+    """Return the conditions of a requirement that exclude the target and allow older releases.
 
-
-def release_of(name: str, target: Version) -> list[str]:
-    """The releases of a companion that go with a torch; the first is the one to write."""
-    if name == "triton":
-        pinned = wheels.library(target, "triton")
-        if pinned is None:
-            return []
-        release = pinned.lstrip("~=")
-        return patches(release) if pinned.startswith("~=") else [release]
-    found = matrix.companion(name, render(target))
-    return [found, *patches(found)] if found else []
-
-
-def left_behind(reference: Reference, options: Options) -> list[Clause]:
-    """The conditions of a companion's requirement that keep out the release that goes with the target."""
-    allowed = release_of(reference.name, options.target)
+    For a companion of torch, the target is the release that goes with the target torch.
+    """
+    is_torch = reference.name in TORCH
+    allowed = (
+        patches(wheels.release(options.target)) if is_torch else release_of(reference.name, options.target)
+    )
     if not allowed or not applies(reference, wheels.python_range(options.target)):
         return []
     newest = tuple(map(int, allowed[0].split(".")[:2]))
@@ -109,55 +90,63 @@ def left_behind(reference: Reference, options: Options) -> list[Clause]:
     ]
 
 
+def release_of(name: str, target: Version) -> list[str]:
+    """Return the releases of a companion that go with a torch; the first is the one to pin."""
+    if name == "triton":
+        pinned = wheels.library(target, "triton")
+        if pinned is None:
+            return []
+        release = pinned.lstrip("~=")
+        return patches(release) if pinned.startswith("~=") else [release]
+    found = matrix.companion(name, render(target))
+    return [found, *patches(found)] if found else []
+
+
 def is_other_build(clause: Clause, options: Options) -> str:
-    """Why the build that a local version names does not serve the target; empty if it does, or names none."""
+    """Return why the build of a local version (``+cu128``) is not available for the target; empty if it is, or there is none."""
     return lacks(clause.local, options) if clause.local else ""
 
 
 def stays(unit: Unit, options: Options) -> bool:
-    """Whether a unit installs into what has an older torch on purpose: tests that pin it, or run several."""
+    """Return whether a unit belongs to tests that install an older torch, or several, on purpose."""
     if unit.role is not Role.TEST:
         return False
     torches = unit.environment.of(Sort.REQUIREMENT, *TORCH)
-    brought = [
+    tags = (
         images.TORCH_TAG.fullmatch(one.text) for one in unit.environment.of(Sort.IMAGE, "pytorch/pytorch")
-    ]
+    )
     return any(one.undecided or excluding(one, options) for one in torches) or any(
-        one and parse(one["torch"]) < options.target for one in brought
+        tag and parse(tag["torch"]) < options.target for tag in tags
     )
 
 
 def no_build(options: Options) -> str:
-    """Why no build of the target can be named."""
-    wanted = ", ".join(options.gpu_architectures)
+    """Return why no build of the target fits the project."""
+    target, wanted = render(options.target), ", ".join(options.gpu_architectures)
+    if not wanted:
+        return f"no CUDA build of torch {target} is known"
     last = wheels.last_for(options.gpu_architectures)
-    older = f"; the last that has is {last.torch} in {last.variant}" if last else ""
-    return (
-        f"no build of torch {render(options.target)} is known to have code for {wanted}{older}"
-        if wanted
-        else (f"no CUDA build of torch {render(options.target)} is known")
-    )
+    older = f"; the last one with it is torch {last.torch} ({last.variant})" if last else ""
+    return f"no known build of torch {target} has code for {wanted}{older}"
 
 
 _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")
 
 
 def is_older_library(reference: Reference, chosen: Build) -> bool:
-    """Whether a requirement names a CUDA library of an older major than the chosen build's."""
-    match = _LIBRARY.fullmatch(reference.name)
-    return bool(match) and not reference.name.endswith(f"-cu{(chosen.cuda or '').split('.')[0]}")
+    """Return whether a requirement is for a library of an older CUDA major than that of the chosen build."""
+    is_library = _LIBRARY.fullmatch(reference.name) is not None
+    return is_library and not reference.name.endswith(f"-cu{matrix.major(chosen.cuda)}")
 
 
 def library_edit(reference: Reference, chosen: Build, target: Version) -> Edit | None:
-    """The edit that names the library which the target itself requires, where it is known by the same name."""
-    if not chosen.default or not is_older_library(reference, chosen):
-        return None
+    """Return the edit that names the CUDA library which the target itself requires; None where no such library is known."""
     match = _LIBRARY.fullmatch(reference.name)
-    if match is None or reference.fixed or reference.undecided or reference.several:
+    if match is None or not (chosen.default and is_older_library(reference, chosen)):
         return None
-    name = f"{match['name']}-cu{(chosen.cuda or '').split('.')[0]}"
+    name = f"{match['name']}-cu{matrix.major(chosen.cuda)}"
     version = wheels.library(target, name)
-    if version is None:
+    if version is None or reference.fixed or reference.undecided or reference.several:
         return None
     exact = f"=={version}" if reference.text else ""
     return Edit(reference.span.start, reference.span.end, f"nvidia-{name}{exact}")

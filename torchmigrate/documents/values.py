@@ -1,7 +1,8 @@
-"""Text that is made of variables: what it comes to, and where each part of it is written."""
+"""Values that are made of variables: their text, and where each part of it is written."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,15 +11,15 @@ from itertools import product
 from torchmigrate.model.findings import Edit, Span
 
 MAX_ALTERNATIVES = 12
-"""Values of one text beyond this number are not looked at: a matrix of builds, not a decision."""
+"""The largest number of values of one text; a text with more is a build matrix, which is treated as undecided."""
 
 Lookup = Callable[[str], list[Span]]
-"""Where the values of a variable are written."""
+"""A function from the name of a variable to the places where its values are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a value; ``written`` stands at ``span`` and is ``text`` unless an expansion changes it."""
+    """One part of a value. ``written`` is the source text at ``span``, ``text`` what an expansion makes of it."""
 
     text: str
     span: Span
@@ -27,13 +28,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A text and the places that it is made of."""
+    """A text, as the pieces that it is made of."""
 
     pieces: tuple[Piece, ...]
 
     @classmethod
     def literal(cls, view: str, span: Span) -> Value:
-        """The text at ``span`` as it stands there."""
+        """Create the value that is written literally at ``span``."""
         text = view[span.start : span.end]
         return cls((Piece(text, span, text),))
 
@@ -43,52 +44,54 @@ class Value:
         return "".join(piece.text for piece in self.pieces)
 
     def edit(self, start: int, end: int, new: str, versions: Mapping[str, str] | None = None) -> Edit | None:
-        """The edit that makes ``text[start:end]`` read ``new``; None if no single place decides it.
+        """Return the edit that makes ``text[start:end]`` read ``new``; None if it is made of several pieces.
 
-        Where an expansion takes the dots out of a version (``${CUDA//./}``), the version itself is written:
-        ``versions`` maps its two numbers to the full version that is to stand where three are written.
+        Where an expansion removes the dots of a version (``${CUDA//./}``), the version itself is edited:
+        ``versions`` maps ``13.0`` to the full version for places where three numbers are written.
         """
         old = self.text[start:end]
         while old and new and old[0] == new[0]:
             old, new, start = old[1:], new[1:], start + 1
-        if not old and not new:
+        found = self._piece_at(start, end) if old or new else None
+        if found is None:
             return None
-        offset = 0
-        for piece in self.pieces:
-            if offset <= start and end <= offset + len(piece.text):
-                if piece.text == piece.written:
-                    at = piece.span.start - offset
-                    return Edit(at + start, at + end, new)
-                return _through_expansion(piece, start - offset, end - offset, new, versions or {})
-            offset += len(piece.text)
-        return None
+        piece, offset = found
+        if piece.text == piece.written:
+            at = piece.span.start - offset
+            return Edit(at + start, at + end, new)
+        return _edit_expanded(piece, start - offset, end - offset, new, versions or {})
 
     def place(self, start: int, end: int) -> Span | None:
-        """Where ``text[start:end]`` is written, if that is one place."""
+        """Return where ``text[start:end]`` is written; None if it is made of several pieces."""
+        if (found := self._piece_at(start, end)) is None:
+            return None
+        piece, offset = found
+        if piece.text != piece.written:
+            return piece.span
+        at = piece.span.start - offset
+        return Span(at + start, at + end)
+
+    def _piece_at(self, start: int, end: int) -> tuple[Piece, int] | None:
+        """Return the piece that holds all of ``text[start:end]``, with the offset in the text at which it begins."""
         offset = 0
         for piece in self.pieces:
             if offset <= start and end <= offset + len(piece.text):
-                if piece.text == piece.written:
-                    return Span(piece.span.start + start - offset, piece.span.start + end - offset)
-                return piece.span
+                return piece, offset
             offset += len(piece.text)
         return None
 
 
-def _through_expansion(
-    piece: Piece, start: int, end: int, new: str, versions: Mapping[str, str]
-) -> Edit | None:
+def _edit_expanded(piece: Piece, start: int, end: int, new: str, versions: Mapping[str, str]) -> Edit | None:
+    """Return the edit of a version whose dots an expansion removes; None if no single version gives ``new``."""
     digits = piece.text[:start] + new + piece.text[end:]
     if not re.fullmatch(r"\d{3}", digits) and not re.fullmatch(r"\d+\.\d+", digits):
         return None
-    dotted = digits if "." in digits else f"{digits[:2]}.{digits[2:]}"
+    dotted: str | None = digits if "." in digits else f"{digits[:2]}.{digits[2:]}"
     if piece.written.count(".") == 2:
-        if dotted not in versions:
-            return None
-        dotted = versions[dotted]
+        dotted = versions.get(dotted or "")
     elif piece.written.count(".") != 1:
         return None
-    return Edit(piece.span.start, piece.span.end, dotted)
+    return Edit(piece.span.start, piece.span.end, dotted) if dotted is not None else None
 
 
 _VARIABLE = re.compile(
@@ -108,10 +111,27 @@ _VARIABLE = re.compile(
 )
 
 Change = Callable[[str], str]
+"""What an expansion does to the value of a variable."""
+_UNCHANGED: Change = str
+
+
+def _substitute(pattern: str, new: str, count: int = 0) -> Change:
+    """Return the change that replaces what a pattern matches."""
+    return lambda text: re.sub(pattern, new, text, count=count, flags=re.DOTALL)
+
+
+_NO_DOTS = _substitute(r"\.", "")
+_NO_FIRST_DOT = _substitute(r"\.", "", 1)
+_NO_LAST_PART = _substitute(r"(?<=.)\.[^.]*\Z", "")
+_TWO_PARTS = _substitute(r"\A([^.]*\.[^.]*)\..*", r"\1")
 
 
 def expand(view: str, span: Span, lookup: Lookup, depth: int = 5) -> list[Value] | str:
-    """What the text at ``span`` comes to, in all the ways that the file allows, or what remains unknown in it."""
+    """Expand the variables in the text at ``span``.
+
+    Returns all values that the file allows, or, as text, the first expression that it does not define.
+    ``depth`` is how many variables may be made of other variables.
+    """
     parts: list[list[tuple[Piece, ...]]] = []
     done = span.start
     for match in _VARIABLE.finditer(view, span.start, span.end):
@@ -124,10 +144,7 @@ def expand(view: str, span: Span, lookup: Lookup, depth: int = 5) -> list[Value]
         done = match.end()
     if done < span.end or not parts:
         parts.append([_literal(view, done, span.end)])
-    number = 1
-    for part in parts:
-        number *= len(part)
-    if number > MAX_ALTERNATIVES:
+    if math.prod(map(len, parts)) > MAX_ALTERNATIVES:
         return view[span.start : span.end]
     return [Value(tuple(piece for one in way for piece in one)) for way in product(*parts)]
 
@@ -137,6 +154,7 @@ def _literal(view: str, start: int, end: int) -> tuple[Piece, ...]:
 
 
 def _expanded(view: str, match: re.Match[str], lookup: Lookup, depth: int) -> list[tuple[Piece, ...]] | str:
+    """Return the pieces of each value of one expansion, or its text where that is not known."""
     name, change, default = _meaning(match)
     if name is None or change is None or depth == 0:
         return match[0]
@@ -149,7 +167,7 @@ def _expanded(view: str, match: re.Match[str], lookup: Lookup, depth: int) -> li
         if isinstance(values, str):
             return values
         for value in values:
-            if change is _same:
+            if change is _UNCHANGED:
                 ways.append(value.pieces)
             elif len(value.pieces) == 1:
                 piece = value.pieces[0]
@@ -160,26 +178,22 @@ def _expanded(view: str, match: re.Match[str], lookup: Lookup, depth: int) -> li
     return list(reversed(distinct.values())) or match[0]
 
 
-def _same(text: str) -> str:
-    return text
-
-
 def _meaning(match: re.Match[str]) -> tuple[str | None, Change | None, Span | None]:
-    """The variable, what is done to its value, and where its default is written."""
+    """Return the variable of an expansion, the change to its value, and where its default is written."""
     if match["undotted"]:
-        return match["undotted"], _no_dots, None
+        return match["undotted"], _NO_DOTS, None
     if name := match["make"] or match["bare"]:
-        return name, _same, None
+        return name, _UNCHANGED, None
     if match["github"] or match["jinja"]:
         plain = re.fullmatch(r"(?:[\w-]+\.)*([\w-]+)", match["github"] or match["jinja"])
-        return (plain[1] if plain else None), _same, None
+        return (plain[1] if plain else None), _UNCHANGED, None
     if match["tox"]:
-        return match["tox"], _same, _after(match, "otherwise", ":")
+        return match["tox"], _UNCHANGED, _after(match, "otherwise", ":")
     if match["name"]:
         operation = match["operation"]
         for prefix in (":-", "-", ":="):
             if operation.startswith(prefix):
-                return match["name"], _same, _after(match, "operation", prefix)
+                return match["name"], _UNCHANGED, _after(match, "operation", prefix)
         return match["name"], _OPERATIONS.get(operation), None
     if match["pipe"]:
         piped = re.fullmatch(r"[\"']?\$\{?(\w+)\}?[\"']?\s*\|(.*)", match["pipe"].strip(), re.DOTALL)
@@ -188,6 +202,7 @@ def _meaning(match: re.Match[str]) -> tuple[str | None, Change | None, Span | No
 
 
 def _after(match: re.Match[str], group: str, prefix: str) -> Span | None:
+    """Return the span of a group behind its prefix, without quotes; None where the group is absent."""
     if match[group] is None:
         return None
     start = match.start(group) + len(prefix)
@@ -197,41 +212,26 @@ def _after(match: re.Match[str], group: str, prefix: str) -> Span | None:
     return Span(start, match.end(group))
 
 
-def _no_dots(text: str) -> str:
-    return text.replace(".", "")
-
-
-def _no_first_dot(text: str) -> str:
-    return text.replace(".", "", 1)
-
-
-def _no_last_part(text: str) -> str:
-    return text.rpartition(".")[0] or text
-
-
-def _two_parts(text: str) -> str:
-    return ".".join(text.split(".")[:2])
-
-
 _OPERATIONS: dict[str, Change] = {
-    "": _same,
-    "//./": _no_dots,
-    "//.": _no_dots,
-    "//\\./": _no_dots,
-    "/./": _no_first_dot,
-    "/.": _no_first_dot,
-    "%.*": _no_last_part,
+    "": _UNCHANGED,
+    "//./": _NO_DOTS,
+    "//.": _NO_DOTS,
+    "//\\./": _NO_DOTS,
+    "/./": _NO_FIRST_DOT,
+    "/.": _NO_FIRST_DOT,
+    "%.*": _NO_LAST_PART,
 }
 _FILTERS: tuple[tuple[re.Pattern[str], Change], ...] = (
-    (re.compile(r"cut\s+-d\s*[\"']?\.[\"']?\s+-f\s*1[,-]2"), _two_parts),
-    (re.compile(r"cut\s+-f\s*1[,-]2\s+-d\s*[\"']?\.[\"']?"), _two_parts),
-    (re.compile(r"tr\s+-d\s+[\"']?\.[\"']?"), _no_dots),
-    (re.compile(r"sed\s+(?:-e\s+)?[\"']?s/\\\.//g[\"']?"), _no_dots),
-    (re.compile(r"sed\s+(?:-e\s+)?[\"']?s/\\\.//[\"']?"), _no_first_dot),
+    (re.compile(r"cut\s+-d\s*[\"']?\.[\"']?\s+-f\s*1[,-]2"), _TWO_PARTS),
+    (re.compile(r"cut\s+-f\s*1[,-]2\s+-d\s*[\"']?\.[\"']?"), _TWO_PARTS),
+    (re.compile(r"tr\s+-d\s+[\"']?\.[\"']?"), _NO_DOTS),
+    (re.compile(r"sed\s+(?:-e\s+)?[\"']?s/\\\.//g[\"']?"), _NO_DOTS),
+    (re.compile(r"sed\s+(?:-e\s+)?[\"']?s/\\\.//[\"']?"), _NO_FIRST_DOT),
 )
 
 
 def _pipeline(text: str) -> Change | None:
+    """Return what the commands of a shell pipeline do to a version; None for commands that are not understood."""
     steps: list[Change] = []
     for part in text.split("|"):
         step = next((change for pattern, change in _FILTERS if pattern.fullmatch(part.strip())), None)
@@ -247,28 +247,25 @@ def _pipeline(text: str) -> Change | None:
     return run
 
 
-def stripped(view: str, start: int, end: int) -> Span:
-    """The span without the blanks, line ends and continuations around it."""
-    while start < end and view[start] in " \t\r\n\f\\":
+def stripped(view: str, start: int, end: int, blanks: str = " \t\r\n\f\\") -> Span:
+    """Return the span without the blanks (with line ends and continuations) at both ends."""
+    while start < end and view[start] in blanks:
         start += 1
-    while start < end and view[end - 1] in " \t\r\n\f\\":
+    while start < end and view[end - 1] in blanks:
         end -= 1
     return Span(start, end)
 
 
 def unquoted(view: str, start: int, end: int) -> Span:
-    """The span without the blanks and the pair of quotes around it."""
-    while start < end and view[start] in " \t\r\n":
-        start += 1
-    while start < end and view[end - 1] in " \t\r\n":
-        end -= 1
+    """Return the span without the blanks at both ends and then without a pair of quotes."""
+    start, end = stripped(view, start, end, " \t\r\n")
     if end - start > 1 and view[start] == view[end - 1] and view[start] in "\"'":
         return Span(start + 1, end - 1)
     return Span(start, end)
 
 
-def lines(view: str, start: int = 0, end: int | None = None) -> Iterator[Span]:
-    """The lines in a range, without their ends."""
-    for match in re.finditer(r"[^\r\n]*(?:\r\n|\n|\r|\Z)", view[start:end]):
+def lines(view: str) -> Iterator[Span]:
+    """Yield the lines of a text, without their ends."""
+    for match in re.finditer(r"(?P<line>[^\r\n]*)(?:\r\n|\n|\r|\Z)", view):
         if match[0]:
-            yield Span(start + match.start(), start + match.start() + len(match[0].rstrip("\r\n")))
+            yield Span(*match.span("line"))

@@ -1,7 +1,7 @@
-"""The proof that edits of a project file changed what they cover and nothing else.
+"""The proof that the edits of a project file changed what they cover and nothing else.
 
-The file still reads as its kind, its text outside of the edits is the same, and so is every reference that no edit
-touches: its place, what it says, and what it is installed with.
+The file can still be read, its text outside of the edits is the same, and so is every reference that no edit touches:
+its span, its value, and the unit that it is installed in.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from torchmigrate.text.source import Source, SourceError
 
 
 def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
-    """Raises VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed meaning."""
+    """Raise VerifyError unless ``after`` is ``before`` with ``edits`` applied, and no other reference changed."""
     edits = ordered(edits)
-    if after.text != apply(before.text, edits) or (before.encoding, before.bom) != (
-        after.encoding,
-        after.bom,
-    ):
-        raise VerifyError("the file would not be read back as it was meant")
+    same_encoding = (before.encoding, before.bom) == (after.encoding, after.bom)
+    if after.text != apply(before.text, edits) or not same_encoding:
+        raise VerifyError("the file does not read back as intended")
     try:
         _compare(before, before.references, after.references, Shift(before.text, edits))
     except SourceError as error:
@@ -32,17 +30,17 @@ def verify(before: Document, after: Document, edits: Iterable[Edit]) -> None:
 
 
 def verify_commands(before: Source, after: Source, edits: Iterable[Edit]) -> None:
-    """The same of a notebook's commands, of which Python does not see the text. Raises VerifyError or SourceError."""
+    """Raise VerifyError unless the edits of a notebook's commands change only those. Raises SourceError if it is malformed."""
     edits = ordered(edits)
     if after.original != apply(before.original, edits):
-        raise VerifyError("the file would not be read back as it was meant")
+        raise VerifyError("the file does not read back as intended")
     if ast.dump(before.tree) != ast.dump(after.tree):
         raise VerifyError("an edit of a command changes the program")
     _compare(before, references_of(before), references_of(after), Shift(before.original, edits))
 
 
 def _compare(before: Source, references: list[Reference], after: list[Reference], shift: Shift) -> None:
-    """Raises VerifyError where a reference that no edit touches is not there afterwards, or not with the same others."""
+    """Raise VerifyError where a reference that no edit touches is lost, changed, or in another unit."""
     new = {(r.span, r.sort): r for r in after}
     units: dict[int, int] = {}
     for old in references:
@@ -52,9 +50,10 @@ def _compare(before: Source, references: list[Reference], after: list[Reference]
         if found is None or not _same(old, found):
             location = before.location(old.span)
             name = old.name or old.text
-            raise VerifyError(f"an edit changes `{name}` beside it", location.line, location.column)
+            raise VerifyError(f"an edit also changes `{name}`", location.line, location.column)
+        # What was installed together stays together: an edit must not split a command.
         if units.setdefault(id(old.unit), id(found.unit)) != id(found.unit):
-            raise VerifyError(f"an edit takes `{old.name or old.text}` out of its command")
+            raise VerifyError(f"an edit separates `{old.name or old.text}` from its command")
 
 
 def _same(old: Reference, new: Reference) -> bool:

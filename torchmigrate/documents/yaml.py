@@ -1,7 +1,7 @@
-"""Workflows, compose files, conda environments and other YAML, read by their lines.
+"""Workflows, compose files, conda environments and other YAML, read line by line.
 
-YAML is not parsed as a whole: nothing that rules look for spans more than a line, but for the scalars that hold
-commands, and a file with templates in it (``{{ … }}``) is no YAML before they are filled in.
+YAML is not parsed as a whole: what rules look for is on one line, except for block scalars with commands, and a file
+with templates in it (``{{ … }}``) becomes YAML only when they are filled in.
 """
 
 from __future__ import annotations
@@ -31,38 +31,40 @@ _TAB = re.compile(r"\t+(?:- |[\w.-]+:(?:[ \t]|\Z))")
 
 
 def read(reader: Reader) -> None:
-    """Reads a whole file. Raises SourceError where a line is indented with tabs, which YAML forbids."""
+    """Read a YAML file. Raises SourceError for a line that is indented with tabs, which YAML forbids."""
     _Lines(reader).read()
 
 
 @dataclass
 class _Lines:
-    """What is known of a file while its lines go by."""
+    """The state of reading a file line by line."""
 
     reader: Reader
     conda: Unit | None = None
     """The unit of a conda environment, if the file is one."""
     pip: int | None = None
-    """How deep ``- pip:`` is indented, while its list is read."""
+    """The indentation of ``- pip:``, while its list is read."""
     list_key: str = ""
-    """The key that the items of a list come after."""
+    """The key of the list whose items are read."""
     block: int | None = None
-    """How deep the line is indented that begins a block scalar, while that is read."""
+    """The indentation of the line that begins a block scalar, while the scalar is read."""
     block_start: int = 0
     folded: bool = False
     jobs: int | None = None
-    """How deep the names of the jobs are indented, in a file that has jobs; -1 until the first is read."""
+    """The indentation of the names of jobs, in a file that has jobs; -1 before ``jobs:``, -2 before the first job."""
     outside: Environment = field(default_factory=Environment)
-    """What stands outside of all jobs."""
+    """The environment of everything outside of jobs."""
     packages: Unit | None = None
     """The unit of the list of packages that is read."""
     siblings: Siblings = field(default_factory=lambda: Siblings())
 
     def read(self) -> None:
+        """Read all lines."""
         view = self.reader.view
         self.outside = self.reader.environment
         if self.reader.role is Role.TEST:
             self.jobs = -1 if _JOBS.search(view) else 0 if _GITLAB.search(view) else None
+        # Workflows have keys of these names too.
         if _CONDA.search(view) and _CHANNELS.search(view) and "runs-on" not in view:
             self.conda = self.reader.unit()
         for line in lines(view):
@@ -84,6 +86,7 @@ class _Lines:
         self._end_block(len(view))
 
     def _line(self, line: Span, content: str, width: int, end: int) -> None:
+        """Read one line without its comment; ``width`` is its indentation, ``end`` where it ends with the comment."""
         view = self.reader.view
         entry = _ENTRY.fullmatch(view, line.start, line.end)
         item = _ITEM.fullmatch(view, line.start, line.end)
@@ -111,7 +114,7 @@ class _Lines:
         shell.commands(self.reader, line.start, line.end)
 
     def _keyed(self, entry: re.Match[str]) -> None:
-        """A line with a key."""
+        """Read a line with a key."""
         key = self.list_key = entry["key"].strip("\"'")
         self.packages = self.reader.unit() if key in _PACKAGES else None
         self.siblings.enter(self.reader, entry, key)
@@ -119,16 +122,16 @@ class _Lines:
             return
         value = unquoted(self.reader.view, *entry.span("value"))
         if key in _PYTHONS:
-            self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option=_PYTHONS[key])
+            self.reader.add(Sort.PYTHON, "python", value, self.reader.unit(), option=_PYTHONS[key])
         elif key in _IMAGES and self.reader.role is Role.INSTALL:
             self.reader.environment.of_image = True
-            self.reader.simple(Sort.PYTHON, "python", value, self.reader.unit(), option="FROM")
+            self.reader.add(Sort.PYTHON, "python", value, self.reader.unit(), option="FROM")
         elif key == "python_requirements":
             self.reader.environment.includes.append(self.reader.view[value.start : value.end])
         _entry(self.reader, key, *entry.span("value"))
 
     def _listed(self, value: Span) -> bool:
-        """Reads a list on one line: of packages, or the words of a command; False for any other."""
+        """Read a list on one line, of packages or of the words of a command; return False for any other."""
         view = self.reader.view
         if not _LISTED.fullmatch(view, *value):
             return False
@@ -141,16 +144,17 @@ class _Lines:
         return True
 
     def _package(self, span: Span) -> bool:
-        """Reads an element of a list of packages; False if it asks for no version, as packages of a system do too."""
+        """Read an element of a list of packages; return False if it has no version, since it may be a system package."""
         assert self.packages is not None
         if not _VERSIONED.fullmatch(self.reader.view, *span):
             return False
         return self.reader.requirement(span, self.packages)
 
     def _job(self, content: str, width: int) -> None:
-        """Each job of a workflow installs into a machine of its own."""
+        """Begin a new environment where a job begins: each runs on a machine of its own."""
         if self.jobs is None or not content:
             return
+        # In a workflow, jobs are the keys one level below ``jobs:``; in GitLab's files they are the top-level keys.
         if width == 0 and self.jobs != 0:
             self.reader.environment = self.outside
             if content.startswith("jobs:"):
@@ -164,6 +168,7 @@ class _Lines:
             self.reader.environment = self.outside
 
     def _dependency(self, unit: Unit, span: Span) -> None:
+        """Read an item of a conda environment."""
         if self.list_key == "channels":
             return
         option = self.reader.view.startswith("-", span.start)
@@ -171,6 +176,7 @@ class _Lines:
             conda.entry(self.reader, unit, span)
 
     def _end_block(self, end: int) -> None:
+        """Read the commands of a block scalar that ends at ``end``."""
         if self.block is not None:
             shell.commands(self.reader, self.block_start, end, folded=self.folded)
             if self.jobs is not None:
@@ -183,9 +189,9 @@ _PACKAGES = (
 )  # fmt: skip
 """The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss, pre-commit."""
 _PYTHONS = {"python-version": "setup", "python_version": "conda"}
-"""The keys for the Python: of GitHub's action, of Cog and Truss; and how they say it, as `pythons.numbers` asks."""
+"""The keys of a Python version (of GitHub's action, of Cog and Truss) → the option of the reference."""
 _IMAGES = ("image", "base_image", "baseImage", "docker_image")
-"""The keys for the image that commands run in."""
+"""The keys of the image that commands run in."""
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?(?:[=~!<>]=|===|[<>])[ ]?\d[^\n]*", re.ASCII
 )
@@ -196,18 +202,18 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _ON_ONE_LINE = re.compile(
     r"\{[ ]*name:[ ]*[\"']?(?P<name>[A-Z][A-Z0-9_]*)[\"']?,[ ]*value:[ ]*(?P<value>\"[^\"]*\"|'[^']*'|[^,{}]*)\}"
 )
-"""A variable of a container, as a mapping in braces."""
+"""A variable of a container, written as a mapping in braces."""
 
 
 @dataclass
 class Siblings:
-    """What a mapping says in two keys: the repository and the tag of an image, the name and the value of a variable."""
+    """The keys of a mapping that belong together: an image's repository and tag, a variable's name and value."""
 
     known: dict[int, dict[str, Span]] = field(default_factory=dict)
-    """The values of the mappings that are open, by their column."""
+    """The column of each mapping that is still open → its values so far."""
 
     def enter(self, reader: Reader, entry: re.Match[str], key: str) -> None:
-        """The next line of the file that has a key."""
+        """Note the next key in the file, with the image or the variable that it completes."""
         column = len(entry["indent"]) + len(entry["dashes"])
         begins = bool(entry["dashes"])
         for deeper in [at for at in self.known if at > column or (at == column and begins)]:
@@ -217,16 +223,16 @@ class Siblings:
         if not entry["value"] or key not in ("repository", "tag", "digest", "name", "value"):
             return
         mapping[key] = unquoted(reader.view, *entry.span("value"))
-        said = {name: reader.view[span.start : span.end] for name, span in mapping.items()}
+        texts = {name: reader.view[span.start : span.end] for name, span in mapping.items()}
         if key in ("repository", "tag", "digest", "name") and "tag" in mapping:
-            pinned = "the image's digest is pinned" if said.get("digest") else ""
-            reader.image(said.get("repository") or said.get("name", ""), mapping["tag"], pinned)
-        elif "value" in mapping and _VARIABLE.fullmatch(said.get("name", "")):
-            reader.define(said["name"], *mapping["value"])
+            pinned = "the image's digest is pinned" if texts.get("digest") else ""
+            reader.image(texts.get("repository") or texts.get("name", ""), mapping["tag"], pinned)
+        elif "value" in mapping and _VARIABLE.fullmatch(texts.get("name", "")):
+            reader.define(texts["name"], *mapping["value"])
 
 
 def _entry(reader: Reader, key: str, start: int, end: int) -> None:
-    """The value of a key: one that a variable may refer to, or a list of such."""
+    """Define a key's value, or each element of a list on one line, as a variable."""
     text = reader.view[start:end]
     if text.startswith("[") and text.endswith("]"):
         for item in re.finditer(r"\"[^\"]*\"|'[^']*'|[^,\[\]]+", text):
@@ -237,7 +243,7 @@ def _entry(reader: Reader, key: str, start: int, end: int) -> None:
 
 
 def _item(reader: Reader, key: str, start: int, end: int) -> None:
-    """An element of the list below a key: a value, or ``NAME=value`` as compose and docker write environments."""
+    """Define an element of the list below a key as a variable; compose and docker write ``NAME=value``."""
     if mapping := _ON_ONE_LINE.fullmatch(reader.view, start, end):
         reader.define(mapping["name"], *mapping.span("value"))
         return
@@ -262,12 +268,12 @@ TESTS = re.compile(
 
 
 def role_of(path: str) -> Role:
-    """What the file at ``path`` installs for. The folders above its project tell nothing about it."""
+    """Return the role of the file at ``path``, by the folders in its project: those above it do not count."""
     return Role.TEST if TESTS.search(path) and TESTS.search(_inside(path)) else Role.INSTALL
 
 
 def _inside(path: str) -> str:
-    """The path in its repository or project, with slashes; without one, the end of it if it is absolute."""
+    """Return a path relative to its repository or project, with slashes; without one, its last three parts."""
     top = tree_of(os.path.dirname(path))
     if top is not None:
         return os.path.relpath(path, top).replace(os.sep, "/")

@@ -1,1 +1,1 @@
-"""Files in other languages that embed torch's runtime: what of it each names, and where."""
+"""Files in other languages that embed torch's runtime: what each names of the runtime, and where."""

@@ -1,4 +1,4 @@
-"""Applies the rules for names in other languages to a file."""
+"""The rules for names in other languages, applied to one file."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def ask(
     selects: Callable[[str, str], bool],
     project: Project,
 ) -> None:
-    """Takes into ``answer`` what those of ``rules`` that are wanted say of what a file names, and what it tells others.
+    """Add to ``answer`` the findings of the wanted rules about a file, and the facts that other files need.
 
-    Each use is the matter of the rule that watches its name most closely, which says one thing of a line, and of
-    each further model file in it.
+    Each use belongs to the rule that watches its name most closely. A rule reports one use in each line, and one more for
+    each further model file that the line names.
     """
     names = frozenset(use.name for use in reading.uses)
     contexts: dict[str, ForeignContext] = {}
@@ -58,14 +58,14 @@ def ask(
 
 
 def watching(name: str, rules: Sequence[Rule]) -> Rule | None:
-    """The rule whose pattern for ``name`` is the longest, if any has one."""
-    best: tuple[int, Rule | None] = (-1, None)
-    for rule in rules:
-        for pattern in rule.foreign:
-            fits = name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-            if fits and len(pattern) > best[0]:
-                best = (len(pattern), rule)
-    return best[1]
+    """Return the rule with the longest pattern that matches ``name``, if any does."""
+    matching = (
+        (pattern, rule)
+        for rule in rules
+        for pattern in rule.foreign
+        if (name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern)
+    )
+    return max(matching, key=lambda found: len(found[0]), default=("", None))[1]
 
 
 def _checked(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Finding]:
@@ -75,7 +75,7 @@ def _checked(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Findi
 
 
 def _mentions(source: Source, reading: Reading, known: Sequence[ForeignUse]) -> Iterator[Mention]:
-    """That the file calls the runtime, the model files that it names, and the classes that it implements around it."""
+    """Collect what other files need to know: that the file calls the runtime, its model files, and its Objective-C classes."""
     path, language = source.path, language_of(source.path)
     first = next((use for use in known if use.calls and not use.name.startswith("class ")), None)
     if any(use.name != UNREAD for use in known):

@@ -1,4 +1,4 @@
-"""Archives of libtorch that are fetched, and commands that package TorchScript for TorchServe."""
+"""Downloads of libtorch, and commands that package TorchScript for TorchServe."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SET = re.compile(
 
 
 def archives(language: str, view: str) -> Iterator[ForeignUse]:
-    """The archives of libtorch that are fetched: by `wget` and `curl`, by CMake, by Bazel."""
+    """Find the downloads of libtorch: by `wget` and `curl`, by CMake, by Bazel."""
     for match in _ARCHIVE.finditer(without_comments(language, view)):
         version, variant = _VERSION.search(match[0]), _VARIANT.search(match[0])
-        told = [version[1]] if version else []
-        told += [f"({variant[1]})"] if variant else []
-        yield ForeignUse("libtorch.zip", Span(*match.span()), version=" ".join(told))
+        text = f"{version[1] if version else ''} {f'({variant[1]})' if variant else ''}".strip()
+        yield ForeignUse("libtorch.zip", Span(*match.span()), version=text)
 
 
 def archived(view: str) -> Iterator[ForeignUse]:
-    """The TorchScript files that are packed for TorchServe; with a ``--model-file`` it is a state dict that is packed."""
+    """Find the TorchScript files that commands package for TorchServe (with ``--model-file`` the file is a state dict)."""
     text = without_comments("commands", view)
     values = {one["name"]: one["value"] for one in _SET.finditer(text)}
     for match in _ARCHIVER.finditer(text):
+        # `echo "torch-model-archiver …"` only prints the command.
         found = _SERIALIZED.search(match["arguments"])
         if found is None or "--model-file" in match["arguments"] or _SAID.search(text, 0, match.start()):
             continue
@@ -60,7 +60,7 @@ def archived(view: str) -> Iterator[ForeignUse]:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with the values of those variables that are known."""
+    """Replace the shell variables whose values are known."""
     return _VARIABLE.sub(
         lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), text
     )

@@ -1,4 +1,4 @@
-"""Everything a rule may ask about a use in a file in another language, and say about it."""
+"""What a rule may ask and report about a use in a file in another language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchmigrate.foreign.use import BRIDGES, LANGUAGES, RUNS, ForeignUse
+from torchmigrate.foreign.use import BRIDGES, RUNS, WRITES, ForeignUse
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 @dataclass
 class ForeignContext:
-    """One file in another language, as the rules see it."""
+    """One file in another language, as a rule sees it."""
 
     source: Source
     _project: Project
     options: Options
     rule: Rule
     names: frozenset[str] = frozenset()
-    """What else of the runtime the file names."""
+    """All names of the runtime in the file."""
     asked_project: bool = False
 
     @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use."""
+        """The facts about all files. Raises Incomplete while they are unknown, which ends the check of a use."""
         self.asked_project = True
         return self._project.asked()
 
     def runs(self, *languages: str, below: str | None = None) -> str:
-        """Where the project calls the runtime in one of ``languages`` (in any: none given), as ``path:line``.
+        """Return the nearest place where the project calls the runtime in one of ``languages``, as ``path:line``.
 
-        The nearest place counts; with ``below``, only what lies in that folder. Empty where nothing does.
+        Without languages, any counts; with ``below``, only files in that folder do. Empty where there is none.
         """
         found = [
             mention
@@ -60,19 +60,20 @@ class ForeignContext:
         return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
 
     def _distance(self, mention: Mention) -> tuple[int, str, int]:
+        # Each step of the relative path, up or down, is one separator.
         up = os.path.relpath(
             os.path.abspath(mention.path), os.path.dirname(os.path.abspath(self.source.path))
         )
         return up.count(os.sep), mention.path, mention.line
 
     def bridge(self, name: str) -> str:
-        """Where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
+        """Return where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
         return self._nearest(self._of(BRIDGES, "name", name))
 
     def spelled(self, sought: Sought) -> str:
-        """Where another file of the project spells what is sought, as ``path:line``; empty where none does.
+        """Return where another file of the project contains the text that is sought, as ``path:line``; empty where none does.
 
-        One in the folder of this file or below counts before others.
+        Files in the folder of this file or below come first.
         """
         found = self.project.spelling(sought, beside=self.source.path)
         folder = os.path.dirname(os.path.abspath(self.source.path))
@@ -80,21 +81,21 @@ class ForeignContext:
         place, line = next(below, next(iter(found), ("", 0)))
         return f"{self.project.shown(place)}:{line}" if place else ""
 
-    def saved(self, name: str, *kinds: str) -> str:
-        """Where Python writes the model file ``name``, as ``path:line``, from what rules note under ``kinds``."""
-        return self._nearest(mention for kind in kinds for mention in self._of(kind, "name", name))
+    def saved(self, name: str) -> str:
+        """Return where Python code saves the model file ``name``, as ``path:line``; empty where none does."""
+        return self._nearest(self._of(WRITES, "name", name))
 
     @property
     def language(self) -> str:
-        """What the file's language is called."""
-        return LANGUAGES.get(language_of(self.source.path) or "", "")
+        """The file's language, one of the keys of `torchmigrate.foreign.use.LANGUAGES`."""
+        return language_of(self.source.path) or ""
 
     def _of(self, kind: str, key: str, value: str) -> list[Mention]:
         return [mention for mention in self.project.uses(kind) if dict(mention.constants).get(key) == value]
 
     @property
     def is_on_device(self) -> bool:
-        """Whether the file can be for a device only: it is in Objective-C++, or names Android's interface to C."""
+        """Whether the code may run on a device only: it is Objective-C++, or includes Android's C interface."""
         return self.source.path.endswith(".mm") or b"<jni.h>" in self.source.text
 
     def finding(
@@ -105,20 +106,13 @@ class ForeignContext:
         hint: str | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """A finding of the current rule at a use; ``message`` and ``hint`` default to the rule's message and recipe."""
-        rule = self.rule
+        """Return a finding of the current rule at a use; ``message`` and ``hint`` default to those of the rule."""
         symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
-        text = rule.worded(message or rule.message, symbol)
-        return finding(
-            rule.code,
-            text,
-            severity or self.severity,
-            self.source,
-            use.span,
-            hint=hint or rule.recipe or None,
-        )
+        text = self.rule.worded(message or self.rule.message, symbol)
+        hint = hint or self.rule.recipe or None
+        return finding(self.rule.code, text, severity or self.severity, self.source, use.span, hint=hint)
 
     @property
     def severity(self) -> Severity:
-        """What the rule's versions mean at the target."""
+        """The severity that the rule's versions have at the target."""
         return severity(self.options.target, self.rule.deprecated, self.rule.breaks)

@@ -1,6 +1,6 @@
-"""C++, Objective-C++ and CUDA: where a source names something of torch's namespaces.
+"""The uses of torch's namespaces in C++, Objective-C++ and CUDA.
 
-It goes over the tokens, and tells `torchmigrate.foreign.namespaces` of braces, declarations, aliases and ``using``.
+One pass over the tokens reports braces, declarations, aliases and ``using`` to `torchmigrate.foreign.namespaces`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT = frozenset(
     {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
     | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen", "CustomClassHolder"}
 )
-"""What lies in the namespace and is no part of the runtime: boxed calls of operators, custom classes, and pickling of tensors.
+"""The names in `torch::jit` that do not belong to the runtime: boxed calls of operators, custom classes, pickling of tensors.
 
 Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
@@ -32,13 +32,15 @@ _TYPES = ("class", "struct", "enum", "union")
 _BEFORE_CALLS = frozenset(
     {"return", "co_return", "co_yield", "co_await", "throw", "new", "else", "do", "case", "and", "or", "not"}
 )
-"""The words before a name in front of a bracket that do not make it a declaration."""
+"""The words that may precede a call: after any other word, ``name(`` is a declaration."""
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b")
 _DEAD = re.compile(rb"^[ \t]*#[ \t]*if[ \t]+(?:0|false)[ \t]*(?://[^\n]*|/\*[^\n]*)?\r?$", re.MULTILINE)
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[\">]", re.MULTILINE)
 
 
 class _Reader:
+    """A cursor over the tokens, which tells the namespaces of braces, declarations, aliases and ``using``."""
+
     def __init__(self, found: Sequence[Token], included: Mapping[str, str]) -> None:
         self.tokens = found
         self.index = 0
@@ -74,6 +76,7 @@ class _Reader:
                     continue
                 if text in _TYPES and self._word(1) and self._mark(2) in ("{", ":", "final", ";"):
                     self.namespaces.innermost.declared.add(self.tokens[self.index + 1].text)
+                # The grammar splits the directives of Objective-C into a mark and a word.
                 elif text in ("include", "import") and self._mark(-1) in ("#", "@"):
                     yield from self._included()
                 else:
@@ -82,7 +85,7 @@ class _Reader:
             self.index += 1
 
     def _opened(self) -> Iterator[str]:
-        """The full names of the namespaces that the source opens."""
+        """Find the full names of the namespaces that the source opens."""
         stack: list[str] = []
         pending = ""
         for index, token in enumerate(self.tokens):
@@ -101,7 +104,7 @@ class _Reader:
                 stack.pop()
 
     def _names(self, index: int) -> list[str]:
-        """The words of ``a::b`` from ``index`` on."""
+        """Return the words of ``a::b`` from ``index`` on."""
         names: list[str] = []
         while index < len(self.tokens) and self.tokens[index].kind == WORD:
             names.append(self.tokens[index].text)
@@ -137,9 +140,10 @@ class _Reader:
             self.index += 1
 
     def _macro(self) -> None:
-        """``#define NAME a::b``, which is another name as far as it goes."""
+        """Read ``#define NAME a::b``, which makes another name for ``a::b``."""
         self.index += 1
         name, after = self.tokens[self.index], self._at(1)
+        # A bracket right behind the name makes it a macro with parameters, which is no alias.
         if after is None or (after.text == "(" and after.start == name.end):
             return
         self.index += 1
@@ -149,7 +153,7 @@ class _Reader:
             self.namespaces.innermost.aliases[name.text] = whole
 
     def _namespace(self) -> str:
-        """``namespace a::b {``, of which it returns the name, or ``namespace a = b::c;``."""
+        """Read ``namespace a::b {`` and return its name, or ``namespace a = b::c;`` and return nothing."""
         self.index += 1
         names = self._names(self.index)
         self.index += max(0, 2 * len(names) - 1)
@@ -163,7 +167,7 @@ class _Reader:
         return "::".join(names)
 
     def _taken(self) -> tuple[list[str], str | None]:
-        """Takes the name of a namespace: its words, and what it is of torch's."""
+        """Read the name of a namespace: its words, and the namespace of torch that it stands for."""
         absolute = self._mark(0) == "::"
         self.index += absolute
         names = self._names(self.index)
@@ -209,13 +213,13 @@ class _Reader:
         yield from self._chain()
 
     def _whole(self) -> str | None:
-        """What the chain at the index names, if the statement ends with it or a name follows."""
+        """Return what the name at the cursor stands for, without moving the cursor."""
         absolute = self._mark(0) == "::"
         names = self._names(self.index + absolute)
         return self.namespaces.resolved(names, absolute=absolute) if names else None
 
     def _chain(self) -> Iterator[ForeignUse]:
-        """Takes ``a::b::c`` and says what it is, if it is torch's."""
+        """Read ``a::b::c``; yield a use if it belongs to the runtime."""
         start = self.index
         before = self._mark(-1)
         absolute = self._mark(0) == "::"
@@ -225,6 +229,7 @@ class _Reader:
             self.index = start + 1
             return
         self.index += 2 * len(names) - 1
+        # Behind a dot or an arrow stands a member of an object, which belongs to no namespace.
         if before in (".", "->") or (len(names) == 1 and self._is_declared(start)):
             return
         name = self.namespaces.resolved(names, absolute=absolute)
@@ -238,7 +243,7 @@ class _Reader:
         yield ForeignUse(name, span, files.given(inside, self.tokens) if inside else "", calls=True)
 
     def _is_declared(self, start: int) -> bool:
-        """Whether the word at ``start`` is the name of a function that is declared there: a type stands before it."""
+        """Whether the word at ``start`` is the name of a function that is being declared: a type stands before it."""
         before = self.tokens[start - 1] if start else None
         is_type = before is not None and before.kind == WORD and before.text not in _BEFORE_CALLS
         return is_type and self._mark(0) == "("
@@ -247,9 +252,9 @@ class _Reader:
 def read(
     text: bytes, included: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[list[ForeignUse], list[Token], dict[str, str]]:
-    """What of torch's a source names, its tokens, and what it hands on to those that include it. Raises NoGrammar.
+    """Return the uses of torch in a source, its tokens, and the names that it exports to the files that include it.
 
-    ``included`` is what it has from the headers that it includes, as those hand it on.
+    ``included`` are the names that its own headers export. Raises NoGrammar.
     """
     found = tokens("cpp", without_dead(text))
     reader = _Reader(found, included)
@@ -257,7 +262,7 @@ def read(
 
 
 def without_dead(text: bytes) -> bytes:
-    """The text with blanks in the place of what ``#if 0`` leaves out, as long as before."""
+    """Replace what ``#if 0`` disables by blanks, so that offsets stay the same."""
     if not _DEAD.search(text):
         return text
     lines, dead, depth = text.splitlines(keepends=True), -1, 0
@@ -278,12 +283,12 @@ def without_dead(text: bytes) -> bytes:
 
 
 def headers(text: bytes) -> list[str]:
-    """The headers that a source includes, as they are spelled."""
+    """Return the headers that a source includes, as they are spelled."""
     return [name.decode("utf-8", "replace") for name in _INCLUDE.findall(text)]
 
 
 def implemented(found: Sequence[Token]) -> Iterator[str]:
-    """The Objective-C classes that a source implements."""
+    """Find the Objective-C classes that a source implements."""
     for word, name in pairwise(found):
         if word.text == "implementation" and name.kind == WORD:
             yield name.text

@@ -1,4 +1,4 @@
-"""Java, Kotlin, C#, Go and Rust: names with dots (or colons) that begin with what a file imports."""
+"""The uses of torch in Java, Kotlin, C#, Go and Rust, where names with dots (or colons) begin with an import."""
 
 from __future__ import annotations
 
@@ -12,68 +12,34 @@ from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
 _DECLARING = frozenset(
-    {
-        "class",
-        "interface",
-        "object",
-        "enum",
-        "struct",
-        "trait",
-        "record",
-        "fun",
-        "fn",
-        "type",
-        "typealias",
-        "namespace",
-    }
+    {"class", "interface", "object", "enum", "struct", "trait", "record", "namespace"}
+    | {"fun", "fn", "type", "typealias"}
 )
-
-
-@dataclass(slots=True)
-class Imports:
-    """What a file imports: names of its own for qualified ones, and the names below which it takes everything."""
-
-    separator: str
-    names: dict[str, str] = field(default_factory=dict)
-    everything: list[str] = field(default_factory=list)
-    uses: list[ForeignUse] = field(default_factory=list)
-    """The imports themselves."""
-    spans: set[int] = field(default_factory=set)
-    """Where the tokens begin that are parts of imports."""
-
 
 _PACKAGES = ("torchvision",)
 """The packages of PyTorch Mobile below ``org.pytorch``."""
 
 
+@dataclass(slots=True)
+class Imports:
+    """The imports of a file: its own names for qualified ones, and the packages that are imported as a whole."""
+
+    separator: str
+    names: dict[str, str] = field(default_factory=dict)
+    everything: list[str] = field(default_factory=list)
+    uses: list[ForeignUse] = field(default_factory=list)
+    """The uses that the imports themselves are."""
+    spans: set[int] = field(default_factory=set)
+    """The byte offsets of the tokens that belong to imports."""
+
+
 def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of ``org.pytorch`` a Java or Kotlin source names. Raises NoGrammar."""
+    """Return the uses of ``org.pytorch`` in a Java or Kotlin source, and its tokens. Raises NoGrammar."""
     found = tokens(language, text)
     imports = Imports(".")
     for index, token in enumerate(found):
         if token.text in ("import", "package") and token.kind == WORD:
-            start = index + 1 + (index + 1 < len(found) and found[index + 1].text == "static")
-            names, end = _chain(found, start, ".")
-            imports.spans.update(one.start for one in found[start : end + 3])
-            if token.text == "package" or names[:2] != ["org", "pytorch"]:
-                if token.text == "import" and names:
-                    imports.names[names[-1]] = ""
-                elif names == ["org", "pytorch"]:  # it sees the classes of its own package
-                    imports.everything.append("org.pytorch")
-                continue
-            name = ".".join(names)
-            if _text(found, end) == "." and _text(found, end + 1) == "*":
-                end += 1  # Kotlin and Java end a chain before the star, with the dot or without
-            if _text(found, end) == "*":
-                if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
-                    continue  # ExecuTorch, TorchServe
-                imports.everything.append(name)
-                name, end = f"import {name}.*", end + 1
-            elif _text(found, end) == "as":
-                imports.names[_text(found, end + 1)] = name
-            else:
-                imports.names[names[-1]] = name
-            imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
+            _read_jvm_import(found, index, imports)
     required = [
         ForeignUse(made[0], Span(token.start, token.end), version=made[1])
         for token in found
@@ -82,12 +48,38 @@ def jvm(language: str, text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     return [*imports.uses, *required, *_used(found, imports, ("org.pytorch",))], found
 
 
+def _read_jvm_import(found: Sequence[Token], index: int, imports: Imports) -> None:
+    """Record the ``import`` or ``package`` at ``index``."""
+    start = index + 1 + (_text(found, index + 1) == "static")
+    names, end = _chain(found, start, ".")
+    imports.spans.update(one.start for one in found[start : end + 3])
+    is_import = found[index].text == "import"
+    if not is_import or names[:2] != ["org", "pytorch"]:
+        if is_import and names:
+            imports.names[names[-1]] = ""
+        elif names == ["org", "pytorch"]:  # A file sees the classes of its own package.
+            imports.everything.append("org.pytorch")
+        return
+    name = ".".join(names)
+    # The grammars of Kotlin and Java end a chain before the star, with the dot or without.
+    end += _text(found, end) == "." and _text(found, end + 1) == "*"
+    if _text(found, end) == "*":
+        if names[2:3] and names[2].islower() and names[2] not in _PACKAGES:
+            return  # This is a package of ExecuTorch or TorchServe.
+        imports.everything.append(name)
+        name, end = f"import {name}.*", end + 1
+    elif _text(found, end) == "as":
+        imports.names[_text(found, end + 1)] = name
+    else:
+        imports.names[names[-1]] = name
+    imports.uses.append(ForeignUse(name, Span(found[start].start, found[end - 1].end)))
+
+
 def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of TorchSharp's ``torch.jit`` a C# source names. Raises NoGrammar."""
+    """Return the uses of TorchSharp's ``torch.jit`` in a C# source, and its tokens. Raises NoGrammar."""
     found = tokens("csharp", text)
-    imports = Imports(
-        ".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"}
-    )  # or by a global using
+    # `torch` may be imported by a global `using` of another file.
+    imports = Imports(".", names={"TorchSharp": "TorchSharp", "torch": "TorchSharp.torch"})
     for index, token in enumerate(found):
         if token.text != "using" or token.kind != WORD:
             continue
@@ -105,12 +97,13 @@ def csharp(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
     if "TorchSharp.torch.jit" in imports.everything:
         for name in ("ScriptModule", "load", "compile"):
             imports.names.setdefault(name, f"TorchSharp.torch.jit.{name}")
-    imports.everything.clear()  # what else is in there has other names than those that a program makes up
+    # No other name of those namespaces belongs to TorchScript.
+    imports.everything.clear()
     return list(_used(found, imports, ("TorchSharp.torch.jit",))), found
 
 
 def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of the crates ``tch`` and ``torch_sys`` a Rust source names. Raises NoGrammar."""
+    """Return the uses of the crates ``tch`` and ``torch_sys`` in a Rust source, and its tokens. Raises NoGrammar."""
     found = tokens("rust", text)
     imports = Imports("::", names={"tch": "tch", "torch_sys": "torch_sys"})
     for index, token in enumerate(found):
@@ -126,7 +119,7 @@ def rust(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple[str, str, int, int]]:
-    """The names of ``use a::{b, c as d}``, with their aliases, and the tokens that they stand in."""
+    """Read ``use a::{b, c as d}``: each name with its alias and the indices of its first and last token."""
     names, end = _chain(found, index, "::")
     whole = "::".join([*([prefix] if prefix else []), *names])
     if _text(found, end) == "::":
@@ -149,7 +142,7 @@ def _use_tree(found: Sequence[Token], index: int, prefix: str) -> Iterator[tuple
 
 
 def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of the packages of ``gotch`` a Go source names. Raises NoGrammar."""
+    """Return the uses of the packages of ``gotch`` in a Go source, and its tokens. Raises NoGrammar."""
     found = tokens("go", text)
     imports = Imports(".")
     for index, token in enumerate(found):
@@ -163,7 +156,7 @@ def go(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
 
 
 def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> Iterator[ForeignUse]:
-    """The names in the code that lead to one of the ``wanted`` names."""
+    """Find the names in the code that lead to one of the ``wanted`` packages."""
     separator = imports.separator
     own = {two.text for one, two in pairwise(found) if one.text in _DECLARING and two.kind == WORD}
     every = {name.removesuffix(f"{separator}*") for name in imports.names if name.endswith(f"{separator}*")}
@@ -199,7 +192,7 @@ def _used(found: Sequence[Token], imports: Imports, wanted: tuple[str, ...]) -> 
 
 
 def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str], int]:
-    """The words of ``a.b.c`` from ``index`` on, and the index behind them."""
+    """Return the words of ``a.b.c`` from ``index`` on, and the index behind them."""
     names: list[str] = []
     while index < len(found) and found[index].kind == WORD:
         names.append(found[index].text)
@@ -211,4 +204,5 @@ def _chain(found: Sequence[Token], index: int, separator: str) -> tuple[list[str
 
 
 def _text(found: Sequence[Token], index: int) -> str:
+    """Return the token at ``index``; empty for a string and outside of the file."""
     return found[index].text if 0 <= index < len(found) and found[index].kind != STRING else ""

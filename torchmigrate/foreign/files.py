@@ -1,4 +1,4 @@
-"""The names of model files in a source: ``"models/net.pt"`` in a call, in a constant, or by resource and type."""
+"""The names of model files in a source: ``"models/net.pt"`` in a call or a constant, or by resource and type."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NAME = re.compile(r"[\w.+ -]*\w\.(?:pt|pth|ptl|pts|jit|torchscript)")
 
 
 def model_file(text: str) -> str:
-    """The name without folders of the model file that a string names; empty if it names none."""
+    """Return the name, without folders, of the model file that a string names; empty if it names none."""
     name = os.path.basename(text.replace("\\", "/").strip())
     return name if _NAME.fullmatch(name) else ""
 
 
 def given(arguments: Sequence[Token], every: Sequence[Token]) -> str:
-    """The file that a call is given: in its arguments, or in a variable of them that the source ``every`` sets once."""
+    """Return the model file in the arguments of a call, or in a variable among them that the source sets once."""
     named = list(named_files(arguments))
     if named:
         return named[0][0]
@@ -32,7 +32,7 @@ def given(arguments: Sequence[Token], every: Sequence[Token]) -> str:
 
 
 def named_files(every: Sequence[Token]) -> Iterator[tuple[str, Token]]:
-    """All model files that a source names, each with the string that does."""
+    """Find all model files that a source names, each with the token that names it."""
     for index, token in enumerate(every):
         if token.kind != STRING:
             continue
@@ -47,7 +47,7 @@ def named_files(every: Sequence[Token]) -> Iterator[tuple[str, Token]]:
 
 
 def _is_value(word: str, string: Token, every: Sequence[Token]) -> bool:
-    """Whether the statement that holds ``string`` sets ``word``."""
+    """Whether the statement that holds ``string`` sets the variable ``word``."""
     index = every.index(string)
     for back in range(index - 1, max(-1, index - 14), -1):
         token = every[back]

@@ -1,14 +1,20 @@
-"""The grammars of other languages, which are optional: `pip install "torchmigrate[embedded]"`."""
+"""The tree-sitter grammars of other languages.
+
+Those of C++ and Java are always installed (6 MB together with tree-sitter itself), those of the other languages by
+``pip install 'torchmigrate[embedded]'`` (15 MB more).
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from torchmigrate.foreign.use import LANGUAGES
 from torchmigrate.gates.languages import MODULES
 
 if TYPE_CHECKING:
@@ -22,7 +28,7 @@ class NoGrammar(Exception):
 
 
 def parser_of(language: str) -> Parser:
-    """What parses ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
+    """Return the parser of ``language``, one of the keys of `MODULES`. Raises NoGrammar."""
     parser = _parser(language)
     if parser is None:
         raise NoGrammar(language)
@@ -41,8 +47,15 @@ def _parser(language: str) -> Parser | None:
 
 
 def state() -> Iterator[str]:
-    """Lines that change with the grammars that are installed; none is imported."""
+    """Yield lines that change with the installed grammars, without importing any of them."""
     for name in (_CORE, *MODULES.values()):
         spec = find_spec(name)
         if spec is not None and spec.origin:
             yield f"{spec.origin}:{os.stat(spec.origin).st_mtime_ns}"
+
+
+def describe_unread(languages: Iterable[str]) -> str:
+    """Return the message about files that could not be read, from the language of each file."""
+    counted = Counter(LANGUAGES.get(language, language) for language in languages)
+    files = [f"{number} {name} {'file' if number == 1 else 'files'}" for name, number in counted.items()]
+    return f"{', '.join(files)} may use TorchScript, but could not be read without a grammar"

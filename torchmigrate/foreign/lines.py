@@ -1,4 +1,4 @@
-"""Files that are read without a grammar: their comments and strings are told by a line's marks."""
+"""Comments and strings in files that are read without a grammar."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLE_OF = {
 
 
 def style_of(language: str) -> str:
-    """How comments are written in ``language``: ``slashes``, ``hash``, ``brackets``, ``dashes`` or ``xml``; ``none`` where JSON has none."""
+    """Return how ``language`` writes comments: ``slashes``, ``hash``, ``brackets``, ``dashes``, ``xml`` or (JSON) ``none``."""
     return _STYLE_OF.get(language, "slashes")
 
 
@@ -37,14 +37,14 @@ def _pattern(language: str) -> re.Pattern[str]:
 
 
 def comments(language: str, view: str) -> Iterator[Span]:
-    """The comments of a text; offsets are those of ``view``, which has one character for each byte."""
+    """Find the comments of a text. Offsets are those of ``view``, which has one character for each byte."""
     for match in _pattern(language).finditer(view):
         if match["comment"] is not None:
             yield Span(*match.span())
 
 
 def begins_in_string(language: str, view: str, position: int) -> bool:
-    """Whether what begins at ``position`` is a part of a string: what a message says is nothing that a file does."""
+    """Whether ``position`` lies inside a string: a message that mentions a command does not run it."""
     return any(
         match["string"] is not None and match.start() < position < match.end()
         for match in _pattern(language).finditer(view)
@@ -52,7 +52,7 @@ def begins_in_string(language: str, view: str, position: int) -> bool:
 
 
 def without_comments(language: str, view: str) -> str:
-    """The text with blanks in the place of comments, as long as before."""
+    """Replace comments by blanks, so that offsets stay the same."""
     parts, end = [], 0
     for span in comments(language, view):
         parts += [view[end : span.start], re.sub(r"[^\n]", " ", view[span.start : span.end])]

@@ -1,4 +1,4 @@
-"""What a name means in C++: the namespaces of a source, the aliases in them, and what is used of others."""
+"""Name lookup in C++: the namespaces of a source, their aliases, and ``using`` directives."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 JIT = "torch::jit"
-"""The namespace of torch's runtime."""
+"""The namespace of torch's TorchScript runtime."""
 _BARE = frozenset(
     {"load", "freeze", "optimize_for_inference", "Module", "ModulePtr", "Method", "Function", "Graph"}
     | {"CompilationUnit", "ExtraFilesMap", "_load_for_mobile"}
 )
-"""What is taken for torch's where only ``using namespace torch::jit`` brings it: other words may be anybody's."""
+"""The names that ``using namespace torch::jit`` makes available; other words are too common to be taken for torch's."""
 _EVERYTHING = "*"
-"""The name, among those that a header has, of the namespaces that it uses."""
+"""The key, among the names that a header exports, of the namespaces that the header uses."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What is between two braces; ``namespace`` is empty but for those of a namespace."""
+    """What one pair of braces declares; ``namespace`` is empty unless the braces belong to a namespace."""
 
     namespace: str = ""
     aliases: dict[str, str] = field(default_factory=dict)
     used: list[str] = field(default_factory=list)
     declared: set[str] = field(default_factory=set)
     handed: list[str] = field(default_factory=list)
-    """The namespaces that headers use: what else those headers declare in it, and would go before, nobody has read."""
+    """The namespaces that headers use. Other declarations of those headers, which would come first, are unknown."""
 
 
 class Namespaces:
     """The scopes at one place of a source, from the whole file to the innermost braces, and all its namespaces.
 
-    ``included`` is what it has from its headers, ``own`` are the namespaces that it opens: one of its own called ``torch``
-    inside another one hides torch's there.
+    ``included`` are the names that its headers export, ``own`` the namespaces that it opens: inside another namespace,
+    a namespace of its own that is called ``torch`` hides torch's.
     """
 
     def __init__(self, included: Mapping[str, str], own: frozenset[str]) -> None:
@@ -49,11 +49,11 @@ class Namespaces:
 
     @property
     def innermost(self) -> Scope:
-        """What the place is in."""
+        """The scope that the cursor is in."""
         return self._scopes[-1]
 
     def open(self, namespace: str) -> None:
-        """Begins a scope: that of a namespace, which may be opened several times, or one without a name."""
+        """Begin a scope: that of a namespace, which may be opened several times, or one without a name."""
         if not namespace:
             self._scopes.append(Scope())
             return
@@ -62,13 +62,13 @@ class Namespaces:
         self._scopes.append(Scope(namespace, known.aliases, known.used, known.declared, known.handed))
 
     def close(self) -> None:
-        """Ends the innermost scope, unless that is the file."""
+        """End the innermost scope, unless that is the file."""
         if len(self._scopes) > 1:
             self._scopes.pop()
 
     @property
     def exports(self) -> dict[str, str]:
-        """The names of torch's that an including file has from here: ``app::Module`` → ``torch::jit::Module``."""
+        """The names of torch that an including file gets from this one: ``app::Module`` → ``torch::jit::Module``."""
         made: dict[str, str] = {}
         for whole, scope in self._known.items():
             used = [(_EVERYTHING, name) for name in reversed((*scope.used, *scope.handed))]
@@ -78,12 +78,12 @@ class Namespaces:
         return made
 
     def resolved(self, names: Sequence[str], *, absolute: bool) -> str | None:
-        """The full name of something of torch's, without the leading colons; None for anything else."""
+        """Return the full name of something in torch, without leading colons; None for anything else."""
         if not names:
             return None
         first, rest = names[0], list(names[1:])
         if absolute:
-            return _official([first, *rest]) if first == "torch" else None
+            return _official(names) if first == "torch" else None
         around = [scope.namespace for scope in self._scopes if scope.namespace]
         for depth in range(len(around), 0, -1):
             inside = "::".join([*around[:depth], first])
@@ -96,7 +96,7 @@ class Namespaces:
             if first in scope.declared:
                 return None
         if first == "torch":
-            return _official([first, *rest])
+            return _official(names)
         for length in range(len(names) - 1, 0, -1):
             opened = self._known.get("::".join(names[:length]))
             target = opened.aliases.get(names[length], "::") if opened is not None else "::"
@@ -104,21 +104,17 @@ class Namespaces:
                 return _official([*target.split("::"), *names[length + 1 :]])
         for scope in reversed(self._scopes):
             for used in (*scope.used, *scope.handed):
+                # Inside a namespace, a header's `using` is not enough: the namespace may declare the word in a file not read.
                 is_bare = first in _BARE and (used in scope.used or not around)
-                if rest and used == "torch" and first == "jit":
-                    return _official(["torch", first, *rest])
-                if used.startswith(JIT) and (is_bare or (rest and first in ("script", "mobile"))):
-                    return _official([*used.split("::"), first, *rest])
                 if used == "torch" and first == "jit":
-                    return "torch::jit"
-        inside_of = "::".join(around)
-        if inside_of == "torch" and first == "jit" and rest:
-            return _official(["torch", first, *rest])
-        return None
+                    return _official(["torch", *names])
+                if used.startswith(JIT) and (is_bare or (rest and first in ("script", "mobile"))):
+                    return _official([*used.split("::"), *names])
+        return _official(["torch", *names]) if around == ["torch"] and first == "jit" and rest else None
 
 
 def _official(names: Sequence[str]) -> str:
-    """The name without the old namespace ``script``, which is the same as the one around it."""
+    """Join a name without the old namespace ``script``, which is an alias of its parent."""
     if list(names[:3]) == ["torch", "jit", "script"]:
         names = ["torch", "jit", *names[3:]]
     return "::".join(names)

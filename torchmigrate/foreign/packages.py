@@ -1,4 +1,4 @@
-"""Files that say what is built with: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, Meson, xmake, …"""
+"""Required packages in build files: Gradle, version catalogs, Maven, CocoaPods, Cargo, NuGet, Go modules, CMake, Conan, …"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRADLE = re.compile(
 )
 _DJL = "ai.djl.pytorch"
 _ENGINE = r"pytorch-(?:engine|model-zoo)"
-"""What of DJL a project asks for; the other artifacts are parts of the engine."""
+"""The artifacts of DJL that projects require directly; the others are parts of the engine."""
 _ASKED = re.compile(
     rf"[\"'](?P<whole>{re.escape(_DJL)}:(?P<artifact>{_ENGINE})(?::(?P<version>[^\"'@:]*))?)[\"']"
 )
@@ -29,7 +29,7 @@ _FLUTTER = re.compile(
 )
 _MAVEN = re.compile(r"<dependency>(?P<body>.*?)</dependency>", re.DOTALL)
 _NUGET = re.compile(
-    r"<(?:PackageReference|PackageVersion|package)\b[^>]*?\b(?:Include|Update|id)\s*=\s*[\"'](?P<name>TorchSharp[\w.-]*|libtorch-[\w.-]+)[\"']"
+    r"<(?:PackageReference|PackageVersion|package)\b[^>]*?\b(?:Include|Update|id)\s*=\s*[\"'](?P<whole>(?P<name>TorchSharp[\w.-]*|libtorch-[\w.-]+))[\"']"
     r"(?:[^>]*?\b[Vv]ersion\s*=\s*[\"'](?P<version>[^\"']*)[\"'])?"
 )
 _POD = re.compile(
@@ -47,13 +47,41 @@ _MESON = re.compile(
 _XMAKE = re.compile(
     r"\badd_requires\s*\([^()]*?[\"'](?P<whole>(?:\w+::)?(?:libtorch(?:-bin)?|Torch)(?:[ /]+(?P<version>[^\"']+))?)[\"']"
 )
-_ACCESSOR = re.compile(r"(?<![\w.])libs\.[\w.]*?pytorch(?:\.(?!get\b)\w+)*")
-_JNI = re.compile(r"(?<![\w./-])pytorch_jni(?:_lite)?(?![\w-])")
+_ACCESSOR = re.compile(r"(?<![\w.])(?P<whole>libs\.[\w.]*?pytorch(?:\.(?!get\b)\w+)*)")
+_JNI = re.compile(r"(?<![\w./-])(?P<whole>pytorch_jni(?:_lite)?)(?![\w-])")
 _NUMBER = re.compile(r"\d[\w.+-]*")
 
 
+_PACKAGES = {
+    "pubspec": (_FLUTTER, "Flutter {name}"),
+    "npm": (_NPM, "npm react-native-pytorch-core"),
+    "vcpkg": (_VCPKG, "vcpkg libtorch"),
+    "conan": (_CONAN, "Conan libtorch"),
+    "meson": (_MESON, "dependency('Torch')"),  # which Meson finds by CMake's package
+    "xmake": (_XMAKE, "xmake libtorch"),
+    "nuget": (_NUGET, "NuGet {name}"),
+    "pods": (_POD, "{name}"),
+    "gomod": (_GO, "module gotch"),
+    "djl": (_ASKED, "ai.djl.pytorch:{artifact}"),
+    "accessor": (_ACCESSOR, "{whole}"),  # whose meaning is written in a version catalog, another file
+    "jni": (_JNI, "library {whole}"),
+}
+"""By language, or by kind of reference: the pattern of a required package, and the name of the use, made of the groups of the pattern."""
+
+
+def find_packages(language: str, view: str, patterns: str = "") -> Iterator[ForeignUse]:
+    """Find the packages that a file requires, by the patterns of its language or of another one."""
+    pattern, name = _PACKAGES[patterns or language]
+    # Before its dependencies, a manifest of vcpkg describes itself and may be called libtorch.
+    start = max(0, view.find('"dependencies"')) if language == "vcpkg" else 0
+    for match in pattern.finditer(without_comments(language, view), start):
+        groups = match.groupdict()
+        span = Span(*match.span("whole" if "whole" in groups else 0))
+        yield ForeignUse(name.format_map(groups), span, version=_number(groups.get("version")))
+
+
 def coordinate(text: str) -> tuple[str, str] | None:
-    """The name and the version of what a string requires, ``org.pytorch:pytorch_android:1.10.0``; None for any other."""
+    """Return the name and the version that a Maven coordinate like ``org.pytorch:pytorch_android:1.10.0`` requires."""
     match = _GRADLE.fullmatch(f"'{text}'")
     if match is None or not match["artifact"]:
         return None
@@ -61,22 +89,18 @@ def coordinate(text: str) -> tuple[str, str] | None:
 
 
 def gradle(view: str) -> Iterator[ForeignUse]:
-    """Dependencies of a Gradle script, Groovy or Kotlin."""
+    """Find the dependencies of a Gradle script in Groovy or Kotlin."""
     for match in _GRADLE.finditer(without_comments("gradle", view)):
         artifact = match["artifact"] or match["name"]
         span = Span(*match.span("whole" if match["whole"] else "parts"))
         yield ForeignUse(f"org.pytorch:{artifact}", span, version=_number(match["version"] or match["last"]))
-
-    for match in _ASKED.finditer(without_comments("gradle", view)):
-        name, span = f"{_DJL}:{match['artifact']}", Span(*match.span("whole"))
-        yield ForeignUse(name, span, version=_number(match["version"]))
-    for match in _ACCESSOR.finditer(without_comments("gradle", view)):  # whose meaning a catalog has
-        yield ForeignUse(match[0], Span(*match.span()))
-    yield from pods(view, "gradle")  # Kotlin for several platforms
+    # Kotlin Multiplatform declares pods in its Gradle script.
+    for patterns in ("djl", "accessor", "pods"):
+        yield from find_packages("gradle", view, patterns)
 
 
 def catalog(view: str) -> Iterator[ForeignUse]:
-    """The libraries of a Gradle version catalog. Raises SourceError if it is malformed."""
+    """Find the libraries of a Gradle version catalog. Raises SourceError if the file is malformed."""
     data = _toml(view)
     versions = data.get("versions", {})
     libraries = data.get("libraries", {})
@@ -97,7 +121,7 @@ def catalog(view: str) -> Iterator[ForeignUse]:
 
 
 def cargo(view: str) -> Iterator[ForeignUse]:
-    """The crates that bind libtorch, in any of the tables of dependencies. Raises SourceError if it is malformed."""
+    """Find the crates that bind libtorch, in all tables of dependencies. Raises SourceError if the file is malformed."""
     for table in _dependencies(_toml(view)):
         for key, entry in table.items():
             name = entry.get("package", key) if isinstance(entry, dict) else key
@@ -121,49 +145,8 @@ def _is_known(group: str, artifact: str) -> bool:
     return expected is not None and re.fullmatch(expected, artifact) is not None
 
 
-def flutter(view: str) -> Iterator[ForeignUse]:
-    """The plugins that a Flutter app depends on."""
-    for match in _FLUTTER.finditer(without_comments("pubspec", view)):
-        yield ForeignUse(
-            f"Flutter {match['name']}", Span(*match.span("whole")), version=_number(match["version"])
-        )
-
-
-def npm(view: str) -> Iterator[ForeignUse]:
-    """The packages that a React Native app depends on."""
-    for match in _NPM.finditer(view):
-        yield ForeignUse(
-            "npm react-native-pytorch-core", Span(*match.span()), version=_number(match["version"])
-        )
-
-
-def vcpkg(view: str) -> Iterator[ForeignUse]:
-    """The port of libtorch that a manifest of vcpkg requires, by its name or as an object."""
-    required = max(0, view.find('"dependencies"'))
-    for match in _VCPKG.finditer(view, required):
-        yield ForeignUse("vcpkg libtorch", Span(*match.span("whole")))
-
-
-def conan(view: str) -> Iterator[ForeignUse]:
-    """The package of libtorch that a recipe of Conan requires."""
-    for match in _CONAN.finditer(without_comments("conan", view)):
-        yield ForeignUse("Conan libtorch", Span(*match.span()), version=_number(match["version"]))
-
-
-def meson(view: str) -> Iterator[ForeignUse]:
-    """The dependency on libtorch that a Meson project declares, which Meson finds by CMake's package."""
-    for match in _MESON.finditer(without_comments("meson", view)):
-        yield ForeignUse("dependency('Torch')", Span(*match.span()), version=_number(match["version"]))
-
-
-def xmake(view: str) -> Iterator[ForeignUse]:
-    """The package of libtorch that an xmake project requires."""
-    for match in _XMAKE.finditer(without_comments("xmake", view)):
-        yield ForeignUse("xmake libtorch", Span(*match.span("whole")), version=_number(match["version"]))
-
-
 def maven(view: str) -> Iterator[ForeignUse]:
-    """The dependencies of a Maven project."""
+    """Find the dependencies of a Maven project."""
     for match in _MAVEN.finditer(without_comments("maven", view)):
         values = dict(re.findall(r"<(groupId|artifactId|version)>\s*([^<]*?)\s*</", match["body"]))
         group, artifact = values.get("groupId", ""), values.get("artifactId", "")
@@ -176,35 +159,14 @@ def maven(view: str) -> Iterator[ForeignUse]:
             )
 
 
-def nuget(view: str) -> Iterator[ForeignUse]:
-    """The packages of a .NET project."""
-    for match in _NUGET.finditer(without_comments("nuget", view)):
-        yield ForeignUse(
-            f"NuGet {match['name']}", Span(*match.span("name")), version=_number(match["version"])
-        )
-
-
-def pods(view: str, language: str = "pods") -> Iterator[ForeignUse]:
-    """The pods of a Podfile or a podspec."""
-    for match in _POD.finditer(without_comments(language, view)):
-        yield ForeignUse(match["name"], Span(*match.span("whole")), version=_number(match["version"]))
-
-
-def gomod(view: str) -> Iterator[ForeignUse]:
-    """The modules that a Go module requires."""
-    for match in _GO.finditer(without_comments("gomod", view)):
-        yield ForeignUse("module gotch", Span(*match.span()), version=match["version"])
-
-
 def cmake(view: str) -> Iterator[ForeignUse]:
-    """The packages that a CMake project finds."""
+    """Find the packages that a CMake project requires."""
     text = without_comments("cmake", view)
     for match in _CMAKE.finditer(text):
         if begins_in_string("cmake", text, match.start()):
             continue
         yield ForeignUse("find_package(Torch)", Span(*match.span()), version=match["version"] or "")
-    for match in _JNI.finditer(text):
-        yield ForeignUse(f"library {match[0]}", Span(*match.span()))
+    yield from find_packages("cmake", view, "jni")
 
 
 def _number(text: object) -> str:
@@ -213,7 +175,7 @@ def _number(text: object) -> str:
 
 
 def _version(entry: object, versions: object) -> object:
-    """A version as a catalog gives it, directly or by reference."""
+    """Return a version of a catalog, which is given directly or by reference."""
     if isinstance(entry, dict):
         if "ref" in entry and isinstance(versions, dict):
             return _version(versions.get(str(entry["ref"])), {})
@@ -231,7 +193,7 @@ def _toml(view: str) -> dict[str, Any]:
 
 
 def _line(view: str, begin: str) -> Span:
-    """The line that begins with an expression, without the spaces and the comment around it."""
+    """Return the line that begins with an expression, without surrounding spaces and comment."""
     found = re.search(rf"^[ \t]*(?P<line>(?:{begin})[^\n]*)", without_comments("cargo", view), re.MULTILINE)
     if found is None:
         return Span(0, 0)

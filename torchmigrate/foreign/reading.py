@@ -1,4 +1,4 @@
-"""What a file in another language names of torch's runtime: each language has its reader."""
+"""The reader of each other language, which lists what a file names of torch's runtime."""
 
 from __future__ import annotations
 
@@ -30,41 +30,36 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "catalog": packages.catalog,
     "cargo": packages.cargo,
     "maven": packages.maven,
-    "nuget": packages.nuget,
-    "pods": packages.pods,
-    "gomod": packages.gomod,
     "cmake": packages.cmake,
     "commands": commands.archived,
     "triton": triton.read,
-    "pubspec": packages.flutter,
-    "npm": packages.npm,
-    "vcpkg": packages.vcpkg,
-    "conan": packages.conan,
-    "meson": packages.meson,
-    "xmake": packages.xmake,
 }
+"""The readers of files without a grammar; for all other languages, `packages.find_packages`."""
 _FETCHING = ("cmake", "commands", "gradle")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one file gave."""
+    """What one file in another language names."""
 
     uses: Sequence[ForeignUse] = ()
     files: Sequence[tuple[str, Span]] = ()
-    """The model files that it names, each with its place."""
+    """The names of model files, each with its span."""
     classes: Sequence[str] = ()
-    """The Objective-C classes that it implements."""
+    """The Objective-C classes that the file implements."""
     exports: Mapping[str, str] = field(default_factory=dict)
-    """The names of torch's that a C++ source hands on to those that include it."""
+    """The names of torch that a C++ source exports to the files that include it."""
 
 
 def read(path: str, text: bytes, links: Links | None = None) -> Reading:
-    """Reads one file, with what it has from others by ``links``. Raises SourceError if it is malformed."""
+    """Read one file; ``links`` lead to the headers that it includes. Raises SourceError if the file is malformed."""
     language = languages.language_of(path)
     if language is None:
         return Reading()
-    included = _included(text, links) if language == "cpp" and links is not None else {}
+    included: dict[str, str] = {}
+    if language == "cpp" and links is not None:
+        for header in cpp.headers(text):
+            included |= links.included(header)
     if not included and not languages.concerns(language, text):
         return Reading()
     if language in languages.MODULES:
@@ -72,8 +67,10 @@ def read(path: str, text: bytes, links: Links | None = None) -> Reading:
             return _of_code(language, text, included)
         except NoGrammar:
             return Reading([ForeignUse(UNREAD, Span(*languages.place(language, text) or (0, 0)))])
+    # In Latin-1 each byte is one character, so that offsets into the view are byte offsets.
     view = text.decode("latin-1")
-    uses = [*_LINES[language](view)]
+    find = _LINES.get(language) or partial(packages.find_packages, language)
+    uses = [*find(view)]
     if language in _FETCHING:
         uses += commands.archives(language, view)
     return Reading(_in_order(uses), [(use.file, use.span) for use in uses if use.file])
@@ -88,10 +85,6 @@ def _of_code(language: str, text: bytes, included: Mapping[str, str]) -> Reading
     named = [(name, Span(token.start, token.end)) for name, token in files.named_files(found)]
     classes = list(cpp.implemented(found)) if language == "cpp" else []
     return Reading(_in_order(uses), named, classes, exports)
-
-
-def _included(text: bytes, links: Links) -> dict[str, str]:
-    return {name: target for header in cpp.headers(text) for name, target in links.included(header).items()}
 
 
 def _in_order(uses: Iterable[ForeignUse]) -> list[ForeignUse]:

@@ -1,4 +1,4 @@
-"""The text of a file in another language; see `Source` for its offsets."""
+"""The text of a file in another language; see `Source` for offsets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class ForeignSource(Source):
-    """A source without a syntax tree of Python's, with what it names of torch's runtime."""
+    """A source without a Python syntax tree, with the names of torch's runtime in it."""
 
     @classmethod
     def read(cls, path: str | PathLike[str], data: bytes) -> ForeignSource:
-        """The source at ``path`` with the content ``data``.
+        """Return the source at ``path`` with the content ``data``.
 
         Compilers take any encoding: what is no UTF-8 is read as Latin-1, in which names and offsets are the same.
         """
@@ -37,15 +37,15 @@ class ForeignSource(Source):
         return cls(fspath(path), data, text, "utf-8", bom)
 
     links: Links | None = None
-    """What the file has from others."""
+    """Where the file finds the headers that it includes."""
 
     @cached_property
     def reading(self) -> Reading:
-        """What the file names. Raises SourceError if it is malformed."""
+        """The names of torch's runtime in the file. Raises SourceError if the file is malformed."""
         return read_uses(self.path, self.text, self.links)
 
     def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
-        """The comments, and the lines with code, of which a comment at the end or on a line before speaks."""
+        """Return the comments, and the lines with code, which a comment at their end or on the line before refers to."""
         view = self.text.decode("latin-1")
         language = language_of(self.path) or ""
         code = lines.without_comments(language, view)

@@ -1,4 +1,4 @@
-"""Swift: modules of LibTorch, packages that bring it, and classes that an Objective-C++ file may implement around it."""
+"""The uses of LibTorch in Swift: its modules, its packages, and classes that an Objective-C++ file may implement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torchmigrate.foreign.use import ForeignUse
 from torchmigrate.model.findings import Span
 
 CLASS = "class "
-"""What the name of a use begins with that may be such a class."""
+"""The prefix of a use that may be such a class."""
 
 _MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
 _PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")
 
 
 def read(text: bytes) -> tuple[list[ForeignUse], list[Token]]:
-    """What of LibTorch a source names. Raises NoGrammar."""
+    """Return the uses of LibTorch in a source, and its tokens. Raises NoGrammar."""
     found = tokens("swift", text)
     uses: list[ForeignUse] = []
     for index, token in enumerate(found):

@@ -1,4 +1,4 @@
-"""The tokens of a source as its grammar sees them: words and marks, strings with their values, no comments.
+"""The tokens of a source by its grammar: words and marks, and strings with their values, without comments.
 
 Names are looked for among tokens and not in the tree: Objective-C++, CUDA and macros leave errors in a tree, of which
 the tokens are right all the same.
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Token(NamedTuple):
-    """One token; a string's text is its value, without quotes. Offsets are in bytes."""
+    """One token; the text of a string is its value, without quotes. Offsets are in bytes."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 
 def tokens(language: str, text: bytes) -> list[Token]:
-    """The tokens of ``text`` in their order. Raises NoGrammar."""
+    """Return the tokens of ``text`` in order. Raises NoGrammar."""
     return list(_tokens(language, text, 0))
 
 
@@ -53,7 +53,9 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
         if kind == "preproc_arg":  # the grammar does not look into macros
             yield from _macro(language, node, offset)
         elif kind in _STRINGS:
-            yield Token(STRING, _value(node), node.start_byte + offset, node.end_byte + offset)
+            # What is around the value: quotes of any kind, prefixes like `R` or `@`, and the marks of raw strings.
+            value = re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
+            yield Token(STRING, value, node.start_byte + offset, node.end_byte + offset)
             stack.extend(reversed([child for child in node.children if "interpol" in child.type]))
         elif node.child_count:
             stack.extend(reversed(node.children))
@@ -67,13 +69,8 @@ def _tokens(language: str, text: bytes, offset: int) -> Iterator[Token]:
 def _macro(language: str, node: Node, offset: int) -> Iterator[Token]:
     text = node.text or b""
     if included := _INCLUDED.match(text):  # of an #import
-        start = node.start_byte + offset
-        yield Token(
-            STRING,
-            included[1].decode("utf-8", "replace")[1:-1],
-            start + included.start(1),
-            start + included.end(1),
-        )
+        start, path = node.start_byte + offset, included[1].decode("utf-8", "replace")[1:-1]
+        yield Token(STRING, path, start + included.start(1), start + included.end(1))
     elif b"torch" in text or b"jit" in text:
         yield from _tokens(language, text, node.start_byte + offset)
 
@@ -82,13 +79,8 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _value(node: Node) -> str:
-    """The text between the quotes."""
-    return re.sub(r"^[\w@$]*[\"'<(#`]+|[\"'>)#`]+$", "", _text(node))
-
-
 def arguments(found: Sequence[Token], opening: int) -> Sequence[Token]:
-    """The tokens behind the bracket at ``opening``, up to the one that closes it."""
+    """Return the tokens between the bracket at ``opening`` and the one that closes it."""
     depth = 0
     for index in range(opening, len(found)):
         mark = found[index].text if found[index].kind == MARK else ""

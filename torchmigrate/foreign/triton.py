@@ -1,4 +1,4 @@
-"""Configurations of models for Triton Inference Server."""
+"""Model configurations for Triton Inference Server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torchmigrate.model.findings import Span
 
 _FIELD = r"(?:^|[\s{{,;\"']){name}\s*:\s*(?P<value>[\"'](?P<text>[^\"']*)[\"'])"
 _DEFAULT = "model.pt"
-"""The file that the backend loads where the configuration names none.
+"""The file that the backend loads by default.
 
 Source: https://github.com/triton-inference-server/pytorch_backend, README.md.
 """
 
 
 def read(view: str) -> Iterator[ForeignUse]:
-    """The platform or backend that runs TorchScript, unless the file that it loads is of another kind."""
+    """Find the platform or backend that runs TorchScript, unless the model file is of another kind."""
     text = without_comments("triton", view)
     named = _field(text, "default_model_filename")
     file = named["text"] if named else _DEFAULT

@@ -1,4 +1,4 @@
-"""One place where a file in another language names something of torch's runtime."""
+"""A place where a file in another language names something of torch's runtime."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from torchmigrate.model.findings import Span
 UNREAD = "$unread"
 """The name of the use that stands for a whole file whose grammar is not installed."""
 
+WRITES = "TorchScript file written in Python"
+"""Mention: Python code saves the model file ``name``."""
+
 RUNS = "TorchScript embedded"
-"""The name of a mention: a file in another language calls the TorchScript runtime."""
+"""Mention: a file in another language calls the TorchScript runtime."""
 
 READS = "TorchScript file read in another language"
-"""The name of a mention: a file in another language names a model file, ``file``, with its ``language``."""
+"""Mention: a file in another language, ``language``, names the model file ``file``."""
 
 BRINGS = "LibTorch required"
-"""The name of a mention: a pod or a Swift package of LibTorch is required."""
+"""Mention: a pod or a Swift package of LibTorch is required."""
 
 BRIDGES = "class around TorchScript"
-"""The name of a mention: an Objective-C++ file that calls the runtime implements the class ``name``."""
+"""Mention: an Objective-C++ file that calls the runtime implements the class ``name``."""
 
 LANGUAGES = {
     "cpp": "C++",
@@ -32,12 +35,12 @@ LANGUAGES = {
     "triton": "Triton",
     "commands": "a command",
 }
-"""How a language is called in a message."""
+"""The names of languages in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignUse:
-    """What is named, in the spelling of its own language with all aliases undone: ``torch::jit::load``.
+    """One use, in the spelling of its language with all aliases resolved: ``torch::jit::load``.
 
     ``span`` is in byte offsets into the text.
     """
@@ -45,10 +48,10 @@ class ForeignUse:
     name: str
     span: Span
     file: str = ""
-    """The name of the model file that is given to it, without folders; empty where none is written out."""
+    """The name, without folders, of the model file in the arguments; empty where it is not a literal."""
     handler: str = ""
-    """The Python file that loads the model file; empty where none is written out."""
+    """The Python file that loads the model file; empty where it is not a literal."""
     version: str = ""
-    """The version, and the variant, of what is required or fetched; empty where none is written out."""
+    """The required or fetched version and variant; empty where it is not a literal."""
     calls: bool = False
-    """Whether code runs here, and nothing is only required, included or imported."""
+    """Whether the use runs code, instead of only requiring, including or importing something."""

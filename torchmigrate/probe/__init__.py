@@ -1,6 +1,6 @@
-"""`torchmigrate probe`: can this machine run that wheel?
+"""`torchmigrate probe`: can this machine run the installed torch, and the one to upgrade to?
 
-`facts` says what is there, `collect` and `ask` find it out, `matrix` knows what fits, `verdict` says so what,
-`render` shows it. Verdicts are pure functions of the facts and the tables: a recorded facts file gives the same
-verdict on any machine.
+`torchmigrate.probe.facts` is the format of what `torchmigrate.probe.collect` finds out, `torchmigrate.probe.verdict` judges
+it by the tables, and `torchmigrate.probe.render` shows the result. Verdicts are pure functions of the facts and the tables: a
+recorded facts file gets the same verdict on any machine.
 """

@@ -1,8 +1,8 @@
-"""Asks another process, which may raise, hang, crash or print anything, and always comes back with an answer.
+"""Questions to other processes, which may raise, hang, crash or print anything: there is always an answer.
 
-A question is one of `torchmigrate.probe.snippets`, run as ``python -c`` in an empty folder of its own, so that nothing
-in the current folder is imported. It answers in a file, never on stdout, where the code it imports may print.
-``PYTHONPATH`` and the user's site-packages stay: they are part of what the user's programs see.
+A question is one of `torchmigrate.probe.snippets`, run as ``python -c`` in an empty folder, so that nothing in the current
+folder is imported. It answers in a file, never on stdout, where the code that it imports may print. ``PYTHONPATH`` and the
+user's site-packages stay: they are part of what the user's programs see.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -28,30 +28,34 @@ Outcome = Literal["ok", "raised", "hung", "killed"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: ``data`` from the result file where the outcome is ``ok``, else ``detail`` on what happened."""
+    """The answer of a process: ``data`` from its result file where the outcome is ``ok``, else ``detail`` on why not."""
 
     outcome: Outcome
     data: dict[str, Any] = field(default_factory=dict)
     detail: str | None = None
     output: str = ""
-    """Standard output, for programs that answer there (`run`); at most `MOST_OUTPUT` characters."""
+    """The end of standard output, for programs that answer there; at most `MOST_OUTPUT` characters."""
+    stage: str | None = None
+    """What the process did last, if it keeps a file ``stage`` beside its answer."""
 
 
 LIMIT = 3.0
-"""Seconds for a question that has no limit of its own."""
+"""Seconds for a question without a limit of its own."""
 
 MOST_OUTPUT = 1 << 16
 
 
-def snippet(name: str) -> str:
-    """The text of a snippet."""
-    return (resources.files("torchmigrate.probe") / "snippets" / f"{name}.py").read_text("utf-8")
+def snippet(name: str, package: str = "torchmigrate.probe") -> str:
+    """Return the source text of a snippet."""
+    return (resources.files(package) / "snippets" / f"{name}.py").read_text("utf-8")
 
 
-def ask(python: str, name: str, limit: float, environ: Mapping[str, str], given: str | None = None) -> Answer:
-    """Runs a snippet in the interpreter ``python``, for at most ``limit`` seconds.
+def ask(
+    python: str, script: str, limit: float, environ: Mapping[str, str], given: str | None = None
+) -> Answer:
+    """Run the text of a snippet in the interpreter ``python``, for at most ``limit`` seconds, and return its answer.
 
-    What is ``given`` lies in the file that the answer then replaces: it may be longer than an argument.
+    The file that the answer replaces holds ``given`` before, which may be longer than an argument.
     """
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         result = Path(folder) / "answer.json"
@@ -59,20 +63,23 @@ def ask(python: str, name: str, limit: float, environ: Mapping[str, str], given:
         empty.mkdir()
         if given is not None:
             result.write_text(given, "utf-8")
-        answer = run([python, "-c", snippet(name), str(result)], limit, environ, cwd=empty)
+        answer = run([python, "-c", script, str(result)], limit, environ, cwd=empty)
+        if (stage := Path(folder) / "stage").exists():
+            answer = replace(answer, stage=stage.read_text("utf-8"))
         if answer.outcome != "ok":
             return answer
         try:
             data = json.loads(result.read_text("utf-8"))
         except (OSError, ValueError):
-            return Answer("raised", detail=answer.detail or "it ended without an answer")
+            detail = answer.detail or "the process ended without an answer"
+            return replace(answer, outcome="raised", detail=detail)
         if not isinstance(data, dict):
-            return Answer("raised", detail="it answered something else")
-        return Answer("ok", data)
+            return replace(answer, outcome="raised", detail="the answer is malformed")
+        return replace(answer, data=data)
 
 
 def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: Path | None = None) -> Answer:
-    """Runs a program to its end, or kills it and its children when ``limit`` seconds are over."""
+    """Run a program to its end, or kill it and its children after ``limit`` seconds."""
     try:
         process = start(command, environ, cwd)
     except OSError as error:
@@ -82,23 +89,22 @@ def run(command: Sequence[str], limit: float, environ: Mapping[str, str], cwd: P
         process.wait(limit)
     except subprocess.TimeoutExpired:
         kill(process)
-        return Answer("hung", detail=f"no end after {limit:g} s")
+        return Answer("hung", detail=f"timed out after {limit:g} s")
     except BaseException:
         kill(process)
         raise
     finally:
         output, errors = (text.read() for text in texts)
+    detail = last_line(errors)
     if death := death_of(process.returncode):
         return Answer("killed", detail=death)
     if process.returncode:
-        return Answer(
-            "raised", detail=last_line(errors) or f"exit status {process.returncode}", output=output
-        )
-    return Answer("ok", detail=last_line(errors), output=output)
+        return Answer("raised", detail=detail or f"exit status {process.returncode}", output=output)
+    return Answer("ok", detail=detail, output=output)
 
 
 def start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) -> subprocess.Popen[bytes]:
-    """Starts a program in a process group of its own, with nothing to read. Raises `OSError`."""
+    """Start a program in a process group of its own, with an empty standard input. Raises `OSError`."""
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(
         command, stdin=null, stdout=pipe, stderr=pipe, cwd=cwd, env=dict(environ), start_new_session=True
@@ -106,7 +112,7 @@ def start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) 
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and, where the system has process groups, everything that it started."""
+    """Kill a process and, where the system has process groups, everything that it started."""
     if sys.platform != "win32":
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -114,13 +120,13 @@ def kill(process: subprocess.Popen[bytes]) -> None:
             process.kill()
     else:
         process.kill()
-    # A process that waits in the kernel for a broken driver cannot be ended by anybody: leave it.
+    # A process that waits in the kernel for a broken driver cannot be killed: leave it.
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(2)
 
 
 def death_of(status: int) -> str | None:
-    """The signal (or the Windows exception code) that ended a process; None where it ended by itself."""
+    """Return the signal (or the Windows exception code) that ended a process; None where it ended by itself."""
     if status < 0:
         try:
             return signal.Signals(-status).name
@@ -132,7 +138,7 @@ def death_of(status: int) -> str | None:
 
 
 class Drain:
-    """Reads a pipe to its end in the background and keeps the end of what came, so that no writer is blocked."""
+    """A pipe that is read in the background, so that its writer is never blocked; the end of the text is kept."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         self._pipe = pipe
@@ -147,17 +153,19 @@ class Drain:
                     self._kept.append(chunk)
 
     def read(self) -> str:
-        # A grandchild may hold the pipe open after the child is gone; what came until now has to do.
+        """Return the text that came, undecodable bytes replaced."""
+        # A grandchild may hold the pipe open after the child is gone: do not wait for its end.
         self._thread.join(0.3)
         return b"".join(self._kept).decode("utf-8", "replace")
 
 
 def last_line(text: str) -> str | None:
-    """The last line of a traceback or an error message, without the folders in it."""
+    """Return the last line of a traceback or an error message, without folders; None for an empty text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return without_paths(lines[-1])[:500] if lines else None
 
 
 def without_paths(text: str) -> str:
-    """The text with every path cut to its last part: paths name users and machines."""
+    """Return the text with every path cut to its last part."""
+    # Facts may be published, and paths name users and machines.
     return re.sub(r"(?<![\w.:/])(?:[A-Za-z]:)?[\\/](?:[^\s:;'\"(),\\/]+[\\/])+", "", text)

@@ -1,4 +1,4 @@
-"""What is there: asks an interpreter, the drivers and the system, all at once, each within a time limit.
+"""The facts of this machine, from an interpreter, the drivers and the system: all at once, each within a time limit.
 
 Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
 """
@@ -22,10 +22,10 @@ from torchmigrate.probe.nvidia import nvidia, nvidia_smi
 from torchmigrate.probe.system import amd, apple, devices, first_line, host, intel, shadowing
 
 IMPORT_LIMIT = 60.0
-"""Seconds that an import of torch may take. It takes two on an idle machine, six on a busy one, more from a network."""
+"""Seconds that an import of torch may take: two on an idle machine, six on a busy one, more from a network."""
 
 READING = 4
-"""What is installed, and the libraries of extensions, are read in this part of that time: they may lie there as well."""
+"""The part of that time (a fourth) for reading what is installed, which may lie on the same network."""
 
 WATCHED = (
     "CUDA_VISIBLE_DEVICES",
@@ -35,18 +35,16 @@ WATCHED = (
     "ZE_AFFINITY_MASK",
     "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
 )
-
+"""The variables that decide which GPUs and backends programs see."""
 
 ABOUT_DEVICES = re.compile(r"CUDA|cuDNN|NCCL|GPU|NVML|driver|ROCm|HIP|XPU|MPS|NumPy")
-"""The warnings that are kept: what torch says of the machine, and not of itself."""
+"""The warnings that are kept: those about the machine, not those about torch's own code."""
 
 
 def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) -> str | None:
-    """The user's interpreter: the wanted one, else the active environment's, else ``.venv`` upward, else python3.
-
-    A path is absolute, since questions are asked from another folder, and a symbolic link stays one: it is what makes
-    an environment's interpreter.
-    """
+    """Find the user's interpreter: the wanted one, else the active environment's, else ``.venv`` upward, else python3."""
+    # A path is made absolute, since questions are asked from another folder; but a symbolic link is not resolved, since
+    # it is what makes an environment's interpreter.
     if wanted:
         found = shutil.which(wanted, path=environ.get("PATH")) or wanted
         return os.path.abspath(folder / found) if os.path.dirname(found) else found
@@ -61,7 +59,7 @@ def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) ->
 
 
 def on_path(environ: Mapping[str, str]) -> str | None:
-    """The interpreter on ``PATH``; a relative folder there means whatever project is checked, and is passed over."""
+    """Find the interpreter on ``PATH``, passing over relative folders: they lie in the project that is checked."""
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     absolute = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
     return shutil.which("python3", path=absolute) or shutil.which("python", path=absolute)
@@ -79,17 +77,17 @@ def collect(
     root: Path = Path("/"),
     limit: float = IMPORT_LIMIT,
 ) -> Facts:
-    """The facts of this machine and of the interpreter ``python``; ``limit`` seconds for importing torch.
+    """Collect the facts of this machine and of the interpreter ``python``, with ``limit`` seconds for importing torch.
 
-    ``root`` is where ``/sys``, ``/proc`` and ``/etc`` are looked for. Never raises for what it meets: what could not
-    be found out is missing from the facts, or is in them as a failure.
+    ``root`` is the folder of ``/sys``, ``/proc`` and ``/etc``. Whatever is broken, nothing is raised: what could not be
+    found out is missing from the facts, or is recorded as a failure.
     """
     reading = max(limit / READING, ask.LIMIT)
     with ThreadPoolExecutor(max_workers=6) as pool:
-        installed = pool.submit(ask.ask, python, "installed", reading, environ)
-        imported = pool.submit(ask.ask, python, "imported", limit, environ)
-        nvml = pool.submit(ask.ask, sys.executable, "nvml", ask.LIMIT, environ)
-        cuda = pool.submit(ask.ask, sys.executable, "cuda", ask.LIMIT, environ)
+        installed = pool.submit(ask.ask, python, ask.snippet("installed"), reading, environ)
+        imported = pool.submit(ask.ask, python, ask.snippet("imported"), limit, environ)
+        nvml = pool.submit(ask.ask, sys.executable, ask.snippet("nvml"), ask.LIMIT, environ)
+        cuda = pool.submit(ask.ask, sys.executable, ask.snippet("cuda"), ask.LIMIT, environ)
         smi = pool.submit(nvidia_smi, environ)
         answer = installed.result()
         libraries = pool.submit(linked, answer.data, reading, environ)
@@ -117,46 +115,47 @@ def collect(
 
 
 def linked(installed: Mapping[str, Any], limit: float, environ: Mapping[str, str]) -> ask.Answer:
-    """What the libraries of extensions need, asked of the tool's own interpreter, which has pyelftools."""
+    """Find out what the libraries of extensions need, in the tool's own interpreter, which has pyelftools."""
     libraries = installed.get("libraries")
     if not libraries:
         return ask.Answer("ok")
     question = json.dumps({"torch": installed.get("folder"), "libraries": libraries})
-    # On a node of a cluster the tool and what it needs lie in one archive, which a new process has to be told.
+    # On a node of a cluster the tool and its libraries are in one archive, which is not on a new process's path.
     spec = importlib.util.find_spec("elftools")
     home = str(Path(spec.origin).parent.parent) if spec and spec.origin else ""
-    return ask.ask(sys.executable, "linked", limit, {**environ, "PYTHONPATH": home}, given=question)
+    return ask.ask(
+        sys.executable, ask.snippet("linked"), limit, {**environ, "PYTHONPATH": home}, given=question
+    )
 
 
 def interpreter(answer: ask.Answer) -> Python:
-    """What the interpreter says of itself, or why it says nothing."""
+    """Return the interpreter's facts, or why it gave none."""
     about = answer.data.get("python")
     if answer.outcome != "ok" or not isinstance(about, dict):
-        return Python(version=None, failure=answer.detail or "it gave no answer")
+        return Python(version=None, failure=answer.detail or "it did not answer")
     return Python(**about)
 
 
 def torch_facts(installed: ask.Answer, imported: ask.Answer, new_abi: bool | None = None) -> Torch | None:
-    """The installed torch by its files, and by what it says once imported; None where there is none."""
-    files, said = installed.data.get("torch"), imported.data
+    """Combine what torch's files and its import tell about the installed torch; None where none is installed."""
+    files, answer = installed.data.get("torch"), imported.data
     if not isinstance(files, dict):
         return None
     build = {name: files.get(name) for name in ("version", "cuda", "hip", "xpu")}
     compiled = files.get("compiled") or []
     outcome, detail = imported.outcome, imported.detail
-    if outcome == "ok" and said.get("raised"):
-        outcome, detail = "raised", str(said["raised"])
-    if outcome == "ok" and isinstance(said.get("version"), str):
-        build = {name: _text(said.get(name)) for name in build}
-        compiled = str(said.get("compiled") or "").split() or compiled
+    if outcome == "ok" and answer.get("raised"):
+        outcome, detail = "raised", str(answer["raised"])
+    if outcome == "ok" and isinstance(answer.get("version"), str):
+        build = {name: _text(answer.get(name)) for name in build}
+        compiled = str(answer.get("compiled") or "").split() or compiled
     elif outcome == "ok":
-        outcome, detail = "raised", "the module that was imported has no __version__"
-    warnings = said.get("warnings") if outcome == "ok" else None
+        outcome, detail = "raised", "the imported module has no __version__"
+    warnings = [str(text) for text in answer.get("warnings") or []] if outcome == "ok" else []
+    flags = ("available", "mps", "metal", "torchcomms_on")
     return Torch(
-        version=build["version"] or "unknown",
-        cuda=build["cuda"],
-        hip=build["hip"],
-        xpu=build["xpu"],
+        version=build.pop("version") or "unknown",
+        **build,
         compiled=tuple(name for name in compiled if not build["cuda"] or ARCHITECTURE.fullmatch(name)),
         requires=tuple(map(str, files.get("requires") or [])),
         installer=_text(files.get("installer")),
@@ -164,27 +163,18 @@ def torch_facts(installed: ask.Answer, imported: ask.Answer, new_abi: bool | Non
         imported=Import(
             outcome=outcome,
             detail=ask.without_paths(detail) if detail and outcome != "ok" else None,
-            available=_bool(said.get("available")),
-            device_count=said["device_count"] if isinstance(said.get("device_count"), int) else None,
-            nccl=_text(said.get("nccl")),
-            cudnn=_text(said.get("cudnn")),
-            mps=_bool(said.get("mps")),
-            metal=_bool(said.get("metal")),
-            torchcomms_on=_bool(said.get("torchcomms_on")),
-            warnings=tuple(
-                ask.without_paths(str(w))[:500] for w in warnings or [] if ABOUT_DEVICES.search(str(w))
-            ),
+            device_count=answer["device_count"] if isinstance(answer.get("device_count"), int) else None,
+            nccl=_text(answer.get("nccl")),
+            cudnn=_text(answer.get("cudnn")),
+            warnings=tuple(ask.without_paths(w)[:500] for w in warnings if ABOUT_DEVICES.search(w)),
+            **{name: answer[name] for name in flags if isinstance(answer.get(name), bool)},
         ),
     )
 
 
 def _harmless(value: str) -> str:
-    """A variable's value, unless it names single GPUs by their serial identifiers."""
+    """Return a variable's value, unless it names single GPUs by their serial identifiers."""
     return value if re.fullmatch(r"[\d,.-]*|[a-z]+", value) else "identifiers"
-
-
-def _bool(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:

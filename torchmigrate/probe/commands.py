@@ -1,4 +1,4 @@
-"""The one command that mends it, for the installer of this interpreter: pip, uv, conda or poetry."""
+"""The commands in the probe's hints, for the installer of the judged interpreter: pip, uv, conda or poetry."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ COMPANIONS = ("torchvision", "torchaudio")
 JETSON_INDEX = "https://pypi.jetson-ai-lab.io"
 """NVIDIA's index of wheels that are built for Jetson: <https://www.jetson-ai-lab.com>."""
 
+REBUILD = "pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir"
+REBUILD_BY_UV = "uv pip install --reinstall --no-deps --no-build-isolation --no-cache"
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How the probe was called, for hints that name the call. No part of the facts: it has paths in it."""
+    """The call of the probe, for hints that repeat it. It is no part of the facts, because it contains paths."""
 
     command: str = "torchmigrate probe"
     python: str | None = None
-    """The interpreter that was asked."""
+    """The judged interpreter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +36,25 @@ class Install:
     pip: str
     uv: str
     own: str | None = None
-    """For the installer that the environment is made with, where that is neither of the two."""
+    """The command of the installer that manages the environment, where that is neither pip nor uv."""
 
     def best(self, facts: Facts) -> str:
-        """The command for this interpreter: uv needs no pip in it."""
+        """Return the command for this interpreter."""
         return self.own or (self.uv if _by_uv(facts) else self.pip)
 
 
 def _by_uv(facts: Facts) -> bool:
+    """Whether to install with uv, which also works where the interpreter has no pip."""
     return facts.python.manager == "uv" or not facts.python.pip
 
 
 def by_conda(facts: Facts) -> bool:
-    """Whether conda installed torch: pip would put another one over files that conda counts as its own."""
+    """Whether conda installed torch: pip would overwrite files that conda counts as its own."""
     return facts.torch is not None and facts.torch.installer == "conda"
 
 
-def _by_poetry(facts: Facts) -> bool:
-    return facts.python.manager == "poetry" and not by_conda(facts)
-
-
 def _install(facts: Facts, arguments: Iterable[str], own: str | None = None) -> Install:
-    """An installation; into an environment of its own where the system keeps this one to itself (PEP 668)."""
+    """Return an installation; into a new environment where only the system may change this one (PEP 668)."""
     pip, uv = (" ".join([tool, *arguments]) for tool in ("pip install", "uv pip install"))
     if facts.python.managed:
         pip, uv = f"python3 -m venv .venv && .venv/bin/{pip}", f"uv venv && {uv}"
@@ -62,13 +62,11 @@ def _install(facts: Facts, arguments: Iterable[str], own: str | None = None) -> 
 
 
 def install(build: Build, facts: Facts) -> Install:
-    """Installs a build, together with the companions that the interpreter has.
-
-    The local version (``+cu126``) is pinned wherever the plain one could be taken as installed already: every build
-    of a release satisfies ``torch==2.12.1``, and an installer then leaves the wrong one in place.
-    """
+    """Return the installation of a build, together with the companions that the interpreter has."""
     index = matrix.index_url(build)
     installed = facts.torch.version if facts.torch else ""
+    # Every build of a release satisfies `torch==2.12.1`, so an installer would keep the wrong one: the local version
+    # (`+cu126`) is pinned wherever the plain version could already be installed.
     if index is None and build.cuda and installed.split("+")[0] == build.version:
         index = f"{matrix.INDEX}/{build.variant}"
     local = f"+{build.variant}" if index else ""
@@ -78,12 +76,12 @@ def install(build: Build, facts: Facts) -> Install:
             pinned = matrix.companion_torch(project, version) is not None
             pins.append(f"{project}=={version}{local if pinned else ''}")
     others = moved(facts, build)
-    # With the others, the package index is asked as well: torch's own does not have them all.
+    # torch's own index does not have the other packages, so the package index has to stay in use for them.
     option = "--extra-index-url" if others else "--index-url"
     arguments = [*pins, *others, *([option, index] if index else [])]
     if by_conda(facts):
         return _install(facts, arguments, own=_conda(build, facts, others))
-    if _by_poetry(facts):
+    if facts.python.manager == "poetry":
         return _install(facts, arguments, own=_poetry(build, pins, index))
     whole = _install(facts, arguments)
     if again := rebuilt(facts, build):
@@ -92,19 +90,20 @@ def install(build: Build, facts: Facts) -> Install:
     return whole
 
 
-REBUILD = "pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir"
-REBUILD_BY_UV = "uv pip install --reinstall --no-deps --no-build-isolation --no-cache"
+def install_command(build: Build, facts: Facts) -> str:
+    """Return the command that installs a build with the installer of this interpreter."""
+    return install(build, facts).best(facts)
 
 
 def rebuild(project: str, facts: Facts) -> str:
-    """Installs a package with compiled code once more, built against the torch that is there."""
+    """Return the command that builds a package with compiled code again, against the installed torch."""
     return f"{REBUILD_BY_UV if _by_uv(facts) else REBUILD} {project}"
 
 
 def moved(facts: Facts, build: Build) -> list[str]:
-    """The packages whose installed release refuses a build's torch: they are named without a version.
+    """Return the packages whose installed release refuses a build's torch.
 
-    An installer then looks for a release that accepts the torch that is pinned, and refuses where there is none.
+    A command names them without a version: an installer then looks for a release that accepts the pinned torch.
     """
     return [
         project
@@ -114,7 +113,7 @@ def moved(facts: Facts, build: Build) -> list[str]:
 
 
 def rebuilt(facts: Facts, build: Build) -> list[str]:
-    """The packages that say nothing of a torch version, and are compiled against that of the installed one."""
+    """Return the packages that pin no torch version, but are compiled against the one that is installed."""
     if facts.torch is None or matrix.minor(facts.torch.version) == build.torch:
         return []
     others = {*COMPANIONS, *moved(facts, build)}
@@ -124,7 +123,7 @@ def rebuilt(facts: Facts, build: Build) -> list[str]:
 
 @functools.lru_cache(4096)
 def parsed(line: str) -> Requirement | None:
-    """A requirement as it is written in metadata; None where it cannot be read."""
+    """Parse a requirement as it is written in metadata; None where it is malformed."""
     try:
         return Requirement(line)
     except InvalidRequirement:
@@ -132,84 +131,80 @@ def parsed(line: str) -> Requirement | None:
 
 
 def accepts(line: str, version: str, facts: Facts) -> bool:
-    """Whether a requirement of a package on torch, as its metadata has it, allows a version; true if it is unreadable."""
+    """Whether a package's requirement allows a version of torch; true where either is unreadable."""
     requirement = parsed(line)
-    if requirement is None:
+    if requirement is None or not matrix.number(version):
         return True
     about = {"sys_platform": facts.platform.system.lower(), "platform_machine": facts.platform.machine}
     about |= {"platform_system": facts.platform.system, "extra": ""}
-    if facts.python.version:
-        about |= {
-            "python_version": matrix.minor(facts.python.version),
-            "python_full_version": facts.python.version,
-        }
+    if python := facts.python.version:
+        about |= {"python_version": matrix.minor(python), "python_full_version": python}
     if requirement.marker and not requirement.marker.evaluate(about):
         return True
     return requirement.specifier.contains(version.split("+")[0], prereleases=True)
 
 
 def _conda(build: Build, facts: Facts, others: Iterable[str]) -> str:
-    """Conda-forge's builds: it publishes all of them, and no other channel has new ones."""
-    flavour = "gpu" if build.cuda else "cpu"
-    names = [f"pytorch-{flavour}={build.torch}"]
+    """Return the command for conda-forge, the only channel that publishes new builds."""
+    flavor = "gpu" if build.cuda else "cpu"
+    names = [f"pytorch-{flavor}={build.torch}"]
     if build.cuda:
         major = matrix.number(build.cuda)[0]
-        if major == 11:  # conda-forge gave CUDA 11 up at a release of its own choice: the newest that has it
-            names = [f'"pytorch-{flavour}<{build.torch}.99"']
+        if (
+            major == 11
+        ):  # conda-forge dropped CUDA 11 at a release of its own choice: take the newest that has it
+            names = [f'"pytorch-{flavor}<{build.torch}.99"']
         names.append(f'"cuda-version>={major},<{major + 1}"')
     names += [project for project in COMPANIONS if project in facts.packages]
     return " ".join(["conda install -c conda-forge", *names, *others])
 
 
 def _poetry(build: Build, pins: Iterable[str], index: str | None) -> str:
+    """Return the command for poetry, which takes an index as a named source."""
     if index is None:
         return " ".join(["poetry add", *pins])
     source = f"pytorch-{build.variant}"
     return f"poetry source add --priority=explicit {source} {index} && poetry add --source {source} {' '.join(pins)}"
 
 
-def reinstall(facts: Facts) -> Install:
-    """Installs the installed torch once more, over its broken files."""
+def reinstall(facts: Facts) -> str:
+    """Return the command that installs the installed torch again, over its broken files."""
     version = facts.torch.version if facts.torch else ""
-    own = "conda install --force-reinstall pytorch" if by_conda(facts) else None
-    local = version.partition("+")[2]
+    public, _, local = version.partition("+")
+    arguments = ["--force-reinstall", f"torch=={public}" if matrix.number(public) else "torch"]
     if local in {build.variant for build in matrix.builds()}:
-        index = f"{matrix.INDEX}/{local}"
-        return _install(facts, ["--force-reinstall", f"torch=={version}", "--index-url", index], own)
-    public = version.split("+")[0]
-    return _install(
-        facts, ["--force-reinstall", f"torch=={public}" if matrix.number(public) else "torch"], own
-    )
+        arguments = ["--force-reinstall", f"torch=={version}", "--index-url", f"{matrix.INDEX}/{local}"]
+    own = "conda install --force-reinstall pytorch" if by_conda(facts) else None
+    return _install(facts, arguments, own).best(facts)
 
 
 def pip(arguments: str, facts: Facts) -> str:
-    """A pip command for this interpreter: through uv where it has no pip."""
+    """Return a pip command for this interpreter, through uv where that is its installer."""
     return f"uv pip {arguments.replace(' -y', '')}" if _by_uv(facts) else f"pip {arguments}"
 
 
-def jetson(facts: Facts) -> Install:
-    """Installs the build that NVIDIA makes for this Jetson: JetPack 6 is Jetson Linux 36, JetPack 7 is 38 and 39."""
+def jetson(facts: Facts) -> str:
+    """Return the command that installs NVIDIA's build for this Jetson."""
+    # JetPack 6 is Jetson Linux 36, JetPack 7 is Jetson Linux 38 and 39.
     release = matrix.number((facts.platform.jetson or "R36")[1:])
     path = "sbsa/cu130" if release >= (38,) else "jp6/cu126"
     projects = [project for project in COMPANIONS if project in facts.packages]
-    return _install(facts, ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"])
+    return _install(facts, ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"]).best(facts)
 
 
 def leave_out(gpus: Collection[Gpu], facts: Facts) -> str:
-    """Starts programs with the other NVIDIA GPUs only, by their numbers on the bus: CUDA's own go by speed."""
+    """Return the command that hides ``gpus`` from programs."""
     nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
     kept = ",".join(str(number) for number, gpu in enumerate(nvidia) if gpu not in gpus)
+    # CUDA numbers GPUs by speed unless it is asked for the order on the bus, which is that of the facts.
     return f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={kept}"
 
 
 def upgrade_driver(cuda: str, facts: Facts) -> str:
-    """What to do for a newer driver, and where: a container and WSL use the host's."""
+    """Return the advice to upgrade the driver, and where: a container and WSL use the host's."""
     if facts.platform.jetson:
         return f"upgrade to a JetPack whose driver is {matrix.minimum_driver(cuda, 'Linux')} or newer"
     version = matrix.recommended_driver(cuda, "Windows" if facts.platform.wsl else facts.platform.system)
-    where = ""
-    if facts.platform.wsl:
-        where = " on Windows (WSL uses it)"
-    elif facts.platform.container:
-        where = " on the host (a container uses it)"
+    where = " on the host (containers use it)" if facts.platform.container else ""
+    where = " on Windows (WSL uses it)" if facts.platform.wsl else where
     return f"upgrade the NVIDIA driver{where} to {version} or newer"

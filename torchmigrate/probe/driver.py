@@ -15,22 +15,26 @@ from torchmigrate.tables import matrix
 STUB_LIBRARY, NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 34, 100, 802, 803, 804
 """Results of ``cuInit``: <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>."""
 
+_START_CONTAINER = "start the container with --gpus all"
+
 
 def findings(facts: Facts) -> Iterator[Finding]:
-    """What is wrong with the driver, the one cause before what follows from it."""
-    yield from hidden(facts)
+    """Find what is wrong with the driver; a consequence of a reported cause is left out."""
+    variables = list(hidden(facts))
     files = list(device_files(facts))
     mismatch = list(versions(facts))
-    yield from files
-    yield from mismatch
+    yield from (*variables, *files, *mismatch)
+    # A driver whose parts do not match cannot start: why it does not is known already.
     if any(finding.code == "RT013" for finding in mismatch):
         return
     explained = bool(files) or (facts.driver.init == STUB_LIBRARY and STUB in facts.shadowing)
-    yield from (finding for finding in start(facts) if finding.code != "RT018" or not explained)
+    failure = start(facts, bool(variables)) or (None if variables else missing(facts))
+    if failure and not (failure.code == "RT018" and explained):
+        yield failure
 
 
 def hidden(facts: Facts) -> Iterator[Finding]:
-    """The environment hides every GPU from programs; ``nvidia-smi`` shows them all the same."""
+    """Find the variables that hide every GPU from programs; ``nvidia-smi`` lists the GPUs all the same."""
     if not (facts.gpus or facts.driver.bus_devices):
         return
     for vendor in dict.fromkeys(gpu.vendor for gpu in facts.gpus) or ["nvidia"]:
@@ -44,105 +48,94 @@ def hidden(facts: Facts) -> Iterator[Finding]:
 
 
 def device_files(facts: Facts) -> Iterator[Finding]:
-    """Files in ``/dev`` that are missing, or that this user may not open: programs see no GPU without them."""
-    for state, verb in (("missing", "missing"), ("denied", "not to be opened by this user")):
+    """Find the files in ``/dev`` that programs need for a GPU and that are missing or not accessible."""
+    for state, problem in (("missing", "missing"), ("denied", "not accessible to this user")):
         found = [device.name for device in facts.devices if device.state == state]
         if not found:
             continue
-        message = (
-            f"{' and '.join(f'/dev/{name}' for name in found)} {'is' if len(found) == 1 else 'are'} {verb}"
-        )
         nvidia = any(name.startswith("nvidia") for name in found)
         if state == "denied":
             hint = None if nvidia else "sudo usermod -a -G render,video $USER"
         elif facts.platform.container:
-            hint = "start the container with --gpus all"
-            hint = hint if nvidia else "start the container with --device /dev/kfd --device /dev/dri"
+            hint = (
+                _START_CONTAINER if nvidia else "start the container with --device /dev/kfd --device /dev/dri"
+            )
         else:
             hint = "sudo nvidia-modprobe -u -c=0" if nvidia else "sudo modprobe amdgpu"
-        them = "it" if len(found) == 1 else "them"
-        yield error("RT038", f"{message}: programs see no GPU without {them}", hint)
+        verb, pronoun = ("is", "it") if len(found) == 1 else ("are", "them")
+        files = " and ".join(f"/dev/{name}" for name in found)
+        yield error("RT038", f"{files} {verb} {problem}: programs see no GPU without {pronoun}", hint)
 
 
 def versions(facts: Facts) -> Iterator[Finding]:
-    """The driver's parts are of different versions, or a source does not answer."""
-    driver = facts.driver
-    said = {source.name: source.version for source in driver.sources if source.version}
-    kernel = said.get("sys") or said.get("proc")
-    library = said.get("nvml")
+    """Find a driver whose parts have different versions, and a source of the version that does not respond."""
+    driver, container = facts.driver, facts.platform.container
+    reported = {source.name: source.version for source in driver.sources if source.version}
+    kernel = reported.get("sys") or reported.get("proc")
     if driver.mismatch or driver.init == DRIVER_MISMATCH:
-        message = (
-            "the user libraries of the NVIDIA driver and the loaded kernel module are of different versions"
-        )
+        message = "the NVIDIA driver's user libraries and the loaded kernel module have different versions"
         if kernel:
             message += f" (the module is {kernel})"
         if driver.compat:
-            message += ": cuda-compat's library is on the library path, in the place of the driver's"
-            yield error("RT013", message, "take cuda-compat off the library path")
+            message += ": cuda-compat's library comes before the driver's on the library path"
+            yield error("RT013", message, "remove cuda-compat from the library path")
             return
-        restart = "restart the container" if facts.platform.container else "sudo reboot"
-        yield error("RT013", f"{message}: the driver was upgraded under a running system", restart)
-    elif len(set(said.values())) > 1:
-        listed = ", ".join(f"{source} {version}" for source, version in said.items())
-        both = bool(kernel and library and kernel != library)
-        hint = "sudo reboot" if both and not facts.platform.container else "which -a nvidia-smi"
+        message += ": the driver was upgraded while the system was running"
+        yield error("RT013", message, "restart the container" if container else "sudo reboot")
+    elif len(set(reported.values())) > 1:
+        listed = ", ".join(f"{source} {version}" for source, version in reported.items())
+        outdated = bool(kernel and "nvml" in reported and kernel != reported["nvml"])
+        hint = "sudo reboot" if outdated and not container else "which -a nvidia-smi"
         yield warning("RT014", f"the sources of the driver version disagree: {listed}", hint)
     for source in driver.sources:
         if source.name == "nvidia-smi" and source.failure and not driver.mismatch:
-            message = f"nvidia-smi does not answer ({source.failure}); the driver was judged without it"
+            message = f"nvidia-smi does not respond ({source.failure}); it was not used to judge the driver"
             yield info("RT015", message) if driver.version else warning("RT015", message)
 
 
-def start(facts: Facts) -> Iterator[Finding]:
-    """``cuInit`` fails, or no driver is loaded at all."""
-    driver = facts.driver
-    cuda = facts.torch.cuda if facts.torch and facts.torch.cuda else matrix.builds()[-1].cuda
-    newest = cuda or "13.0"
+def start(facts: Facts, is_hidden: bool) -> Finding | None:
+    """Return why ``cuInit`` fails; None where it succeeds, or finds no GPU because they are hidden."""
+    driver, cuda = facts.driver, _wanted_cuda(facts)
     if driver.init == COMPAT_UNSUPPORTED:
-        enough = driver.version is not None and matrix.number(driver.version) >= matrix.number(
-            matrix.minimum_driver(newest, facts.platform.system)
+        needed = matrix.minimum_driver(cuda, facts.platform.system)
+        enough = driver.version is not None and matrix.number(driver.version) >= matrix.number(needed)
+        hint = f"remove cuda-compat from the library path: {driver_text(facts)} runs CUDA {cuda} without it"
+        message = (
+            f"cuda-compat is loaded, but {names(facts.gpus) or 'this GPU'} does not support it (error 804): "
+            "forward compatibility is limited to data-center GPUs and Jetson"
         )
-        hint = (
-            f"take cuda-compat off the library path: {driver_text(facts)} runs CUDA {newest} without it"
-            if enough
-            else commands.upgrade_driver(newest, facts)
+        return error("RT016", message, hint if enough else commands.upgrade_driver(cuda, facts))
+    if driver.init == NOT_READY:
+        message = (
+            "the GPUs are waiting for NVIDIA's Fabric Manager (error 802); nvidia-smi works without it, but "
+            "CUDA programs do not. The torch wheel is not at fault"
         )
-        yield error(
-            "RT016",
-            f"cuda-compat is loaded, and {names(facts.gpus) or 'this GPU'} does not support it (error 804): "
-            "forward compatibility is for data-centre GPUs and Jetson",
-            hint,
-        )
-    elif driver.init == NOT_READY:
-        yield error(
-            "RT017",
-            "the GPUs wait for NVIDIA's Fabric Manager (error 802); nvidia-smi works without it, programs do not. "
-            "This is no fault of the torch wheel",
-            "sudo systemctl restart nvidia-fabricmanager",
-        )
-    elif driver.init_failure is not None:
-        yield error(
-            "RT018", f"the CUDA driver does not start: cuInit failed ({driver.init_failure})", "sudo reboot"
-        )
-    elif driver.init not in (None, 0, NO_DEVICE) or (
-        driver.init == NO_DEVICE
-        and any(gpu.vendor == "nvidia" for gpu in facts.gpus)
-        and not list(hidden(facts))
-    ):
-        yield error("RT018", f"the CUDA driver does not start: cuInit returned {driver.init}", "sudo reboot")
-    elif driver.bus_devices and driver.version is None and not facts.gpus and not list(hidden(facts)):
-        if facts.platform.container:
-            hint = "start the container with --gpus all"
-        else:
-            version = matrix.recommended_driver(newest, facts.platform.system)
-            hint = f"install the NVIDIA driver {version} or newer"
-        yield error("RT019", f"{driver.bus_devices} NVIDIA GPU(s) on the bus, and no driver is loaded", hint)
-    elif driver.bus_devices and not facts.gpus and not list(hidden(facts)) and not _seen_by_torch(facts):
-        container = facts.platform.container
-        hint = "start the container with --gpus all" if container else "sudo dmesg | grep -e NVRM -e Xid"
-        message = f"{driver_text(facts)} shows no GPU, and {driver.bus_devices} NVIDIA GPU(s) are on the bus"
-        yield error("RT018", message, hint)
+        return error("RT017", message, "sudo systemctl restart nvidia-fabricmanager")
+    failure = f"failed ({driver.init_failure})" if driver.init_failure is not None else None
+    nvidia = any(gpu.vendor == "nvidia" for gpu in facts.gpus) and not is_hidden
+    if driver.init not in (None, 0, NO_DEVICE) or (driver.init == NO_DEVICE and nvidia):
+        failure = failure or f"returned {driver.init}"
+    if failure is None:
+        return None
+    return error("RT018", f"the CUDA driver does not start: cuInit {failure}", "sudo reboot")
 
 
-def _seen_by_torch(facts: Facts) -> bool:
-    return facts.torch is not None and bool(facts.torch.imported.available)
+def missing(facts: Facts) -> Finding | None:
+    """Return the finding about NVIDIA GPUs on the PCI bus that no driver serves; None where there are none."""
+    count, container = facts.driver.bus_devices, facts.platform.container
+    if not count or facts.gpus:
+        return None
+    if facts.driver.version is None:
+        version = matrix.recommended_driver(_wanted_cuda(facts), facts.platform.system)
+        hint = _START_CONTAINER if container else f"install the NVIDIA driver {version} or newer"
+        return error("RT019", f"{count} NVIDIA GPU(s) are on the PCI bus, but no driver is loaded", hint)
+    if facts.torch is not None and facts.torch.imported.available:
+        return None
+    message = f"{driver_text(facts)} reports no GPU, although {count} NVIDIA GPU(s) are on the PCI bus"
+    return error("RT018", message, _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid")
+
+
+def _wanted_cuda(facts: Facts) -> str:
+    """Return the CUDA version of the installed torch, else of the newest build that the tables have."""
+    installed = facts.torch.cuda if facts.torch else None
+    return installed or matrix.builds()[-1].cuda or "13.0"

@@ -1,8 +1,7 @@
 """The facts format: what a machine and one of its Python interpreters have, as plain data.
 
-A facts file is a JSON object (or a list of them) with the fields of `Facts`; `schema` is its JSON schema, kept beside
-the tables as ``facts.schema.json``. It holds no host name, user name, serial number or path, so it may be handed
-around. Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
+A facts file is a JSON object (or a list of them) with the fields of `Facts`; ``facts.schema.json`` is its JSON schema. It
+holds no host name, user name, serial number or path, so it may be published. Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
 """
 
 from __future__ import annotations
@@ -16,11 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FORMAT = 1
-"""Raised whenever a field changes its meaning or goes; a reader refuses formats that it does not know."""
+"""The number of the format, raised whenever a field is removed or changes its meaning; a reader refuses any other."""
+
+CAPABILITY = re.compile(r"\d{1,3}\.\d")
+ARCHITECTURE = re.compile(r"(?:sm|compute)_\d{2,4}[af]?")
+"""NVIDIA's names: of a GPU's compute capability, and of what code is compiled for."""
 
 
 class FactsError(ValueError):
-    """A facts file that is not what the format says; the message names the field."""
+    """A facts file that does not follow the format; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Platform:
     """The operating system and what it runs in."""
 
     system: str
-    """``Linux``, ``Windows`` or ``Darwin``, as `platform.system` says."""
+    """``Linux``, ``Windows`` or ``Darwin``, as `platform.system` gives it."""
     machine: str
     """``x86_64``, ``aarch64``, ``arm64`` or ``AMD64``."""
     glibc: str | None = None
@@ -41,28 +44,28 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """The interpreter that is judged. ``version`` is None where it could not be asked; ``failure`` then says why."""
+    """The judged interpreter; ``version`` is None where it could not be queried, for the reason in ``failure``."""
 
     version: str | None
     bits: int = 64
     pip: bool = True
     manager: Literal["conda", "uv", "poetry"] | None = None
-    """What installs into this environment; None for pip, and where nothing tells."""
+    """The installer of this environment; None for pip, and where that is unknown."""
     managed: bool = False
-    """Whether the system's package manager alone may install here: ``EXTERNALLY-MANAGED``, PEP 668."""
+    """Whether only the system's package manager may install here: ``EXTERNALLY-MANAGED``, PEP 668."""
     free_threaded: bool = False
     failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What happened when a subprocess imported torch."""
+    """The outcome of importing torch in a subprocess."""
 
     outcome: Literal["ok", "raised", "hung", "killed", "skipped"]
     detail: str | None = None
     """The last line of the exception, the signal, or the time limit in seconds."""
     available: bool | None = None
-    """`torch.cuda.is_available`, or the same of another accelerator that the build is for."""
+    """`torch.cuda.is_available`, or the same for the accelerator that the build is for."""
     device_count: int | None = None
     nccl: str | None = None
     cudnn: str | None = None
@@ -77,20 +80,20 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Torch:
-    """The installed torch, as its files say and, where it could be imported, as it says itself."""
+    """The installed torch, by its files and, where it could be imported, by its own answers."""
 
     version: str
     cuda: str | None = None
     hip: str | None = None
     xpu: str | None = None
     compiled: tuple[str, ...] = ()
-    """The architectures it holds code for: ``sm_90`` is machine code, ``compute_90`` is PTX."""
+    """The architectures that it has code for: ``sm_90`` is machine code, ``compute_90`` is PTX."""
     requires: tuple[str, ...] = ()
-    """The requirements in its metadata on NVIDIA's libraries and on triton, as they are written there."""
+    """The requirements in its metadata on NVIDIA's libraries and on triton, verbatim."""
     installer: str | None = None
-    """What installed it, by its ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
+    """The installer, by its ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
     new_abi: bool | None = None
-    """Whether its libraries take strings of libstdc++'s new ABI (``_GLIBCXX_USE_CXX11_ABI=1``); None: not read."""
+    """Whether its libraries take strings of libstdc++'s new ABI (``_GLIBCXX_USE_CXX11_ABI=1``); None: unknown."""
     imported: Import = field(default_factory=lambda: Import("skipped"))
 
 
@@ -98,21 +101,21 @@ class Torch:
 class Extension:
     """An installed distribution with compiled code that needs torch's libraries, or a CUDA runtime.
 
-    One that has libraries for several major versions of CUDA is there once for each.
+    A distribution with libraries for several major versions of CUDA has one entry for each.
     """
 
     distribution: str
     version: str
     cuda: str | None = None
-    """The major version in ``libcudart.so.N``; None where it needs none, or brings its own."""
+    """The major version in ``libcudart.so.N``; None where it needs no CUDA runtime, or brings its own."""
     torch: str | None = None
-    """The torch minor version that its version says it was built for: ``2.6.3+cu12torch2.4`` says 2.4."""
+    """The torch minor version in its own version: 2.4 for ``2.6.3+cu12torch2.4``."""
     new_abi: bool | None = None
     """Whether it passes strings of libstdc++'s new ABI to torch; None where it passes none, or was not read."""
     linked: bool = False
-    """Whether its libraries were read and use C++ symbols of torch's."""
+    """Whether its libraries were read and use torch's C++ symbols."""
     missing: tuple[str, ...] = ()
-    """Such symbols that the installed torch does not have; the first few."""
+    """The first few of these symbols that the installed torch does not define."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place that was asked for the driver version, and what it answered or why it did not."""
+    """One source of the driver version, and its answer or why it gave none."""
 
     name: Literal["nvml", "sys", "proc", "nvidia-smi"]
     version: str | None = None
@@ -138,22 +141,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The NVIDIA driver, by every source that was there."""
+    """The NVIDIA driver, by every source that responded."""
 
     version: str | None = None
-    """By the first source that answered, in the order NVML, ``/sys``, ``/proc``, ``nvidia-smi --query-gpu``."""
+    """From the first source that responded, in the order NVML, ``/sys``, ``/proc``, ``nvidia-smi --query-gpu``."""
     cuda: str | None = None
     """The newest CUDA that the loaded ``libcuda`` supports; newer than the driver's own where cuda-compat is loaded."""
     init: int | None = None
-    """What ``cuInit`` returned; None where there is no ``libcuda``."""
+    """The result of ``cuInit``; None where there is no ``libcuda``."""
     init_failure: str | None = None
     """How the process that called ``cuInit`` ended, where it did not return."""
     compat: bool = False
     """Whether the cuda-compat package's ``libcuda`` is on the library path."""
     mismatch: bool = False
-    """Whether NVML says that the loaded kernel module and the user libraries differ."""
+    """Whether NVML reports that the loaded kernel module and the user libraries differ."""
     bus_devices: int = 0
-    """NVIDIA GPUs on the PCI bus, whether or not a driver is loaded."""
+    """The number of NVIDIA GPUs on the PCI bus, whether or not a driver is loaded."""
     sources: tuple[Source, ...] = ()
 
 
@@ -176,25 +179,26 @@ class Facts:
     packages: dict[str, str] = field(default_factory=dict)
     """Normalized name → version, for the distributions that concern torch (nvidia-*, triton, companions …)."""
     requires: dict[str, str] = field(default_factory=dict)
-    """Normalized name → what an installed distribution requires of torch, as its metadata has it: ``torch==2.12.1``."""
+    """Normalized name → the distribution's requirement on torch, verbatim: ``torch==2.12.1``."""
     extensions: tuple[Extension, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     driver: Driver = field(default_factory=Driver)
     devices: tuple[Device, ...] = ()
     shadowing: tuple[str, ...] = ()
-    """CUDA libraries in the folders of ``LD_LIBRARY_PATH``, which a loader may take in the place of torch's."""
+    """CUDA libraries in the folders of ``LD_LIBRARY_PATH``, which may be loaded instead of torch's."""
     rocm: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    """The variables that decide which GPUs and backends programs see, with identifiers of single GPUs left out."""
+    """The variables that decide which GPUs and backends programs see, without identifiers of single GPUs."""
     format: int = FORMAT
 
 
 def to_json(facts: Facts) -> dict[str, Any]:
-    """The facts as JSON data; fields at their default are left out, so that a file shows what matters."""
+    """Return the facts as JSON data; fields at their default are left out, so that a file shows what matters."""
     return {"format": facts.format, **_lean(facts)}
 
 
 def _lean(value: Any) -> Any:
+    """Return a value as JSON data without the fields that are at their default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         default = {
             f.name: f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
@@ -208,7 +212,7 @@ def _lean(value: Any) -> Any:
 
 
 def from_json(data: Any) -> Facts:
-    """Reads one machine's facts. Raises `FactsError` where a field is unknown, missing or of another type."""
+    """Read one machine's facts. Raises `FactsError` where a field is unknown, missing or of another type."""
     if not isinstance(data, dict):
         raise FactsError("a facts file holds a JSON object, or a list of them")
     if data.get("format") != FORMAT:
@@ -237,18 +241,11 @@ def from_json(data: Any) -> Facts:
     return facts
 
 
-CAPABILITY = re.compile(r"\d{1,3}\.\d")
-ARCHITECTURE = re.compile(r"(?:sm|compute)_\d{2,4}[af]?")
-"""How NVIDIA writes what a GPU is, and what code is compiled for."""
-
-
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints = functools.cache(typing.get_type_hints)
 
 
 def _read(kind: Any, data: Any, where: str) -> Any:
-    """``data`` as a value of the type ``kind``, checked all the way down."""
+    """Return ``data`` as a value of the type ``kind``, checked all the way down; ``where`` is for messages."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         if not isinstance(data, dict):
@@ -281,41 +278,3 @@ def _read(kind: Any, data: Any, where: str) -> Any:
 
 
 _JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of one machine's facts."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "torchmigrate probe facts",
-        **_schema(Facts),
-        "required": ["format", "platform", "python"],
-    }
-
-
-def _schema(kind: Any) -> dict[str, Any]:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        missing = dataclasses.MISSING
-        required = [
-            f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing
-        ]
-        properties = {name: _schema(hint) for name, hint in hints.items()}
-        if kind is Facts:
-            properties["format"] = {"const": FORMAT}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
-    if origin is tuple:
-        return {"type": "array", "items": _schema(arguments[0])}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _schema(arguments[1])}
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [_schema(arguments[0]), {"type": "null"}]}
-    return {"type": _JSON_TYPES[kind]}

@@ -1,4 +1,4 @@
-"""Whether one GPU of one machine runs one build, and which build of a release serves the machine best."""
+"""The fit of one build on one GPU, and the build of a release that suits a machine best."""
 
 from __future__ import annotations
 
@@ -20,29 +20,27 @@ PLATFORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One GPU x one build. ``runs`` is None where the tables or the facts do not say."""
+    """The verdict on one GPU and one build; ``runs`` is None where the tables or the facts leave it open."""
 
     runs: bool | None
     reason: str
     driver: bool = True
-    """False where the driver alone is in the way."""
+    """False where the build would run but for the driver."""
     code: matrix.Code | None = None
 
 
 def platform_of(facts: Facts) -> str | None:
-    """The platform name that the tables use; None where torch has no wheels at all."""
+    """Return the platform's name in the tables; None where torch has no wheels at all."""
     if facts.python.bits != 64:
         return None
     return PLATFORMS.get((facts.platform.system, facts.platform.machine))
 
 
 def driver_runs(cuda: str, facts: Facts) -> bool:
-    """Whether the driver runs builds of this CUDA version; true where no driver version is known.
-
-    By minor-version compatibility the major decides. A loaded cuda-compat makes an older driver run a newer CUDA, and
-    then the CUDA version that the loaded library supports decides.
-    """
+    """Whether the driver runs builds of this CUDA version; true where the driver's version is unknown."""
     driver = facts.driver
+    # Minor-version compatibility: the major version decides. With cuda-compat loaded, an older driver runs a newer CUDA,
+    # and what counts is the CUDA version of the loaded library.
     if driver.init == 0 and driver.cuda and matrix.number(driver.cuda)[0] >= matrix.number(cuda)[0]:
         return True
     if driver.version is None:
@@ -51,7 +49,7 @@ def driver_runs(cuda: str, facts: Facts) -> bool:
 
 
 def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
-    """Whether ``gpu`` runs ``build`` with this machine's driver."""
+    """Judge whether ``gpu`` runs ``build`` with this machine's driver."""
     if gpu.vendor == "nvidia":
         if build.cuda is None:
             return Fit(False, "no CUDA")
@@ -60,7 +58,7 @@ def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
         rocm = build.variant.startswith("rocm")
         target = (gpu.capability or "").partition(":")[0]
         if rocm and build.compiled and target and target not in build.compiled:
-            return Fit(False, f"no code for {target}")
+            return Fit(False, f"no kernels for {target}")
         return Fit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
     if gpu.vendor == "intel":
         return Fit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
@@ -68,14 +66,14 @@ def fit(gpu: Gpu, build: Build, facts: Facts) -> Fit:
 
 
 def fit_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: Facts) -> Fit:
-    """Whether an NVIDIA GPU runs code for the architectures ``compiled``, built with CUDA ``cuda``."""
+    """Judge whether an NVIDIA GPU runs code for the architectures ``compiled``, built with CUDA ``cuda``."""
     if gpu.capability is None:
-        return Fit(None, "compute capability not known")
+        return Fit(None, "its compute capability is unknown")
     if not compiled:
-        return Fit(None, "architectures not known")
+        return Fit(None, "the build's architectures are unknown")
     code = matrix.code_for(compiled, gpu.capability, cuda)
     if code is None:
-        return Fit(False, f"no code for {gpu.capability}")
+        return Fit(False, f"no kernels for sm_{gpu.capability.replace('.', '')}")
     if not driver_runs(cuda, facts):
         needed = matrix.minimum_driver(cuda, facts.platform.system)
         return Fit(False, f"needs driver {needed}", driver=False, code=code)
@@ -90,11 +88,11 @@ def fit_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: Facts) -> Fi
 DATA_CENTRE = re.compile(
     r"\bTesla\b|\b(?:[APV]100|[AH]800|H[12]00|H20|B[123]00|G[BH][23]00|T4|A2|A10G?|A16|A30|A40|L4|L20|L40S?)\b"
 )
-"""The names of NVIDIA's data-centre GPUs. A Quadro RTX or a GeForce has none of these words."""
+"""The names of NVIDIA's data-center GPUs. The name of a Quadro RTX or a GeForce has none of these words."""
 
 
 def compat(cuda: str, facts: Facts) -> str:
-    """That cuda-compat makes the driver run a newer CUDA, where NVIDIA supports it; empty elsewhere."""
+    """Return the clause that recommends cuda-compat, where NVIDIA supports it with this driver; "" elsewhere."""
     nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
     supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
     if not nvidia or not supported or not all(DATA_CENTRE.search(gpu.name) for gpu in nvidia):
@@ -103,18 +101,18 @@ def compat(cuda: str, facts: Facts) -> str:
     if not branch or branch[0] not in matrix.compat_branches(cuda):
         return ""
     package = f"cuda-compat-{'-'.join(cuda.split('.')[:2])}"
-    return f"; {package} does without the upgrade on these GPUs, with the driver branch {branch[0]}"
+    return f"; {package} makes the upgrade unnecessary on these GPUs (driver branch {branch[0]})"
 
 
 def candidates(torch: str, facts: Facts) -> list[Build]:
-    """The builds of a minor version that this platform and this Python can install."""
+    """Return the builds of a minor version that this platform and this Python can install."""
     platform = platform_of(facts)
     builds = matrix.builds_of(torch, platform) if platform else []
     return [build for build in builds if python_fits(build, facts) and floor_fits(build, facts)]
 
 
 def python_fits(build: Build, facts: Facts) -> bool:
-    """Whether there is a wheel for this Python; true where its version is not known."""
+    """Whether a build has a wheel for this Python; true where the Python's version is unknown."""
     if facts.python.version is None:
         return True
     span = wheels.free_threaded(build.torch) if facts.python.free_threaded else build.python
@@ -125,7 +123,7 @@ def python_fits(build: Build, facts: Facts) -> bool:
 
 
 def floor_fits(build: Build, facts: Facts) -> bool:
-    """Whether glibc or macOS is new enough; true where its version is not known."""
+    """Whether glibc or macOS is new enough for a build; true where its version is unknown."""
     system = facts.platform.macos if facts.platform.system == "Darwin" else facts.platform.glibc
     if build.floor is None or system is None:
         return True
@@ -133,17 +131,11 @@ def floor_fits(build: Build, facts: Facts) -> bool:
 
 
 def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None = None) -> Build | None:
-    """The build of a minor version that every GPU in ``gpus`` runs now; None where there is none.
+    """Return the build of a minor version that every GPU in ``gpus`` runs now, best by `matrix.rank`; None for none.
 
-    Rows that were read in a wheel go before documented ones, and those before builds that are only named; then the
-    release's default variant, then the newest CUDA or ROCm. Without a GPU the CPU build is the one. ``cuda_major``
-    asks for builds of one CUDA major.
+    Without a GPU it is the CPU build. ``cuda_major`` restricts the choice to builds of one CUDA major version.
     """
-    builds = [
-        b
-        for b in candidates(torch, facts)
-        if cuda_major is None or (b.cuda or "").startswith(f"{cuda_major}.")
-    ]
+    builds = [b for b in candidates(torch, facts) if cuda_major in (None, matrix.major(b.cuda))]
     if not gpus:
         cpu = facts.torch is None or facts.torch.cuda is None
         either = [b for b in builds if b.default or b.variant == "cpu"]
@@ -152,19 +144,9 @@ def best(torch: str, facts: Facts, gpus: Sequence[Gpu], cuda_major: str | None =
     return max(fitting, key=rank, default=None)
 
 
-def next_torch(facts: Facts, gpus: Sequence[Gpu], above: str) -> Build | None:
-    """The best build of the oldest release after ``above`` that every GPU in ``gpus`` runs."""
-    for torch in matrix.versions():
-        if matrix.number(torch) > matrix.number(above) and (build := best(torch, facts, gpus)):
-            return build
-    return None
-
-
 def newest_torch(facts: Facts, gpus: Sequence[Gpu], below: str | None = None) -> Build | None:
-    """The best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver.
-
-    A CUDA or ROCm build that is only named is none while a release before it has one that was published.
-    """
+    """Return the best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
+    # A CUDA or ROCm build that may never have been published is taken only where no older release has a sure one.
     named: Build | None = None
     for torch in reversed(matrix.versions()):
         if below is not None and matrix.number(torch) >= matrix.number(below):

@@ -1,4 +1,4 @@
-"""Many machines: facts files grouped by identical facts, what breaks where, and the build that serves them all."""
+"""Many machines: facts files grouped by identical facts, what breaks where, and the build that supports them all."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from torchmigrate.tables.matrix import Build, rank
 if TYPE_CHECKING:
     from rich.table import Table
 
+NEAR = 1.02
+"""Two sizes of memory differ where one is larger by this factor: how much a driver keeps to itself varies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -28,49 +31,43 @@ class Group:
 
     facts: Facts
     machines: tuple[str, ...]
-    """What the machines are called: the facts file's name, with a position where it holds several."""
+    """The machines' names: that of the facts file, with an index where the file holds several machines."""
     verdict: Verdict
 
 
 def read(path: Path) -> list[tuple[str, Facts]]:
-    """The machines in one facts file. Raises `FactsError` with the file's name and all that is wrong in it."""
+    """Read the machines in one facts file, with their names. Raises `FactsError`, which names the file."""
     try:
         data = json.loads(path.read_text("utf-8"))
+        several = isinstance(data, list)
+        stem = path.stem.removesuffix(".facts")
+        return [
+            (f"{stem}[{index}]" if several else stem, from_json(item))
+            for index, item in enumerate(data if several else [data])
+        ]
+    except FactsError as error:
+        raise FactsError(f"{path}: {error}") from None
     except OSError as error:
         raise FactsError(f"{path}: {error.strerror}") from None
     except RecursionError:
         raise FactsError(f"{path}: is nested too deeply") from None
     except ValueError as error:
         raise FactsError(f"{path}: is not JSON: {error}") from None
-    several = isinstance(data, list)
-    machines = []
-    for index, item in enumerate(data if several else [data]):
-        stem = path.stem.removesuffix(".facts")
-        name = f"{stem}[{index}]" if several else stem
-        try:
-            machines.append((name, from_json(item)))
-        except FactsError as error:
-            raise FactsError(f"{path}: {error}") from None
-    return machines
 
 
 def read_all(paths: Iterable[Path]) -> tuple[list[tuple[str, Facts]], list[Finding]]:
-    """The machines in all facts files that can be read, and a finding for each that cannot."""
+    """Read the machines in all facts files, and create a finding for each file that cannot be read."""
     machines, unread = [], []
     for path in paths:
         try:
             machines += read(path)
         except FactsError as failure:  # noqa: PERF203 (one file must not end the others)
-            unread.append(saying.error("RT039", f"{failure}; the machines in this file were not judged"))
+            unread.append(saying.error("RT039", f"{failure}; the machines in this file were skipped"))
     return machines, unread
 
 
-NEAR = 1.02
-"""Two sizes of memory are told apart where one is larger by this factor: drivers keep more or less to themselves."""
-
-
 def alike(machines: Sequence[tuple[str, Facts]]) -> list[tuple[str, Facts]]:
-    """The machines with one size of memory for GPUs of one name that have nearly the same."""
+    """Return the machines with one size of memory for GPUs of the same name that have nearly the same."""
     sizes: dict[str, set[int]] = {}
     for _, facts in machines:
         for gpu in facts.gpus:
@@ -91,7 +88,7 @@ def alike(machines: Sequence[tuple[str, Facts]]) -> list[tuple[str, Facts]]:
 
 
 def group(machines: Sequence[tuple[str, Facts]], target: str | None) -> list[Group]:
-    """The machines by identical facts, but for a little memory, the largest group first."""
+    """Group the machines by identical facts, but for a little memory, the largest group first."""
     by_facts: dict[str, list[tuple[str, Facts]]] = {}
     for name, facts in alike(machines):
         by_facts.setdefault(repr(facts), []).append((name, facts))
@@ -100,10 +97,10 @@ def group(machines: Sequence[tuple[str, Facts]], target: str | None) -> list[Gro
 
 
 def common(groups: Sequence[Group]) -> Build | None:
-    """The variant of the target version that every machine runs, as a build for the first group's platform."""
-    target = groups[0].verdict.target
+    """Return the variant of the target version that every machine runs, as a build for the first group's platform."""
+    first = groups[0]
     serving = [
-        build for build in candidates(target, groups[0].facts) if all(serves(build, g.facts) for g in groups)
+        b for b in candidates(first.verdict.target, first.facts) if all(serves(b, g.facts) for g in groups)
     ]
     return max(serving, key=rank, default=None)
 
@@ -115,7 +112,7 @@ def serves(build: Build, facts: Facts) -> bool:
 
 
 def findings(groups: Sequence[Group]) -> list[Finding]:
-    """The findings of all machines, each once, with the machines that it is about, and what serves them all."""
+    """Return each finding once, with the machines that have it, and then the build that supports them all."""
     machines: dict[Finding, list[str]] = {}
     for one in groups:
         for finding in one.verdict.findings:
@@ -124,24 +121,23 @@ def findings(groups: Sequence[Group]) -> list[Finding]:
     for finding, names in machines.items():
         where = f"{len(names)} machine{'s' if len(names) > 1 else ''} ({_listed(names)})"
         found.append(replace(finding, message=f"{where}: {finding.message}"))
-    found.append(serves_all(groups))
-    return found
+    return [*found, serves_all(groups)]
 
 
 def serves_all(groups: Sequence[Group]) -> Finding:
-    """The build that serves the whole fleet, or that none does."""
+    """Create the finding about the build that supports the whole fleet, or that there is none."""
     target = groups[0].verdict.target
     build = common(groups)
     if build is None:
-        return saying.warning("RT033", f"no one build of torch {target} serves all machines")
+        return saying.warning("RT033", f"no single build of torch {target} supports all machines")
     index = matrix.index_url(build)
     hint = f"pip install torch=={build.version}" + (f"+{build.variant} --index-url {index}" if index else "")
-    return saying.info("RT033", f"torch {target} in {build.variant} serves all machines", hint)
+    return saying.info("RT033", f"torch {target} ({build.variant}) supports all machines", hint)
 
 
-def rows(groups: Sequence[Group]) -> list[tuple[str, str, str, str, str, str]]:
-    """The table: machines, GPUs, driver, installed torch, what breaks, and the build to install; no two rows alike."""
-    machines: dict[tuple[str, str, str, str, str], list[str]] = {}
+def rows(groups: Sequence[Group]) -> list[tuple[str, ...]]:
+    """Return the rows of the table, no two of them alike, the one with most machines first."""
+    machines: dict[tuple[str, ...], list[str]] = {}
     for one in groups:
         facts, verdict = one.facts, one.verdict
         breaks = sorted({f.code for f in verdict.findings if f.severity is not Severity.INFO})
@@ -157,22 +153,22 @@ def rows(groups: Sequence[Group]) -> list[tuple[str, str, str, str, str, str]]:
     return [(f"{len(names)}: {_listed(names)}", *cells) for cells, names in rows]
 
 
-HEADERS = ("machines", "GPUs", "driver", "torch", "breaks")
+def _headers(groups: Sequence[Group]) -> tuple[str, ...]:
+    return ("machines", "GPUs", "driver", "torch", "breaks", f"build of {groups[0].verdict.target}")
 
 
 def plain(groups: Sequence[Group]) -> str:
-    """The table for a pipe: columns between tabs."""
-    headers = (*HEADERS, f"build of {groups[0].verdict.target}")
-    return "".join("\t".join(map(escape, row)) + "\n" for row in (headers, *rows(groups)))
+    """Render the table for a pipe: columns between tabs."""
+    return "".join("\t".join(map(escape, row)) + "\n" for row in (_headers(groups), *rows(groups)))
 
 
 def table(groups: Sequence[Group]) -> Table:
-    """The table for a terminal."""
+    """Build the table for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for header in (*HEADERS, f"build of {groups[0].verdict.target}"):
+    for header in _headers(groups):
         shown.add_column(header, overflow="fold")
     for row in rows(groups):
         shown.add_row(*(Text(cell) for cell in row))

@@ -1,4 +1,4 @@
-"""What the NVIDIA driver says, by every source that is there, and each within a time limit.
+"""The NVIDIA driver and its GPUs, by every source that responds, each within a time limit.
 
 Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
 """
@@ -18,15 +18,13 @@ from torchmigrate.probe.system import first_line, match, on_bus, read
 
 
 def nvidia_smi(environ: Mapping[str, str]) -> ask.Answer | None:
-    """Asks ``nvidia-smi --query-gpu``; never its banner, whose wording has changed. None where it is not there.
-
-    The data has ``version`` and ``gpus``, as the NVML snippet's has.
-    """
+    """Ask ``nvidia-smi`` for ``version`` and ``gpus``, as the NVML snippet answers them; None where it is not installed."""
     program = _on_path("nvidia-smi", environ)
     if program is None:
         return None
     plain = {**environ, "LC_ALL": "C", "LANGUAGE": ""}
     answer = ask.Answer("raised", detail="it printed nothing")
+    # The query, never the banner, whose wording has changed. An old driver does not know all of the fields.
     for fields in (
         "name,compute_cap,memory.total,mig.mode.current,driver_version",
         "name,memory.total,driver_version",
@@ -46,14 +44,14 @@ def nvidia_smi(environ: Mapping[str, str]) -> ask.Answer | None:
                 for row in rows
             ]
             return ask.Answer("ok", {"version": rows[0]["driver_version"], "gpus": gpus})
-    # nvidia-smi says on stdout what went wrong, and may exit with 0 after it.
-    said = ask.last_line(answer.output) or (answer.detail if answer.outcome == "raised" else None)
+    # nvidia-smi reports errors on stdout, and may exit with 0 after them.
+    detail = ask.last_line(answer.output) or (answer.detail if answer.outcome == "raised" else None)
     mismatch = "version mismatch" in answer.output
-    return ask.Answer("raised", {"mismatch": mismatch}, detail=said or "it printed nothing")
+    return ask.Answer("raised", {"mismatch": mismatch}, detail=detail or "it printed nothing")
 
 
 def _smi_rows(output: str, fields: list[str]) -> list[dict[str, str]]:
-    """The lines that have as many fields as were asked for and end with a driver version."""
+    """Return the lines that have as many fields as were asked for and end with a driver version."""
     rows = []
     for line in output.splitlines():
         values = [value.strip() for value in line.split(",")]
@@ -67,10 +65,9 @@ def _smi_rows(output: str, fields: list[str]) -> list[dict[str, str]]:
 def nvidia(
     nvml: ask.Answer, cuda: ask.Answer, smi: ask.Answer | None, environ: Mapping[str, str], root: Path
 ) -> tuple[Driver, list[Gpu]]:
-    """The NVIDIA driver and GPUs, by every source that is there."""
+    """Combine what every source reports about the NVIDIA driver and its GPUs."""
     sources = []
-    there = nvml.data.get("failure") != "not there"
-    if there:
+    if nvml.data.get("failure") != "not there":
         failure = nvml.data.get("failure") or (nvml.detail if nvml.outcome != "ok" else None)
         sources.append(Source("nvml", nvml.data.get("version"), failure))
     if module := first_line(root / "sys/module/nvidia/version"):
@@ -83,12 +80,11 @@ def nvidia(
         sources.append(
             Source("nvidia-smi", smi.data.get("version"), smi.detail if smi.outcome != "ok" else None)
         )
-    cuda_ok = cuda.outcome == "ok"
     driver = Driver(
         version=next((source.version for source in sources if source.version), None),
         cuda=cuda.data.get("cuda"),
         init=cuda.data.get("init"),
-        init_failure=None if cuda_ok else cuda.detail,
+        init_failure=None if cuda.outcome == "ok" else cuda.detail,
         compat=_compat(environ, root),
         mismatch=bool(nvml.data.get("mismatch") or (smi is not None and smi.data.get("mismatch"))),
         bus_devices=len(on_bus(root, "0x10de")),
@@ -100,7 +96,7 @@ def nvidia(
 
 
 def _proc_gpus(root: Path) -> list[dict[str, str]]:
-    """The GPUs that the kernel module lists: names only, but also where the libraries fail."""
+    """Read the names of the GPUs that the kernel module lists, even where the libraries fail."""
     files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
     models = [match(r"Model:\s+(.+)", read(file)) for file in files]
     return [{"name": model.strip()} for model in models if model]
@@ -116,7 +112,7 @@ def _compat(environ: Mapping[str, str], root: Path) -> bool:
 
 
 def _on_path(name: str, environ: Mapping[str, str]) -> str | None:
-    """A program on PATH, also one that may not be executed: that is worth a finding."""
+    """Find a program on PATH, even one that may not be executed, since that deserves a finding."""
     if found := shutil.which(name, path=environ.get("PATH")):
         return found
     for folder in environ.get("PATH", "").split(os.pathsep):

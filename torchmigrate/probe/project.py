@@ -1,7 +1,6 @@
-"""Whether what a project's files would install fits a machine: each environment is judged as if its torch were there.
+"""The verdict on what a project's files would install on a machine: each environment is judged as if it were installed.
 
-Everything here is pure. What a build needs is judged by `torchmigrate.probe.target` and `on_gpus`, as that of an
-installed torch is.
+Everything here is pure. `torchmigrate.probe.target` and `torchmigrate.probe.on_gpus` judge the build, as they do that of an installed torch.
 """
 
 from __future__ import annotations
@@ -41,27 +40,30 @@ _INSTALLS = (Role.INSTALL, Role.LOCK)
 
 
 class Unsaid(Exception):
-    """What an environment installs cannot be known, because …: the message is the reason."""
+    """It is unclear what an environment installs; the message is the reason, as a clause."""
 
 
 class Wanted(NamedTuple):
-    """What an installer takes: a release, its version, the variant ("" for the default), and that build if there is one."""
+    """The torch that an installer takes."""
 
     torch: str
+    """The minor version."""
     version: str
     variant: str
+    """The variant; "" for the default."""
     build: Build | None
+    """That build; None where there is none."""
 
 
 class Wheel(NamedTuple):
-    """What the URL of a wheel of torch's says."""
+    """A wheel of torch, by the file name in its URL."""
 
     version: Version
     tags: frozenset[Tag]
 
 
 def torches(document: Document) -> list[tuple[Environment, list[Reference]]]:
-    """The environments of a project file that name a torch, or an image that brings one, and where they do.
+    """Find the environments of a project file that name a torch, or an image with one, and the references that do so.
 
     Raises SourceError if the file is malformed.
     """
@@ -76,21 +78,19 @@ def torches(document: Document) -> list[tuple[Environment, list[Reference]]]:
 
 
 def installs(reference: Reference) -> bool:
-    """Whether a machine that runs the project installs this: no test, no documentation, no tool of its developers."""
+    """Whether a machine that runs the project installs this, and not only its tests, documentation or developers."""
     return reference.unit.role in _INSTALLS and reference.purpose in _SERVES
 
 
 def findings(
     document: Document, environment: Environment, named: list[Reference], facts: Facts
 ) -> Iterator[Finding]:
-    """The verdict on the torch that an environment names in ``named``, at the first place that does.
-
-    A lock file may have one for each of several extras: each has its own.
-    """
+    """Judge the torch that an environment names in ``named``; the finding is at the first of these references."""
     inside = _inside(environment, facts)
     asked = [one for one in named if one.sort is Sort.REQUIREMENT and _applies(one, inside)]
     images = [one for one in named if one.sort is Sort.IMAGE]
     asked += [one for one in named if (wheel := _wheel(one)) and _installable(wheel, inside)]
+    # A lock file may have a torch for each of several extras, and each gets a verdict of its own.
     locked = [one for one in asked if one.unit.role is Role.LOCK]
     ways = {(one.text, id(one.unit)): [one] for one in locked}.values() if locked else [asked]
     for way in ways:
@@ -100,14 +100,14 @@ def findings(
         try:
             found = list(_judged(environment, way, images, inside))
         except Unsaid as unsaid:
-            reason = f"whether the torch that this installs fits cannot be said: {unsaid}"
-            found = [saying.info("RT031", reason)]
+            message = f"it is unclear whether the torch installed here supports this machine: {unsaid}"
+            found = [saying.info("RT031", message)]
         for one in found:
             yield finding(one.code, one.message, one.severity, document, place[0].span, hint=one.hint)
 
 
 def _inside(environment: Environment, facts: Facts) -> Facts:
-    """The facts of the machine as the environment has them: without what is installed, with a Python that it allows."""
+    """Return the machine's facts as an environment has them: nothing installed, and a Python that it allows."""
     bare = dataclasses.replace(facts, torch=None, packages={}, requires={}, extensions=())
     if environment.of_image:
         bare = dataclasses.replace(
@@ -119,7 +119,7 @@ def _inside(environment: Environment, facts: Facts) -> Facts:
     allowed = set.intersection(*stated) if stated else set()
     if not allowed or (bare.python.version and matrix.number(bare.python.version)[1] in allowed):
         return bare
-    # Another Python has to be made for it: only one that is named can be judged.
+    # Another Python has to be installed for it; which one is clear only if a single one is allowed.
     version = f"3.{allowed.pop()}" if len(allowed) == 1 else None
     return dataclasses.replace(bare, python=dataclasses.replace(bare.python, version=version))
 
@@ -134,11 +134,12 @@ def _applies(reference: Reference, facts: Facts) -> bool:
 def _judged(
     environment: Environment, asked: list[Reference], images: list[Reference], facts: Facts
 ) -> Iterator[Finding]:
+    """Judge what an environment installs. Raises Unsaid where that is unclear."""
     if environment.of_image and facts.platform.system != "Linux":
-        raise Unsaid(f"an image does not run on {facts.platform.system} itself")
-    wheels_asked = [wheel for one in asked if (wheel := _wheel(one))]
-    if wheels_asked:
-        wanted = _given(wheels_asked[0], facts)
+        raise Unsaid(f"images do not run directly on {facts.platform.system}")
+    if wheel := next((wheel for one in asked if (wheel := _wheel(one))), None):
+        version = wheel.version
+        wanted = _exactly(version.base_version, version.local or "", str(version), facts)
     else:
         wanted = _required(environment, asked, facts) if asked else _brought(images[-1], facts)
     floors = list(target.below_floor(wanted.torch, facts))
@@ -151,18 +152,16 @@ def _judged(
 
 
 def _unpublished(wanted: Wanted, platform: str) -> Finding:
-    """No such variant; raises Unsaid where the tables may only not have it."""
+    """Create the finding about a build that does not exist. Raises Unsaid where it may only be missing in the tables."""
     if platform != wheels.PLATFORM or wheels.published(parse(wanted.torch), wanted.variant) is not False:
-        raise Unsaid(
-            f"whether torch {wanted.torch} was published in {wanted.variant} for {platform} is not known"
-        )
-    return saying.error("RT011", f"torch {wanted.version} has no wheel in {wanted.variant}")
+        raise Unsaid(f"torch {wanted.torch} ({wanted.variant}) for {platform} is not in the tables")
+    return saying.error("RT011", f"torch {wanted.version} was not published for {wanted.variant}")
 
 
 def _as_installed(version: str, build: Build, facts: Facts) -> Iterator[Finding]:
-    """What is said of an installed torch is said of one that would be. Raises Unsaid where the tables know too little."""
+    """Judge a build as if it were installed. Raises Unsaid where the tables know too little about it."""
     if unknown := {one.reason for gpu in facts.gpus if (one := fit(gpu, build, facts)).runs is None}:
-        raise Unsaid(f"of torch {version} in {build.variant}, {' and '.join(sorted(unknown))}")
+        raise Unsaid(f"for torch {version} ({build.variant}), {' and '.join(sorted(unknown))}")
     hip = build.variant.removeprefix("rocm") if build.variant.startswith("rocm") else None
     xpu = build.variant if build.variant == "xpu" else None
     torch = Torch(f"{version}+{build.variant}", build.cuda, hip, xpu, build.compiled)
@@ -172,12 +171,12 @@ def _as_installed(version: str, build: Build, facts: Facts) -> Iterator[Finding]
 
 
 def _required(environment: Environment, asked: list[Reference], facts: Facts) -> Wanted:
-    """What an installer takes for requirements: the newest release that they allow and this machine can install."""
+    """Return the newest release that the requirements allow and this machine can install. Raises Unsaid."""
     for one in asked:
         if one.style is Style.CONDA or one.name == "pytorch":
-            raise Unsaid("which builds conda has is not known here")
+            raise Unsaid("conda's builds are not in the tables")
         if one.undecided:
-            raise Unsaid(f"its version depends on `{one.undecided}`")
+            raise Unsaid(f"the version depends on `{one.undecided}`")
     conditions = [clause for one in asked for clause in clauses(one)]
     releases = {}
     for torch in reversed(matrix.versions()):
@@ -197,42 +196,43 @@ def _required(environment: Environment, asked: list[Reference], facts: Facts) ->
 
 
 def _unknown(asked: list[str]) -> str:
-    """Why no release is what is ``asked``: extras and markers may give one of several, or the tables do not have it."""
+    """Return why no release satisfies the requirements: several alternatives, or one that the tables do not have."""
     if len(asked) > 1:
-        return f"it is one of {', '.join(f'`{text}`' for text in asked)}"
-    return f"the tables know torch {matrix.versions()[0]} to {matrix.versions()[-1]}, and `{asked[0]}` is asked for"
+        return f"the version may be any of {', '.join(f'`{text}`' for text in asked)}"
+    return f"the tables cover torch {matrix.versions()[0]} to {matrix.versions()[-1]}, but `{asked[0]}` is required"
 
 
 def _variants(units: Iterable[Unit], local: set[str]) -> tuple[str, ...]:
-    """The variants that an installer looks for, the first before the second; "" is the default of the platform."""
+    """Return the variants that an installer looks for, in order; "" is the platform's default. Raises Unsaid."""
     indexes = [index for unit in units if concerns_torch(unit) for index in unit.of(Sort.INDEX)]
     named = local or {_variant(index) for index in indexes} - {""}
     if len(named) > 1:
-        raise Unsaid(f"its build is one of {', '.join(sorted(named))}")
+        raise Unsaid(f"the build may be any of {', '.join(sorted(named))}")
     beside = not local and any(index.option == "--extra-index-url" for index in indexes)
     return (*named, "") if beside or not named else (*named,)
 
 
 def _variant(index: Reference) -> str:
-    """The variant that an index gives; "" for one of all packages."""
+    """Return the variant that an index has; "" for an index of all packages. Raises Unsaid."""
     if index.undecided or index.several or nightly_of(index):
-        raise Unsaid(f"its index is `{index.text or index.undecided}`")
+        raise Unsaid(f"it comes from the index `{index.text or index.undecided}`")
     last = index.text.rstrip("/").rpartition("/")[2]
     if tag := tag_of(index):
         return tag.name
     if wheels.is_known(last):
         return last
     if index.option == "--torch-backend" or (INDEX_URL.fullmatch(index.text) and last != "whl"):
-        raise Unsaid(f"its build is `{last}`")
+        raise Unsaid(f"the build `{last}` is not in the tables")
     return ""
 
 
 def _of(builds: list[Build], variant: str) -> Build | None:
+    """Return the build of a variant, or the default build for ""; None where there is none."""
     return next((b for b in builds if (b.variant == variant if variant else b.default)), None)
 
 
 def _wheel(reference: Reference) -> Wheel | None:
-    """What the name of a wheel in a URL says; None where it is none of torch's."""
+    """Parse the file name of a wheel in a URL; None where the wheel is not torch's."""
     if reference.sort is not Sort.WHEEL or reference.undecided:
         return None
     try:
@@ -253,20 +253,17 @@ def _installable(wheel: Wheel, facts: Facts) -> bool:
     )
 
 
-def _given(wheel: Wheel, facts: Facts) -> Wanted:
-    """What a URL of a wheel names."""
-    torch, variant = matrix.minor(wheel.version.base_version), wheel.version.local or ""
+def _exactly(version: str, variant: str, text: str, facts: Facts) -> Wanted:
+    """Return the build of an exact version and variant. Raises Unsaid, with ``text``, where the tables lack the version."""
+    torch = matrix.minor(version)
     if torch not in matrix.versions():
-        raise Unsaid(_unknown([str(wheel.version)]))
-    return Wanted(torch, wheel.version.base_version, variant, _of(candidates(torch, facts), variant))
+        raise Unsaid(_unknown([text]))
+    return Wanted(torch, version, variant, _of(candidates(torch, facts), variant))
 
 
 def _brought(image: Reference, facts: Facts) -> Wanted:
-    """What one of PyTorch's own images has."""
+    """Return the build in one of PyTorch's own images. Raises Unsaid for other images."""
     match = TORCH_TAG.fullmatch(image.text)
     if image.undecided or match is None:
-        raise Unsaid("the image brings it")
-    if matrix.minor(match["torch"]) not in matrix.versions():
-        raise Unsaid(_unknown([image.text]))
-    torch, variant = matrix.minor(match["torch"]), f"cu{match['cuda'].replace('.', '')}"
-    return Wanted(torch, match["torch"], variant, _of(candidates(torch, facts), variant))
+        raise Unsaid("which build the image contains is unknown")
+    return _exactly(match["torch"], f"cu{match['cuda'].replace('.', '')}", image.text, facts)

@@ -6,125 +6,123 @@ with these as a zip file. Each node judges the interpreter that its Ray worker r
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import socket
+import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from torchmigrate.probe.collect import collect
+from torchmigrate.probe.facts import to_json
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-SHIPPED = ("__init__.py", "ask.py", "collect.py", "facts.py", "nvidia.py", "system.py")
-SHIPPED_SNIPPETS = ("__init__.py", "cuda.py", "imported.py", "installed.py", "linked.py", "nvml.py")
-SHIPPED_LIBRARY = "elftools"
-"""What the snippets need besides the standard library: pure Python, for every version."""
-
 
 class RayError(Exception):
-    """The cluster could not be asked; the message is for the user."""
+    """The cluster could not be used; the message is for the user."""
 
 
-def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[dict[str, Any]]:
-    """The facts of every living node, as JSON data, in the order of the nodes' ids.
-
-    ``limit`` is the time for importing torch on a node, ``seconds`` the time for the whole cluster. Raises `RayError`.
-    """
+@contextlib.contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """Connect to a running cluster, and give the module `ray`. Raises `RayError`, also for what fails while connected."""
     try:
         ray: Any = importlib.import_module("ray")
-        strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     except ImportError:
         raise RayError("ray is not installed; install torchmigrate[ray]") from None
+    started = not ray.is_initialized()
+    try:
+        if started:
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit():
+                # Where nothing listens, Ray itself tries for minutes before it reports that.
+                socket.create_connection((host, int(port)), timeout=5).close()
+            ray.init(address=address, log_to_driver=False, logging_level="error")
+        yield ray
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise RayError(f"the Ray cluster at {address} did not respond: {reason_of(error)}") from None
+    finally:
+        if started:
+            ray.shutdown()
 
-    def collect_on_node(package: bytes, limit: float) -> dict[str, Any]:
-        # Travels by value, so that a node needs nothing: only what it imports itself is there.
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of an error's message; its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def remote(ray: Any, **options: Any) -> Any:
+    """Return a remote task that calls a function of torchmigrate on a node: `(package, module, name, *arguments)`."""
+
+    def call_on_node(package: bytes, module: str, name: str, *arguments: Any) -> Any:
+        # An inner function is pickled by value, so that a node needs nothing: it may use only what it imports itself.
+        import importlib
         import os
         import sys
         import tempfile
 
-        environ = dict(os.environ)
-        # Ray hides the GPUs from a task that asks for none; the node's own programs see them.
-        for variable in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
-            if environ.get(variable) == "":
-                del environ[variable]
         with tempfile.TemporaryDirectory() as folder:
             archive = os.path.join(folder, "torchmigrate.zip")
             with open(archive, "wb") as file:
                 file.write(package)
-            for name in [name for name in sys.modules if name.partition(".")[0] == "torchmigrate"]:
-                del sys.modules[name]
+            for loaded in [one for one in sys.modules if one.partition(".")[0] == "torchmigrate"]:
+                del sys.modules[loaded]
             sys.path.insert(0, archive)
             try:
-                from torchmigrate.probe.collect import collect
-                from torchmigrate.probe.facts import to_json
-
-                return to_json(collect(sys.executable, environ, limit=limit))
+                return getattr(importlib.import_module(module), name)(*arguments)
             finally:
                 sys.path.remove(archive)
 
-    started = not ray.is_initialized()
-    try:
-        if started:
-            reach(address)
-            ray.init(address=address, log_to_driver=False, logging_level="error")
+    return ray.remote(**options)(call_on_node)
+
+
+def collect_on_node(limit: float) -> dict[str, Any]:
+    """Collect the facts of this node as JSON data, with ``limit`` seconds for importing torch."""
+    # Ray hides the GPUs from a task that asks for none; the node's own programs see them.
+    hidden = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    environ = {name: value for name, value in os.environ.items() if value or name not in hidden}
+    return to_json(collect(sys.executable, environ, limit=limit))
+
+
+def facts_of_nodes(address: str, limit: float, seconds: float = 120.0) -> list[dict[str, Any]]:
+    """Collect the facts of every living node as JSON data, in the order of the nodes' ids. Raises `RayError`.
+
+    ``limit`` is the time for importing torch on a node, ``seconds`` the time for the whole cluster.
+    """
+    with connect(address) as ray:
+        strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
-        # No CPU is asked for: the probe also runs on a node whose every CPU is taken.
-        task = ray.remote(num_cpus=0, max_retries=0)(collect_on_node)
-        package = shipped()
+        # No CPU is requested: the probe also runs on a node whose every CPU is taken.
+        task, package = remote(ray, num_cpus=0, max_retries=0), shipped("probe")
+        places = [strategies.NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
+        function = (collect_on_node.__module__, collect_on_node.__name__)
         answers = [
-            task.options(
-                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-            ).remote(package, limit)
-            for node in nodes
+            task.options(scheduling_strategy=place).remote(package, *function, limit) for place in places
         ]
         facts: list[dict[str, Any]] = ray.get(answers, timeout=seconds)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise RayError(f"the Ray cluster at {address} did not answer: {reason}") from None
-    finally:
-        if started:
-            ray.shutdown()
-    return facts
+        return facts
 
 
-def reach(address: str) -> None:
-    """Raises OSError where nothing listens at ``HOST:PORT``: Ray itself waits for minutes before it says so."""
-    host, _, port = address.rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=5).close()
-
-
-def zipped(files: Sequence[str], library: str = "") -> bytes:
-    """A zip file to import from: ``files`` of this package, by their paths in it, and all of a ``library``.
-
-    The packages around them are empty, unless their ``__init__.py`` is among the files.
-    """
-    package = resources.files("torchmigrate")
-    around = {f"{os.path.dirname(name)}/__init__.py".lstrip("/") for name in files} | {"__init__.py"}
+def shipped(*packages: str) -> bytes:
+    """Return a zip file to import from: ``packages`` of torchmigrate, and pyelftools, which is pure Python."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(around - set(files)):
-            archive.writestr(f"torchmigrate/{name}", "")
-        for name in files:
-            archive.writestr(f"torchmigrate/{name}", (package / name).read_bytes())
-        if library:
-            _add(archive, resources.files(library), library)
+        archive.writestr("torchmigrate/__init__.py", "")
+        for name in packages:
+            _add(archive, resources.files("torchmigrate") / name, f"torchmigrate/{name}")
+        _add(archive, resources.files("elftools"), "elftools")
     return out.getvalue()
 
 
 def _add(archive: zipfile.ZipFile, folder: Traversable, name: str) -> None:
-    """Adds the Python files of a package to an archive."""
+    """Add the Python files of a package to an archive."""
     for entry in folder.iterdir():
         if entry.is_dir():
             _add(archive, entry, f"{name}/{entry.name}")
         elif entry.name.endswith(".py"):
             archive.writestr(f"{name}/{entry.name}", entry.read_bytes())
-
-
-def shipped() -> bytes:
-    """The package as a zip file, as far as it takes to collect facts."""
-    names = (*SHIPPED, *(f"snippets/{name}" for name in SHIPPED_SNIPPETS))
-    return zipped([f"probe/{name}" for name in names], SHIPPED_LIBRARY)

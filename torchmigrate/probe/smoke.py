@@ -1,7 +1,7 @@
 """`--smoke`: torch at work in the user's interpreter, stage by stage, each stage with its own time limit.
 
-The first stage that fails is explained: most failures have a cause that the facts show, and the verdict on the facts
-says how to mend it.
+The first stage that fails is explained: the cause of most failures shows in the facts, and the finding about it has the
+command that helps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import ask
@@ -34,32 +34,33 @@ LIMITS: Mapping[str, float] = {
     "nccl2": 60,
     "compile": 180,
 }
-"""Seconds for each stage, in the order in which they run. A first use loads or compiles much; a hang is longer."""
+"""Seconds for each stage, in the order in which they run: enough for a first use, which loads or compiles much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage that was begun: ``ok``, ``skipped``, ``failed`` (it raised), ``hung`` or ``killed``."""
+    """One stage that was begun."""
 
     name: str
     outcome: str
+    """``ok``, ``skipped``, ``failed`` (by an exception), ``hung`` or ``killed``."""
     detail: str
 
     @property
     def text(self) -> str:
-        """The outcome for a reader."""
+        """The outcome in words."""
         return self.detail if self.outcome == "ok" else f"{self.outcome}: {self.detail}"
 
     @property
     def failed(self) -> bool:
-        """Whether this is the stage that ended the run."""
+        """Whether this stage ended the run."""
         return self.outcome not in ("ok", "skipped")
 
 
 def smoke(
     python: str, facts: Facts, environ: Mapping[str, str], limits: Mapping[str, float] = LIMITS
 ) -> list[Stage]:
-    """Runs the stages in the interpreter ``python``, up to the first that fails."""
+    """Run the stages in the interpreter ``python``, up to the first that fails."""
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         empty, result = Path(folder) / "empty", Path(folder) / "stages"
         empty.mkdir()
@@ -83,7 +84,7 @@ def smoke(
 
 
 def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str, float]) -> list[Stage]:
-    """Reads what the stages say until the process ends, or a stage is over its limit."""
+    """Read the outcomes of the stages until the process ends, or a stage exceeds its limit."""
     stages: list[Stage] = []
     name, since, rest = next(iter(limits)), time.monotonic(), ""
     while True:
@@ -91,11 +92,12 @@ def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str
         rest += file.read()
         *lines, rest = rest.split("\n")
         for line in lines:
-            word, name, *how = _words(line)
+            word, name, *how = json.loads(line)
             since = time.monotonic()
             if word == "end":
                 stages.append(Stage(name, how[0], how[1]))
-                name = _after(name, limits)
+                names = list(limits)
+                name = names[min(names.index(name) + 1, len(names) - 1)]
         if ended:
             if len(stages) < len(limits) and not (stages and stages[-1].failed):
                 death = ask.death_of(process.returncode)
@@ -103,25 +105,16 @@ def _follow(process: subprocess.Popen[bytes], file: IO[str], limits: Mapping[str
                 stages.append(Stage(name, "killed" if death else "raised", detail))
             return stages
         if time.monotonic() - since > limits[name]:
-            stages.append(Stage(name, "hung", f"no end after {limits[name]:g} s"))
+            stages.append(Stage(name, "hung", f"timed out after {limits[name]:g} s"))
             return stages
         time.sleep(0.02)
 
 
-def _after(name: str, limits: Mapping[str, float]) -> str:
-    names = list(limits)
-    return names[min(names.index(name) + 1, len(names) - 1)]
-
-
-def _words(line: str) -> list[str]:
-    words: list[Any] = json.loads(line)
-    return [str(word) for word in words]
-
-
-EXPLAINED = (
+_UNSEEN = "the build does not use this GPU, or the environment hides it"
+CAUSES = (
     (
-        r"no kernel image is available|invalid device function",
-        "the build has no code for this GPU",
+        r"no kernel image|invalid device function",
+        "the build has no kernels for this GPU",
         "RT021 RT028 RT022",
     ),
     (
@@ -133,33 +126,23 @@ EXPLAINED = (
     (r"Error 802|system not yet initialized", "the Fabric Manager is not ready", "RT017"),
     (r"undefined symbol: nccl", "two NVIDIA libraries overwrite each other", "RT006"),
     (r"libcudart\.so\.\d+", "an extension was built for another CUDA", "RT007"),
-    (
-        r"not compiled with CUDA|sees none",
-        "the build does not use this GPU, or the environment hides it",
-        "RT027 RT035 RT020 RT038 RT034",
-    ),
-    (r"out of memory", "the GPU's memory is in use; see nvidia-smi for by whom", ""),
-    (
-        r"Cannot find a working triton|triton.*not (found|installed)",
-        "triton is missing or does not fit",
-        "RT008",
-    ),
+    (r"not compiled with CUDA|sees none", _UNSEEN, "RT027 RT035 RT020 RT038 RT034"),
+    (r"out of memory", "other programs use the GPU's memory; nvidia-smi lists them", ""),
+    (r"working triton|triton.*not (found|installed)", "triton is missing or does not fit", "RT008"),
     (r"C\+\+ compiler|g\+\+|gcc|InvalidCxxCompiler", "torch.compile needs a C++ compiler on PATH", ""),
     (r"Python\.h", "torch.compile needs Python's headers (python3-dev)", ""),
 )
-"""Pattern in the failure → its cause, and the codes of the findings that say how to mend it."""
+"""Pattern in a failure → its cause, and the codes of the findings whose hint helps."""
 
 
 def findings(stages: list[Stage], others: tuple[Finding, ...]) -> list[Finding]:
-    """The finding about the stage that failed, with the way to mend it from the verdict on the facts, if it is there."""
+    """Return the finding about the stage that failed, if one did, with the hint of the finding that explains it."""
     if not stages or not stages[-1].failed:
         return []
     stage = stages[-1]
-    cause, codes = next(
-        ((cause, codes.split()) for pattern, cause, codes in EXPLAINED if re.search(pattern, stage.detail)),
-        ("", []),
-    )
-    hint = next((other.hint for other in others if other.code in codes and other.hint), None)
-    verb = {"hung": "does not end", "killed": "kills the interpreter"}.get(stage.outcome, "fails")
+    causes = ((cause, codes) for pattern, cause, codes in CAUSES if re.search(pattern, stage.detail))
+    cause, codes = next(causes, ("", ""))
+    hint = next((other.hint for other in others if other.code in codes.split() and other.hint), None)
+    verb = {"hung": "does not finish", "killed": "crashes the interpreter"}.get(stage.outcome, "fails")
     message = f"smoke stage {stage.name} {verb}{f': {cause}' if cause else ''} ({stage.detail})"
     return [error("RT040", message, hint)]

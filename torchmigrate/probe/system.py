@@ -1,4 +1,4 @@
-"""What the operating system says of itself and of its GPUs, by its files.
+"""The operating system and the GPUs that it knows, read from its files.
 
 Standard library only: `torchmigrate.probe.ray` ships this module to machines that have nothing else.
 """
@@ -15,15 +15,16 @@ from torchmigrate.probe.facts import Device, Gpu, Platform
 
 
 def host(environ: Mapping[str, str], root: Path) -> Platform:
-    """The operating system, and whether it is WSL, a container or a Jetson."""
+    """Read what the operating system is, and whether it is WSL, a container or a Jetson."""
     system = platform.system()
     kernel = (first_line(root / "proc/version") or "").lower()
     tegra = re.match(r"# R(\d+).*REVISION: ([\d.]+)", first_line(root / "etc/nv_tegra_release") or "")
     contained = any((root / name).exists() for name in (".dockerenv", "run/.containerenv", ".singularity.d"))
+    libc, version = platform.libc_ver() if system == "Linux" else ("", "")
     return Platform(
         system=system,
         machine=platform.machine(),
-        glibc=_glibc() if system == "Linux" else None,
+        glibc=version if libc == "glibc" else None,
         macos=platform.mac_ver()[0] or None,
         wsl="microsoft" in kernel,
         jetson=f"R{tegra[1]}.{tegra[2]}" if tegra else None,
@@ -31,16 +32,8 @@ def host(environ: Mapping[str, str], root: Path) -> Platform:
     )
 
 
-def _glibc() -> str | None:
-    try:
-        answer = os.confstr("CS_GNU_LIBC_VERSION")
-    except (AttributeError, ValueError, OSError):
-        return None
-    return answer.split()[-1] if answer else None
-
-
 def amd(root: Path) -> list[Gpu]:
-    """AMD GPUs, by the kernel's compute topology."""
+    """Find AMD's GPUs in the kernel's compute topology."""
     gpus = []
     for file in sorted((root / "sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
         target = match(r"^gfx_target_version (\d+)$", read(file))
@@ -52,17 +45,17 @@ def amd(root: Path) -> list[Gpu]:
 
 
 INTEGRATED = "0000:00:02.0"
-"""Where the GPU inside of an Intel processor is on the bus; torch's XPU build is for those that are elsewhere."""
+"""The bus address of a GPU inside an Intel processor; torch's XPU build is for the others."""
 
 
 def intel(root: Path) -> list[Gpu]:
-    """Intel's GPUs on cards of their own, by the PCI bus."""
+    """Find Intel's discrete GPUs on the PCI bus."""
     cards = [device for device in on_bus(root, "0x8086") if device.name != INTEGRATED]
     return [Gpu(f"Intel GPU ({first_line(card / 'device') or '?'})", "intel") for card in cards]
 
 
 def on_bus(root: Path, vendor: str) -> list[Path]:
-    """A vendor's GPUs on the PCI bus: display controllers, class 0x03."""
+    """Find a vendor's GPUs on the PCI bus: display controllers, class 0x03."""
     return [
         device
         for device in sorted((root / "sys/bus/pci/devices").glob("*"))
@@ -71,10 +64,8 @@ def on_bus(root: Path, vendor: str) -> list[Path]:
 
 
 def devices(root: Path, system: Platform, nvidia: bool, amd: bool) -> list[Device]:
-    """The files in ``/dev`` that programs need for the GPUs of a vendor and cannot use.
-
-    WSL and Jetson have other ones, and other systems than Linux have none.
-    """
+    """Find the files in ``/dev`` that programs need for NVIDIA's or AMD's GPUs and cannot use."""
+    # WSL and Jetson have other files, and other systems than Linux have none.
     if system.system != "Linux" or system.wsl or system.jetson or not (root / "dev").is_dir():
         return []
     needed = [root / "dev" / name for name in ("nvidiactl", "nvidia-uvm")] if nvidia else []
@@ -96,11 +87,9 @@ CUDA_LIBRARY = re.compile(
 
 
 def shadowing(environ: Mapping[str, str]) -> list[str]:
-    """The CUDA libraries in the folders of ``LD_LIBRARY_PATH``.
-
-    The driver's ``libcuda`` may be there, as a container has it; the stub that programs are linked with may not. That
-    of cuda-compat is a fact of the driver's.
-    """
+    """Find the CUDA libraries in the folders of ``LD_LIBRARY_PATH`` that may be loaded instead of torch's."""
+    # The driver's libcuda is fine there, as containers have it, unless it is the stub that programs are linked with;
+    # the libcuda of cuda-compat is a fact about the driver.
     names: set[str] = set()
     for entry in filter(None, environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)):
         folder = Path(entry)
@@ -116,12 +105,12 @@ def shadowing(environ: Mapping[str, str]) -> list[str]:
 
 
 def apple(system: Platform) -> list[Gpu]:
-    """The GPU that every Apple-silicon Mac has."""
+    """Return the GPU that every Apple-silicon Mac has; nothing elsewhere."""
     return [Gpu("Apple GPU", "apple")] if system.system == "Darwin" and system.machine == "arm64" else []
 
 
 def read(file: Path) -> str:
-    """A file's text; "" where it cannot be read."""
+    """Return a file's text; "" where it cannot be read."""
     try:
         return file.read_text("utf-8", errors="replace")
     except OSError:
@@ -129,11 +118,11 @@ def read(file: Path) -> str:
 
 
 def first_line(file: Path) -> str | None:
-    """A file's first line; None where there is none."""
+    """Return a file's first line; None where it has none, or cannot be read."""
     return read(file).strip().split("\n", 1)[0].strip() or None
 
 
 def match(pattern: str, text: str | None) -> str | None:
-    """What a pattern's first group (or all of it) finds, line by line."""
+    """Return the text of a pattern's first group (or of all of it), ``^`` and ``$`` matching at lines; None for no match."""
     found = re.search(pattern, text or "", re.M)
     return (found[1] if found.re.groups else found[0]) if found else None

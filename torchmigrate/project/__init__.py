@@ -1,1 +1,1 @@
-"""What is known about many files together: which there are, what they export and use, the oldest torch they support."""
+"""Facts about many files together: which files there are, what they export, and which symbols they use."""

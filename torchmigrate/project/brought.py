@@ -1,4 +1,4 @@
-"""The files of a project that a file runs with: those that it imports, and those that these import."""
+"""The files of a project that a file imports, directly or through others."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _MOST = 200
-"""Files beyond which no more are followed."""
+"""The number of files after which no more imports are followed."""
 
 
 def brought(project: Project, path: str, text: bytes) -> list[str]:
-    """The paths of the files that the one at ``path``, with this text, imports, at once or through others."""
+    """Return the paths of files that the file at ``path`` with this ``text`` imports, directly or through others."""
     found = {path: None}
     waiting = [(path, text)]
-    for importer, content in waiting:  # which grows
+    for importer, content in waiting:  # the list grows while it is walked
         for one in _imported(project, importer, content):
             of_one = None if one in found or len(found) > _MOST else project.text(one)
             if of_one is not None:

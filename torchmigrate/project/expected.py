@@ -1,7 +1,7 @@
-"""The project as it probably is, for rules that ask before all files have told what they use.
+"""The probable facts of a project, for rules that ask before all files were scanned.
 
-To look at a file a second time costs as much as the first. So a rule gets the answer that follows from what is known by
-then, and what it was told is noted: its file is looked at again only if the answer is another one in the end.
+Checking a file a second time costs as much as the first time. So a rule gets the answer that follows from the present
+knowledge, and this answer is recorded: the file is checked again only if the final answer differs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torchmigrate.project.project import Incomplete, Project
 
 
 class Expected(Project):
-    """Answers what `uses` which symbols, from what some of the files have told; whatever else is asked has to wait."""
+    """A project that answers `uses` from the facts known so far; every other question has to wait."""
 
     def __init__(self, told: Iterable[Facts] = (), *, is_whole: bool) -> None:
         super().__init__(is_whole=is_whole)
@@ -25,17 +25,17 @@ class Expected(Project):
             self.mention(facts.mentions)
 
     def begin(self) -> None:
-        """The look at a file begins."""
+        """Forget the answers that were recorded for the file before."""
         self._assumed = {}
         self._has_waited = False
 
     def note(self, facts: Facts) -> None:
-        """Adds to what a file tells on which answers its findings rest, and whether there were some for all questions."""
+        """Record in the facts of a file the answers that its findings depend on, and whether a question had to wait."""
         facts.provisional = self._has_waited
         facts.assumed = tuple(self._assumed)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
-        """As of a project that is known."""
+        """Return the uses known so far, and record this answer."""
         kinds = frozenset(kinds)
         self._assumed[self.assumption(symbols, kinds)] = None
         return super().uses(*symbols, kinds=kinds)
@@ -44,4 +44,4 @@ class Expected(Project):
         self._has_waited = True
         raise Incomplete
 
-    __contains__ = shown = folder = text = once = spelling = elsewhere = links = headers = modules = _waits
+    __contains__ = shown = text = once = spelling = elsewhere = links = headers = modules = _waits

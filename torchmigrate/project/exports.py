@@ -1,4 +1,4 @@
-"""Follows the names that files of a project take from each other, until no file reaches anything new of torch's."""
+"""The linking of a project's files: names of torch are followed from file to file until nothing new is found."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from torchmigrate.text.source import SourceError
 
 @dataclass
 class Linker:
-    """Makes what files export known to the project, and scans those again that this concerns."""
+    """Records what files export, and scans the files again that import it."""
 
     paths: Sequence[str]
     read: Callable[[str], bytes]
     look: Callable[[str, bytes], Facts]
-    """Looks at a file with what is known of the project by then."""
+    """Scans a file, given by path and content, with the present knowledge about the project."""
     facts: dict[str, Facts]
-    """What each file told, at first while nothing was known."""
+    """The facts from each file, first scanned without knowledge about the others."""
     project: Project
     watch: Watch
     _opened: dict[str, set[str]] = field(default_factory=dict)
     _tried: set[tuple[str, str]] = field(default_factory=set)
-    """The names of modules that were followed already; modules that import from each other lead to them again."""
+    """The files with the names already followed there, since modules may import from each other in a circle."""
 
     def link(self, changed: Collection[str] | None = None) -> None:
-        """Follows what files export, until no file reaches anything new.
+        """Follow exported names until no file imports a new one.
 
-        ``changed`` are the files that were looked at while nothing was known of the others, where something is.
+        ``changed`` are the only files that were scanned without knowledge about the others; None means all files.
         """
-        known = {path: names for path in self.project.exports if (names := self._hidden(path))}
+        exports = self.project.exports
+        known = {path: names for path in exports if (names := self._hiding(path, exports[path]))}
         scanned = list(self.facts) if changed is None else [path for path in changed if path in self.facts]
         reached = self._reached(known, changed) if known and changed else set()
         while scanned or reached:
@@ -47,28 +48,23 @@ class Linker:
             reached |= self._reached(fresh, self.paths) if fresh else set()
             scanned, reached = sorted(waiting | reached), set()
             for path in scanned:
-                self._rescan(path)
-
-    def _rescan(self, path: str) -> None:
-        with contextlib.suppress(OSError):  # what was readable a moment ago keeps its first result
-            self.facts[path] = self.look(path, self.read(path))
+                # A file that was readable a moment ago keeps its first result.
+                with contextlib.suppress(OSError):
+                    self.facts[path] = self.look(path, self.read(path))
 
     def _export(self, path: str) -> dict[str, str]:
-        """Publishes the names that hide a token; returns those that are new."""
+        """Record the exports of a file that hide a token; return them if any is new, else nothing."""
         names = self._hiding(path, self.facts[path].exports)
         return names if self.project.export(path, names) else {}
 
-    def _hidden(self, path: str) -> dict[str, str]:
-        """The known exports of a file that hide a token."""
-        return self._hiding(path, self.project.exports[path])
-
     def _hiding(self, path: str, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the exports of a file that hide a token: who imports them need not spell the token."""
         if language_of(path) is not None:
             return dict(names)
         return {name: target for name, target in names.items() if self.watch.hides_token(target)}
 
     def _reached(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
-        """The files that take one of the exported names. In C++ what is included is handed on by those that include it."""
+        """Return the files that may import one of the exported names."""
         importing = Importing(fresh)
         reached = set()
         for path in among:
@@ -79,7 +75,7 @@ class Linker:
         return reached
 
     def _open_unlinked(self, scanned: Iterable[str]) -> set[str]:
-        """Finds what the modules export that unlinked names come from; returns the files that this concerns."""
+        """Find the exports behind the unlinked names of files; return the files for which something was found."""
         concerned = set()
         self._tried.clear()
         for path in scanned:
@@ -95,7 +91,7 @@ class Linker:
                 return True
             if depth == 0 or path not in self.project or (path, attribute) in self._tried:
                 continue
-            if is_torch_itself(path):  # whatever it exports, `Project.export` would not take
+            if is_torch_itself(path):  # `Project.export` ignores what it exports
                 continue
             self._tried.add((path, attribute))
             try:
@@ -114,6 +110,6 @@ class Linker:
 
 
 def _target(uses: Uses, name: str) -> str | None:
-    """What a name stands for that a module has only through ``from … import *``."""
+    """Return the qualified name of a name that a module has only through ``from … import *``, or None."""
     resolved = uses.names.resolve_name(name, uses.scopes.module)
     return resolved.names[0] if resolved is not None and len(resolved.names) == 1 else None

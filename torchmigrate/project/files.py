@@ -1,4 +1,4 @@
-"""Paths to files: walks folders in a stable order, honouring ``.gitignore`` and the excludes."""
+"""The search for files: a walk over folders in a stable order that respects ``.gitignore`` and the excludes."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from torchmigrate.model.findings import FileError
 
 _DEEPEST = 500
-"""Folders in each other beyond which nothing that people made lies."""
+"""The greatest depth of nested folders that are walked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file to check: its path as shown to the user, and its bytes where they do not come from the disk."""
+    """A file to check: its displayed path, and its bytes if they do not come from the disk."""
 
     path: str
     data: bytes | None = None
     place: str = ""
-    """Where it really lies: its absolute path without links. Made from ``path`` where it is not given."""
+    """The absolute path without links; derived from ``path`` if it is not given."""
 
     def __post_init__(self) -> None:
         if not self.place:
             object.__setattr__(self, "place", os.path.abspath(self.path))
 
     def read(self) -> bytes:
-        """Its content. Raises OSError."""
+        """Return the content of the file. Raises OSError."""
         return read(self.path) if self.data is None else self.data
 
 
 class Found(NamedTuple):
-    """What the given paths hold: files in a stable order, and what could not be taken."""
+    """The result of a search: files in a stable order, and errors for what cannot be read."""
 
     inputs: tuple[Input, ...]
     errors: tuple[FileError, ...]
     unfollowed: tuple[str, ...] = ()
-    """Links to what lies outside of all that was named, or is excluded there."""
+    """Links to files outside of the given paths, or to excluded ones."""
 
 
 def find(
@@ -57,13 +57,12 @@ def find(
     read_stdin: Callable[[], bytes] | None = None,
     stdin_filename: str = "-",
 ) -> Found:
-    """The files that ``paths`` name or hold, each once, in the order of the arguments and of their names.
+    """Find the files that ``paths`` name or contain, each once, in the order of the arguments and of file names.
 
-    ``wanted`` says by a file's path whether it is taken; a file named directly always is, unless it is excluded
-    and the excludes are forced. ``excludes`` says what is left out in a folder, given by its real path. The path
-    ``-`` is standard input, which ``read_stdin`` reads. Links in a folder are not followed: what they lead to has
-    a place of its own, in the same tree or in somebody else's. Nothing is raised for what cannot be read: it
-    becomes a `FileError`.
+    ``wanted`` decides by its path whether to take a file; a file named directly is always taken, unless it is excluded
+    and the excludes are forced. ``excludes`` returns the excludes of a folder by its real path. The path ``-`` is
+    standard input, which ``read_stdin`` reads. Links in a folder are not followed, since their target has a place of its
+    own. Nothing is raised for a file that cannot be read: it becomes a `FileError`.
     """
     search = _Search(wanted, excludes)
     for path in dict.fromkeys(paths):
@@ -79,15 +78,14 @@ def find(
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file. Raises OSError, also for what has become a pipe since it was found and would block."""
-    with open(path, "rb", buffering=0, opener=_open_at_once) as stream:
+    """Return the content of a file. Raises OSError, also for a file replaced with a pipe, which would block."""
+    nonblocking = getattr(os, "O_NONBLOCK", 0)
+    with open(
+        path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | nonblocking)
+    ) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError("it is not a regular file")
         return stream.read()
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 @dataclass(slots=True)
@@ -102,12 +100,12 @@ class _Search:
     _tracked: Tracked = field(default_factory=Tracked)
 
     def take(self, path: str) -> None:
-        """Takes one argument of the command line."""
+        """Add the files of one command line argument."""
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
             broken = os.path.islink(path) and isinstance(error, FileNotFoundError)
-            self._fail(path, "is a link to nothing" if broken else _reason(error))
+            self._fail(path, "is a broken link" if broken else _reason(error))
             return
         real = os.path.realpath(path)
         if stat.S_ISDIR(mode):
@@ -120,7 +118,7 @@ class _Search:
             self._fail(path, f"is {_special(mode)}, not a file")
 
     def unfollowed(self) -> list[str]:
-        """The links that lead to nothing that was taken."""
+        """Return the links whose targets were not taken."""
         return [link for link, real in self._links.items() if real not in self._seen]
 
     def _add(self, path: str, real: str) -> None:
@@ -128,16 +126,13 @@ class _Search:
             self._seen.add(real)
             self.inputs.append(Input(path, None, real))
 
-    def _fail(self, path: str, message: str) -> None:
-        self._report(_without_dot(path) or os.curdir, message)
-
-    def _report(self, path: str, message: str, line: int | None = None) -> None:
+    def _fail(self, path: str, message: str, line: int | None = None) -> None:
         from torchmigrate.model.findings import FileError
 
-        self.errors.append(FileError(path, message, line))
+        self.errors.append(FileError(_without_dot(path) or os.curdir, message, line))
 
     def _scopes_above(self, real: str) -> list[Scope]:
-        """What the ignore files above a folder say of what is in it, but for those that leave out the folder itself."""
+        """Return the patterns of the ignore files above a folder, except for files that ignore the folder itself."""
         scopes: list[Scope] = []
         for folder, file in files_above(real):
             patterns = patterns_in(file)
@@ -147,9 +142,9 @@ class _Search:
         return scopes
 
     def _doubt(self, file: str, patterns: Patterns) -> None:
-        """Says once what is wrong with the patterns in an ignore file; git passes over them in silence."""
+        """Report once the malformed patterns in an ignore file; git skips them silently."""
         for line, text, fault in [] if id(patterns) in self._doubted else patterns.malformed:
-            self._report(file, f"the pattern `{text}` matches nothing: {fault}", line)
+            self._fail(file, f"the pattern `{text}` matches nothing: {fault}", line)
         self._doubted.add(id(patterns))
 
     def _walk(
@@ -161,7 +156,7 @@ class _Search:
         depth: int,
         only_tracked: bool = False,
     ) -> None:
-        """Takes the folder ``real``, shown as ``shown``; of one that is ignored, what git tracks all the same."""
+        """Add the files of the folder ``real``, displayed as ``shown``; of an ignored folder, only tracked files."""
         if real in self._seen:
             return
         self._seen.add(real)
@@ -217,7 +212,7 @@ class _Search:
             if entry.is_file():
                 self._add(path, real)
             elif entry.is_symlink() and not os.path.exists(path):
-                self._fail(path, "is a link to nothing")
+                self._fail(path, "is a broken link")
             else:
                 self._fail(path, f"is {_special(entry.stat().st_mode)}, not a file")
         except OSError as error:
@@ -225,30 +220,29 @@ class _Search:
 
 
 def _shown(path: str, real: str) -> str:
-    """How an argument is shown: as it was given, or where it really lies if links lead there within this folder."""
+    """Return an argument's displayed path: as given, or its real path if links lead there within this folder."""
     if os.path.abspath(path) != real and is_within(real, here := os.getcwd()):
         path = os.path.relpath(real, here)
     return _without_dot(path)
 
 
 def _without_dot(path: str) -> str:
-    """``path`` without a leading ``./``; `os.path.normpath` would also remove ``link/..``, another place."""
+    """Return ``path`` without a leading ``./``."""
+    # `os.path.normpath` would also remove `link/..`, which is another place.
     return re.sub(r"^\.(?:/+|\Z)", "", posix(path)) if path.startswith(".") else path
 
 
 def _special(mode: int) -> str:
-    for test, name in (
-        (stat.S_ISFIFO, "a named pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-    ):
-        if test(mode):
-            return name
-    return "something special"
+    names = {
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return names.get(stat.S_IFMT(mode), "something special")
 
 
 def _reason(error: OSError) -> str:
-    """The system's words for ``error``, as the rest of a sentence that begins with the path."""
+    """Return the system's message for ``error``, as the rest of a sentence that begins with the path."""
     reason = error.strerror or type(error).__name__
     return f"cannot be read: {reason[0].lower()}{reason[1:]}"

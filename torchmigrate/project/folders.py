@@ -1,4 +1,4 @@
-"""The folders around a file: where its project may say something about it, and who can observe it."""
+"""The folders around a file: its project, its repository, and the tree whose files can observe it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator
 
 STANDALONE = ("torchmigrate.toml", ".torchmigrate.toml")
-"""Files that hold settings and nothing else, the stronger first."""
+"""Files that hold only settings, the one with precedence first."""
 
 METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
 """Files that make a folder a project."""
 
 SETTLING = frozenset([*STANDALONE, "pyproject.toml", ".git"])
-"""What in a folder may change the settings that hold below it."""
+"""Entries of a folder that may change the settings below it."""
 
 
 def upward(folder: str) -> Iterator[str]:
-    """``folder`` (made absolute) and the folders above it, up to and including a repository's root."""
+    """Yield ``folder`` (made absolute) and its parents, up to and including a repository's root."""
     folder = os.path.abspath(folder)
     while True:
         yield folder
@@ -27,27 +27,26 @@ def upward(folder: str) -> Iterator[str]:
 
 
 def is_repository(folder: str) -> bool:
-    """Whether the folder is the root of a repository, or of a work tree or a submodule."""
+    """Return whether the folder is the root of a repository, a work tree or a submodule."""
     return os.path.lexists(os.path.join(folder, ".git"))
 
 
 def is_project(folder: str) -> bool:
-    """Whether the folder has metadata or settings of its own."""
+    """Return whether the folder has project metadata or settings of its own."""
     return any(os.path.isfile(os.path.join(folder, name)) for name in (*STANDALONE, *METADATA))
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it."""
+    """Return whether ``path`` is ``folder`` or lies below it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def tree_of(folder: str) -> str | None:
-    """The folder that holds all that can observe the files in ``folder``; None where nothing tells.
+    """Return the folder of all files that can observe those in ``folder``; None if there is no sign of one.
 
-    That is the whole repository and not the nearest project in it: of packages that lie beside each other, one
-    patches, traces or imports the other, and tests often have a folder of their own. Without a repository it is
-    the nearest project, unless that is the user's home or the root of the file system, where metadata lies by
-    accident.
+    That is the whole repository, not the nearest project in it: a package may patch, trace or import its neighbor, and
+    tests often have a folder of their own. Without a repository it is the nearest project, unless that is the user's
+    home or the root of the file system, where metadata lies by accident.
     """
     folders = list(upward(folder))
     if is_repository(folders[-1]):

@@ -1,4 +1,4 @@
-"""What is left out of folders: the patterns of settings, and the ignore files of a repository."""
+"""The files to skip in folders: patterns of the settings, and ignore files of a repository."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
+from torchmigrate.project.folders import is_repository, upward
 from torchmigrate.project.patterns import Patterns
 
 EXCLUDE = (
@@ -36,13 +37,13 @@ EXCLUDE = (
     "site-packages",
     "venv",
 )
-"""Folders that hold no code of the project; the default of the setting ``exclude``."""
+"""Folders without code of the project; the default of the setting ``exclude``."""
 
 
 def anchor(pattern: str, folder: str) -> str:
-    """A ``.gitignore`` pattern written in ``folder``, as one that holds from the root of the file system.
+    """Return a ``.gitignore`` pattern written in ``folder`` as one relative to the root of the file system.
 
-    A pattern without a slash but at its end matches names at any depth and stays as it is.
+    A pattern without a slash, except at its end, matches names at any depth and stays unchanged.
     """
     negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     if "/" not in body.rstrip("/") or body.startswith("**/"):
@@ -54,16 +55,16 @@ def anchor(pattern: str, folder: str) -> str:
 
 
 class Excludes(NamedTuple):
-    """The patterns of ``exclude``: plain names, which most are, apart from those that need matching."""
+    """The patterns of ``exclude``: plain names, which most are, and patterns that need matching."""
 
     names: frozenset[str]
     spec: Patterns | None
     forced: bool = False
-    """Whether they also hold for what is named directly."""
+    """Whether the patterns also apply to files that are named directly."""
 
     @classmethod
     def of(cls, patterns: Iterable[str], *, forced: bool = False) -> Excludes:
-        """The matcher for ``patterns``, which `anchor` has made absolute."""
+        """Create the matcher for ``patterns``, which `anchor` has made absolute."""
         patterns = tuple(patterns)
         if any(pattern.startswith("!") for pattern in patterns):
             return cls(frozenset(), Patterns(patterns), forced)
@@ -72,13 +73,13 @@ class Excludes(NamedTuple):
         return cls(plain, Patterns(others) if others else None, forced)
 
     def match(self, name: str, path: str, is_folder: bool) -> bool:
-        """Whether the entry ``name`` at the absolute ``path`` is excluded."""
+        """Return whether the entry ``name`` at the absolute ``path`` is excluded."""
         if name in self.names:
             return True
         return self.spec is not None and bool(self.spec.verdict(posix(path).lstrip("/"), is_folder))
 
     def above(self, path: str, start: str = os.curdir) -> bool:
-        """Whether ``path`` or a folder on the way to it from ``start``, the working directory, is excluded."""
+        """Return whether ``path`` or a folder on the way to it from ``start`` is excluded."""
         here = os.path.abspath(start)
         path = os.path.abspath(path)
         steps = os.path.relpath(path, here).split(os.sep)
@@ -92,11 +93,11 @@ class Excludes(NamedTuple):
 
 
 Scope = tuple[str, Patterns]
-"""A folder's real path and the patterns that hold below it."""
+"""A folder's real path and the patterns that apply below it."""
 
 
 def ignored(scopes: list[Scope], real: str, is_folder: bool) -> bool:
-    """What git says of ``real``: the innermost ``.gitignore`` that mentions it decides."""
+    """Return whether git ignores ``real``: the innermost ``.gitignore`` with a matching pattern decides."""
     for base, spec in reversed(scopes):
         if real.startswith(base):
             verdict = spec.verdict(posix(real[len(base) :]).lstrip("/"), is_folder)
@@ -106,39 +107,28 @@ def ignored(scopes: list[Scope], real: str, is_folder: bool) -> bool:
 
 
 def files_above(real: str) -> list[tuple[str, str]]:
-    """The ignore files of the repository above the folder ``real``, outermost first, each with the folder it is for.
+    """Return the ignore files above the folder ``real``, outermost first, each after the folder that it applies to.
 
-    None outside of a repository.
+    The list is empty outside of a repository.
     """
-    folders = [os.path.dirname(real)]
-    if not os.path.lexists(os.path.join(real, ".git")):
-        while not os.path.lexists(os.path.join(folders[-1], ".git")):
-            parent = os.path.dirname(folders[-1])
-            if parent == folders[-1]:
-                return []
-            folders.append(parent)
-        root = folders[-1]
-    else:
-        root, folders = real, []
-    own = [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders)]
-    return [(root, _git_exclude_file(root)), *own]
-
-
-def _git_exclude_file(root: str) -> str:
-    """``info/exclude`` of the repository at ``root``, which all of its work trees share."""
+    *_, root = folders = [*upward(real)]
+    if not is_repository(root):
+        return []
+    own = [(folder, os.path.join(folder, ".gitignore")) for folder in reversed(folders[1:])]
     git = git_folder(root)
-    return os.path.join(git, _read(os.path.join(git, "commondir")) or "", "info", "exclude")
+    shared = os.path.join(git, _read(os.path.join(git, "commondir")) or "")  # by all work trees
+    return [(root, os.path.join(shared, "info", "exclude")), *own]
 
 
 def git_folder(root: str) -> str:
-    """Where git keeps what it knows of the work tree at ``root``, also where ``.git`` is a file that points elsewhere."""
+    """Return the git directory of the work tree at ``root``; ``.git`` may be a file that names another folder."""
     git = os.path.join(root, ".git")
     elsewhere = _read(git)
     return git if elsewhere is None else os.path.join(root, elsewhere.removeprefix("gitdir:").strip())
 
 
 def _read(path: str) -> str | None:
-    """The line in a small file; None where there is no such file."""
+    """Return the text of a small file; None if there is no such file."""
     try:
         if not os.path.isfile(path):
             return None
@@ -150,7 +140,7 @@ def _read(path: str) -> str | None:
 
 @cache
 def patterns_in(path: str) -> Patterns:
-    """The patterns in the ignore file at ``path``; none when it cannot be read."""
+    """Return the patterns in the ignore file at ``path``; none if the file cannot be read."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
             return Patterns([])
@@ -161,5 +151,5 @@ def patterns_in(path: str) -> Patterns:
 
 
 def posix(path: str) -> str:
-    """The path with forward slashes."""
+    """Return the path with forward slashes."""
     return path if os.sep == "/" else path.replace(os.sep, "/")

@@ -1,4 +1,4 @@
-"""Which files take what others export, by their text alone: asked of every file of a project, whenever a name comes to mean more."""
+"""The imports between files of a project, read from their bytes: parsing every file each time would take too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FROM = re.compile(
     rb"[ \t\\\r\n]*(\((?:[^()#]|#[^\n]*)*\)|(?:[^\n\\;]|\\\r?\n)*)"
 )
 _IMPORT = re.compile(rb"import(?:(?<=[\s;\"]import)|(?<=\Aimport))[\s\\]+((?:[^\n\\;]|\\\r?\n)*)")
-"""Also the names behind ``from … import``, which may be modules."""
+"""Also matches the names after ``from … import``, which may be modules."""
 _STAR = re.compile(rb"import[\s\\]*\*")
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAME = re.compile(rb"[^\W\d]\w*|\*")
@@ -23,11 +23,11 @@ _DOTTED = re.compile(rb"[^\W\d][\w.]*")
 
 
 class Importing:
-    """Knows the files that may take one of the names, which are given by the files that export them."""
+    """Finds the files that may import one of the ``exported`` names, which are given by the paths of their files."""
 
     def __init__(self, exported: Mapping[str, Collection[str]]) -> None:
         self._modules: dict[bytes, set[bytes]] = {}
-        """What the modules of a name export; those without one are packages, as ``from . import`` means them."""
+        """The exported names of modules, by the last part of the module's name; "" is any package (``from . import``)."""
         headers = []
         for path, names in exported.items():
             if language_of(path) is not None:
@@ -43,10 +43,10 @@ class Importing:
             for export in exports:
                 exporting.setdefault(export, set()).add(module)
         self._beside = min(self._modules, exporting, key=len)
-        """Modules with their names, or names with their modules: of which there are fewer, which is faster to look for."""
+        """The names by module or the modules by name, whichever has fewer keys and so is faster to search for."""
 
     def concerns(self, path: str, text: bytes) -> bool:
-        """Whether the file at ``path`` includes a header, or imports a name, its module, or all that is in there."""
+        """Return whether the file at ``path`` includes a header, or imports a name, its module, or everything in it."""
         if language_of(path) is not None:
             return self._includes is not None and self._includes.search(text) is not None
         if b"import" not in text or not self._may_be_spelled(text):
@@ -63,11 +63,11 @@ class Importing:
         )
 
     def _of(self, module: bytes) -> set[bytes]:
-        """What is exported by the modules that a dotted name may mean."""
+        """Return the exports of all modules that a dotted name may mean."""
         return self._modules.get(module.rpartition(b".")[2].strip(), set())
 
     def _takes(self, module: bytes, listed: bytes, text: bytes) -> bool:
-        """Whether ``from module import …`` takes one of the names or one of the modules, or hands all of them on."""
+        """Return whether ``from module import …`` imports one of the names, one of the modules, or everything."""
         exported = self._of(module)
         return any(
             bool(exported) if name == b"*" else name in exported or self._is_spelled(self._of(name), text)
@@ -78,8 +78,29 @@ class Importing:
         return bool(names) and not names.isdisjoint(spelling_of(text).words)
 
 
+class Imported:
+    """The pairs of a module's last name and a name imported from it, except from modules of torch."""
+
+    _IMPORT = re.compile(
+        rb"^[ \t]*from[ \t]+(?!torch\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+    )
+
+    def __init__(self) -> None:
+        self._names: set[tuple[bytes, bytes]] = set()
+
+    def read(self, text: bytes) -> None:
+        """Add the ``from`` imports of one file."""
+        for module, names in self._IMPORT.findall(text):
+            self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
+
+    def has(self, path: str, name: str) -> bool:
+        """Return whether some file may import ``name`` from the module at ``path``."""
+        module = os.fsencode(os.path.basename(module_path(path)))
+        return (module, name.encode()) in self._names or (module, b"*") in self._names
+
+
 def _includes(headers: Collection[str]) -> re.Pattern[bytes] | None:
-    """Matches an ``#include`` of one of the headers, whatever folder it names; None for no header."""
+    """Return a pattern for an ``#include`` of one of the headers in any folder; None without headers."""
     if not headers:
         return None
     one = b"|".join(re.escape(os.fsencode(header)) for header in sorted(headers))

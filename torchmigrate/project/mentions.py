@@ -1,4 +1,4 @@
-"""What one file tells about its project."""
+"""The facts that one file contributes to what is known about its project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchmigrate.model.vocabulary import Kind
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One use of a watched symbol somewhere in the project; ``line`` is 1-based."""
+    """One use of a watched symbol in some file of the project; ``line`` is 1-based."""
 
     symbol: str
     kind: Kind
@@ -19,30 +19,30 @@ class Mention:
     constants: tuple[tuple[str, object], ...] = ()
     """The arguments of a call that are literal numbers, strings, booleans or None, by keyword or position ("0").
 
-    For a name that a rule notes: what it notes of it.
+    For a name that a rule notes, what the rule notes about it.
     """
 
 
 class Assumption(NamedTuple):
-    """An answer of `Project.uses`, given before all was known."""
+    """An answer of `Project.uses` that was given before all files were known."""
 
     symbols: tuple[str, ...]
     kinds: frozenset[Kind]
     found: bytes
-    """Tells one answer from another."""
+    """The digest of the answer."""
 
 
 @dataclass(slots=True)
 class Facts:
-    """What one file tells about the project."""
+    """The facts that one file contributes."""
 
     exports: dict[str, str] = field(default_factory=dict)
     unlinked: frozenset[str] = frozenset()
-    """Names from other modules that may be a symbol, once it is known what those modules export."""
+    """Names from other modules that may turn out to be symbols, once the exports of those modules are known."""
     mentions: tuple[Mention, ...] = ()
     provisional: bool = False
-    """Whether a rule asked about the project what was not known yet, so that it is to be asked again."""
+    """Whether a rule needed facts that were not known yet, so that it has to run again."""
     asked_elsewhere: bool = False
-    """Whether a rule asked about files that no rule looks into, of which nobody notes whether they change."""
+    """Whether a rule searched files that no rule reads, whose changes are not tracked."""
     assumed: tuple[Assumption, ...] = ()
-    """What rules were told about the project: the result holds as long as they would be told the same."""
+    """The answers that rules got about the project: the result is valid as long as these stay the same."""

@@ -1,4 +1,4 @@
-"""Who owns which files, as a CODEOWNERS file says.
+"""The owners of files according to a CODEOWNERS file.
 
 Source: https://docs.github.com/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners
 and https://docs.gitlab.com/user/project/codeowners/reference/
@@ -13,20 +13,20 @@ import re
 from torchmigrate.project.patterns import Patterns
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where it may lie below a repository's root; the first that is there holds."""
+"""The possible paths of the file below a repository's root; the first that exists counts."""
 
 _PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 class Owners:
-    """The owners of the files below ``root``; nobody's where there is no CODEOWNERS file."""
+    """The owners of the files below ``root``; empty if there is no CODEOWNERS file."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._entries = list(_entries(_text(root)))
 
     def of(self, path: str) -> tuple[str, ...]:
-        """The owners of the file at ``path``: those of the last pattern that fits."""
+        """Return the owners of the file at ``path``: those of the last pattern that matches."""
         inside = os.path.relpath(os.path.realpath(path), self._root).replace(os.sep, "/")
         for patterns, owners in self._entries:
             if patterns.verdict(inside, False):
@@ -43,7 +43,7 @@ def _text(root: str) -> str:
 
 
 def _entries(text: str) -> list[tuple[Patterns, tuple[str, ...]]]:
-    """The patterns with their owners, the last one first."""
+    """Parse the patterns with their owners, the last one first."""
     found = []
     section: tuple[str, ...] = ()
     for line in text.splitlines():

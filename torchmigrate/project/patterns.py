@@ -1,8 +1,8 @@
-"""The patterns of ``.gitignore``, as git reads them, matched in a time that does not explode.
+"""The patterns of ``.gitignore``, with git's semantics, matched without exponential backtracking.
 
-A pattern becomes a regular expression over bytes, as git compares bytes, in which nothing that was matched is ever
-tried again in another way: the text between two stars is taken where it is first found, which is right whenever a star
-follows. So ``*a*a*a*b`` costs as much as the path is long, times the length of the pattern.
+A pattern becomes a regular expression over bytes, since git compares bytes, that never backtracks into what it matched:
+the text between two stars is matched where it first occurs, which is right whenever a star follows. So the time for
+``*a*a*a*b`` is proportional to the length of the path times that of the pattern.
 
 Source: https://git-scm.com/docs/gitignore, and wildmatch.c of git for what it leaves open.
 """
@@ -18,7 +18,7 @@ from itertools import count
 
 _NEVER = rb"(?!)"
 _END = rb"(?![^/])"
-"""Where a name ends."""
+"""The end of a name in a path."""
 
 _CLASSES = {
     b"alnum": string.ascii_letters + string.digits,
@@ -37,7 +37,7 @@ _CLASSES = {
 
 
 class _Malformed(Exception):
-    """A pattern that matches nothing, with the reason."""
+    """Raised for a pattern that cannot match anything, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,14 @@ class _Pattern:
 
 
 class Patterns:
-    """The lines of one ``.gitignore``, or the patterns of a setting.
+    """The patterns of one ``.gitignore`` or of a setting."""
 
-    One alternation of all patterns answers first: most paths match none, and asking every pattern in turn would
-    cost more than the walk itself.
-    """
+    # One alternation of all patterns is tried first: most paths match none, and trying every pattern in turn would cost
+    # more than the walk over the folders itself.
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.malformed: list[tuple[int, str, str]] = []
-        """The number (from 1), the text and the fault of each line that cannot match anything."""
+        """The 1-based number, the text and the fault of each line that cannot match anything."""
         self._patterns: list[_Pattern] = []
         alternatives: list[bytes] = []
         groups = count()
@@ -74,7 +73,7 @@ class Patterns:
         return bool(self._patterns)
 
     def verdict(self, relative: str, is_folder: bool) -> bool | None:
-        """True: ignored, itself or with a folder around it; False: taken back by ``!``; None: not mentioned.
+        """Return True if the path or a folder around it is ignored, False if ``!`` re-includes it, None without a match.
 
         ``relative`` has forward slashes, and none at its ends.
         """
@@ -89,7 +88,7 @@ class Patterns:
         return self._said(path, is_folder)
 
     def _said(self, path: bytes, is_folder: bool) -> bool | None:
-        """What the last pattern that matches just this path says."""
+        """Return the verdict of the last pattern that matches this path itself."""
         for pattern in reversed(self._patterns):
             if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(path):
                 return not pattern.takes_back
@@ -97,12 +96,12 @@ class Patterns:
 
 
 def malformed(patterns: Iterable[str]) -> list[tuple[int, str, str]]:
-    """What `Patterns.malformed` says of a setting's patterns."""
+    """Return `Patterns.malformed` for the patterns of a setting."""
     return Patterns(pattern for pattern in patterns if "[" in pattern or "\\" in pattern).malformed
 
 
 def _parsed(line: bytes, groups: Iterator[int], alternatives: list[bytes]) -> _Pattern | None:
-    """The pattern in a line, None where there is none; its regular expression is added to ``alternatives``."""
+    """Return the pattern in a line, or None; its regular expression is added to ``alternatives``."""
     line = line.removesuffix(b"\r")
     stripped = line.rstrip(b" ")
     if stripped != line and (len(stripped) - len(stripped.rstrip(b"\\"))) % 2:
@@ -120,11 +119,11 @@ def _parsed(line: bytes, groups: Iterator[int], alternatives: list[bytes]) -> _P
 
 
 _STAR, _STARS = b"*", b"**"
-"""Items that are no regular expression for one byte: any part of a name, any number of folders."""
+"""The items that do not match one byte: ``*`` matches any part of a name, ``**`` any number of folders."""
 
 
 def _items(glob: bytes) -> list[bytes]:
-    """A pattern as `_STAR`, `_STARS` (which stands for the slash behind it, too), and expressions for one byte."""
+    """Parse a pattern into `_STAR`, `_STARS` (which includes the slash after it), and expressions for one byte."""
     items: list[bytes] = []
     at = 0
     while at < len(glob):
@@ -152,7 +151,7 @@ def _items(glob: bytes) -> list[bytes]:
 
 
 def _class(glob: bytes, at: int) -> tuple[bytes, int]:
-    """The expression for the bracket that is open before ``at``, and where it has ended."""
+    """Return the expression for the bracket that opens before offset ``at``, and the offset after it."""
     negated = glob[at : at + 1] in (b"!", b"^")
     begin = at = at + negated
     taken: set[int] = set()
@@ -188,7 +187,7 @@ def _class(glob: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _whole(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
-    """The expression for a path, or for the folder around it, that ``items`` match; ``anywhere``: by its last name."""
+    """Return the expression for the paths that ``items`` match; ``anywhere``: only their last name counts."""
     parts = [_names(part, groups) for part in _split(items, _STARS)]
     folders = rb"(?:[^/]*/)*?"
     first, *others = [b"", *parts] if anywhere else parts
@@ -202,7 +201,7 @@ def _whole(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> byte
 
 
 def _names(items: list[bytes], groups: Iterator[int]) -> bytes:
-    """The expression for names with slashes between them, each of them matched in one way or not at all."""
+    """Return the expression for names separated by slashes, which match in one way or not at all."""
     return b"/".join(_name(name, groups) for name in _split(items, b"/"))
 
 
@@ -217,7 +216,7 @@ def _name(items: list[bytes], groups: Iterator[int]) -> bytes:
 
 
 def _once(regex: bytes, groups: Iterator[int]) -> bytes:
-    """The expression, matched as it first can be and never in another way; Python 3.11 has ``(?>…)`` for that."""
+    """Return the expression as an atomic group, written without the ``(?>…)`` that only Python 3.11 has."""
     return b"(?=(?P<g%d>%s))(?P=g%d)" % (number := next(groups), regex, number)
 
 

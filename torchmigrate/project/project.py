@@ -1,4 +1,4 @@
-"""What is known about all checked files together: what they export, and where they use which symbol."""
+"""The facts about all checked files together: their exports, and their uses of symbols."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from torchmigrate.gates.kinds import kind_of
 from torchmigrate.gates.languages import language_of
 from torchmigrate.model.findings import Fix
 from torchmigrate.model.vocabulary import Kind, Safety
-from torchmigrate.project import texts
 from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.modules import module_path, stem
 from torchmigrate.project.project_links import ProjectLinks
-from torchmigrate.project.search import Search
+from torchmigrate.project.search import Search, search
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
     from torchmigrate.project.search import Sought
 
-UNSEEN = "only these files are seen, and others of their project may depend on the old code"
-"""Why a fix is unsafe whose ground is that nothing else in the project …"""
+UNSEEN = "only these files are checked, and other files of the project may depend on the old code"
+"""The reason why a fix is unsafe that is only right if no other file of the project depends on the old code."""
 
 
 T = TypeVar("T")
 
 
 class Incomplete(Exception):
-    """A rule asks about a project of which not all files are known yet; it is asked again when they are."""
+    """Raised when a rule asks about a project of which not all files are known yet; the rule runs again later."""
 
 
 class Project:
@@ -46,13 +45,13 @@ class Project:
         root: str = "",
     ) -> None:
         self.is_whole = is_whole
-        """Whether these are all files that can observe each other: what is not among them, nobody does."""
+        """Whether these are all files that can observe each other."""
         self.is_complete = True
-        """Whether all files have told what they are to tell."""
+        """Whether the facts of all files are known."""
         self.expected: Project | None = None
-        """What is asked in its place as long as they have not: `torchmigrate.project.expected`."""
+        """What answers instead until then; see `torchmigrate.project.expected`."""
         self.exports: dict[str, dict[str, str]] = {}
-        """For each file, its global names that stand for something of torch's, with torch's name for it."""
+        """For each file, its global names that stand for something of torch, with the qualified names in torch."""
         self._mentions: dict[str, list[Mention]] = {}
         self._by_stem: dict[str, list[str]] = {}
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
@@ -68,27 +67,23 @@ class Project:
             self._by_stem.setdefault(stem(path), []).append(path)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what was made once, which another process makes again faster than it is sent it."""
+        """Return the state without the cached values, which another process computes faster than it receives them."""
         return {**self.__dict__, "_once": {}}
 
     def shown(self, path: str) -> str:
-        """How messages name one of the files: as what is found in it would be shown."""
+        """Return the path of a file as messages show it."""
         return self._shown.get(path, path)
 
     def inside(self, path: str) -> str:
-        """Where a file lies in its repository, as far as that is known."""
+        """Return the path of a file relative to its repository, or the displayed path if there is none."""
         return os.path.relpath(path, self._root) if self._root else self.shown(path)
 
     def __contains__(self, path: str) -> bool:
-        """Whether the file is one of those that are looked at."""
+        """Return whether the file is one of the checked files."""
         return path in self._paths
 
-    def folder(self, path: str) -> list[str]:
-        """The files in one folder."""
-        return [one for one in self._paths if os.path.dirname(one) == path]
-
     def asked(self) -> Project:
-        """The project, for a rule that asks about it, or what is expected of it. Raises Incomplete."""
+        """Return the project for a rule, or its expected facts as long as it is incomplete. Raises Incomplete."""
         if self.is_complete:
             return self
         if self.expected is None:
@@ -96,7 +91,7 @@ class Project:
         return self.expected
 
     def text(self, path: str) -> bytes | None:
-        """The content of one of the files; None for any other, and for one that cannot be read."""
+        """Return the content of a checked file; None for any other file, and for one that cannot be read."""
         if path not in self._paths or self._read is None:
             return None
         try:
@@ -105,22 +100,22 @@ class Project:
             return None
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made once for each ``key``: what is asked of all files for each finding."""
+        """Return the result of ``make``, computed once for each ``key``, since rules ask again for each finding."""
         if key not in self._once:
             self._once[key] = make()
         found: T = self._once[key]
         return found
 
     def judged(self, fix: Fix) -> Fix:
-        """A fix whose ground is what the project does, as it is right to offer: unsafe where not all of it is seen."""
+        """Return a fix that relies on the whole project; it becomes unsafe if not all files are checked."""
         if self.is_whole or fix.safety is not Safety.SAFE:
             return fix
         return replace(fix, safety=Safety.UNSAFE, title=f"{fix.title}; unsafe because {UNSEEN}")
 
     def export(self, path: str, names: Mapping[str, str]) -> bool:
-        """Records what a file exports; True if that was not known."""
+        """Record what a file exports; return whether anything of it is new."""
         if is_torch_itself(path):
-            return False  # its absolute names are torch's already
+            return False  # its absolute names are names of torch already
         known = self.exports.get(path, {})
         if names.items() <= known.items():
             return False
@@ -128,22 +123,22 @@ class Project:
         return True
 
     def mention(self, mentions: Iterable[Mention]) -> None:
-        """Records uses."""
+        """Record uses of symbols."""
         self._uses.clear()
         self._assumptions.clear()
         for mention in mentions:
             self._mentions.setdefault(mention.symbol, []).append(mention)
 
     def uses(self, *symbols: str, kinds: Iterable[Kind] = Kind) -> list[Mention]:
-        """Every use of the symbols (or of the names that rules note) in the project, of the given kinds."""
+        """Return all uses in the project of the symbols (or of names that rules note), of the given kinds."""
         key = (symbols, frozenset(kinds))
-        if key not in self._uses:  # asked for each finding, and long where there are many
+        if key not in self._uses:  # cached: rules ask for each finding, and the list may be long
             mentions = (mention for symbol in symbols for mention in self._mentions.get(symbol, ()))
             self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
         return self._uses[key]
 
     def assumption(self, symbols: tuple[str, ...], kinds: frozenset[Kind]) -> Assumption:
-        """What `uses` answers, to be compared with what it answers another time."""
+        """Return the present answer of `uses`, to compare it with a later one."""
         key = (symbols, kinds)
         if key not in self._assumptions:
             found = repr(Project.uses(self, *symbols, kinds=kinds)).encode("utf-8", "surrogatepass")
@@ -151,52 +146,52 @@ class Project:
         return self._assumptions[key]
 
     def holds(self, assumed: Iterable[Assumption]) -> bool:
-        """Whether everything is as it was assumed to be."""
+        """Return whether all answers are still those that were assumed."""
         return all(one == self.assumption(one.symbols, one.kinds) for one in assumed)
 
     def spelling(
         self, *sought: Sought, beside: str, among: Sequence[str] | None = None
     ) -> list[tuple[str, int]]:
-        """The files other than ``beside`` whose text has all the words and expressions of one of ``sought``.
+        """Return the files, except ``beside``, whose text has all words and expressions of one of ``sought``.
 
-        Each comes with the line of the first expression. The words are plain text and searched first. Only the files
-        ``among`` are searched, where they are given.
+        Each comes with the 1-based line of the first expression. The words are plain text and searched first. If
+        ``among`` is given, only these files are searched.
         """
         return self._search.find(sought, beside, among)
 
     def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-        """The first match of each of the regular ``expressions`` in each text file of the tree that is not looked at.
+        """Yield the first match of each of the regular ``expressions`` in each file of the tree that is not checked.
 
-        ``expressions`` are given by the suffixes of files, with a space around each (`" .cc .cpp "`). A match is a
-        path as it is shown, a line, and the text. What is excluded from the check is searched as well.
+        The keys of ``expressions`` are suffixes of files, with a space around each (`" .cc .cpp "`). A match is a
+        displayed path, a 1-based line, and the text. Files that are excluded from the check are searched as well.
         """
         key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
         if key not in self._elsewhere:
             self._elsewhere[key] = (
-                list(texts.search(self._root, expressions, self._is_looked_into)) if self._root else []
+                list(search(self._root, expressions, self._is_looked_into)) if self._root else []
             )
         return iter(self._elsewhere[key])
 
     def _is_looked_into(self, path: str) -> bool:
-        """Whether names in the file are known: of other languages, only those of torch's runtime are."""
+        """Return whether rules read the file; of files in other languages they only see torch's runtime."""
         return path in self._paths and (language_of(path) is None or kind_of(path) is not None)
 
     def links(self, path: str) -> ProjectLinks:
-        """What names mean that the file at ``path`` imports from other files of the project."""
+        """Return the links of the names that the file at ``path`` imports from other files of the project."""
         return ProjectLinks(self, path)
 
     def headers(self, spelled: str) -> list[str]:
-        """The files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is normal."""
+        """Return the files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is a normalized path."""
         suffix = os.sep + spelled.lstrip(f"{os.pardir}{os.sep}")
         return [path for path in self._by_stem.get(stem(spelled), ()) if path.endswith(suffix)]
 
     def modules(self, parts: list[str]) -> list[str]:
-        """The files that an absolute import of the module ``parts`` may mean, wherever they lie."""
+        """Return the files that an absolute import of the module ``parts`` may mean, wherever they lie."""
         suffix = os.sep + os.path.join(*parts)
         return [path for path in self._by_stem.get(parts[-1], ()) if module_path(path).endswith(suffix)]
 
 
 def is_torch_itself(path: str) -> bool:
-    """Whether the file belongs to the sources of torch."""
+    """Return whether the file belongs to the sources of torch."""
     top, inside, _ = path.rpartition(f"{os.sep}torch{os.sep}")
     return bool(inside) and os.path.exists(os.path.join(top, "torch", "_jit_internal.py"))

@@ -1,4 +1,4 @@
-"""What names mean that a file imports from others of its project."""
+"""The links from names that a file imports to other files of its project."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from torchmigrate.semantics.links import Links
 
 
 class Exporting(Protocol):
-    """What is asked of a project; see `torchmigrate.project.project.Project`."""
+    """The part of `torchmigrate.project.project.Project` that links need, without an import circle."""
 
     exports: dict[str, dict[str, str]]
 
     def __contains__(self, path: str) -> bool: ...
     def headers(self, spelled: str) -> list[str]:
-        """The files that an ``#include`` may mean."""
+        """Return the files that an ``#include`` may mean."""
         ...
 
     def modules(self, parts: list[str]) -> list[str]:
-        """The files that an absolute import may mean."""
+        """Return the files that an absolute import may mean."""
         ...
 
 
 class ProjectLinks(Links):
-    """The links of one file; see `Links`."""
+    """The links of one file to the other files of its project."""
 
     def __init__(self, project: Exporting, path: str) -> None:
         self._project = project
@@ -36,7 +36,7 @@ class ProjectLinks(Links):
         self._known: dict[str, str | None] = {}
 
     def resolve(self, name: str) -> str | None:
-        """Torch's name for a qualified name of the project, or None."""
+        """Return the qualified name in torch for a qualified name of the project, or None."""
         if not self._project.exports:
             return None
         if name not in self._known:
@@ -51,7 +51,7 @@ class ProjectLinks(Links):
         return None
 
     def places(self, name: str) -> Iterator[tuple[str, str, list[str]]]:
-        """The ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
+        """Yield the ways to split ``pkg.module.x.y`` into a module's file, a global name of it, and the rest."""
         dots = len(name) - len(name.lstrip("."))
         parts = segments(name[dots:])
         for length in range(len(parts) - 1, -1 if dots else 0, -1):
@@ -59,19 +59,19 @@ class ProjectLinks(Links):
                 yield path, parts[length], parts[length + 1 :]
 
     def leads(self, name: str) -> bool:
-        """Whether a qualified name is a module of the project that exports something of torch's, or above one."""
+        """Return whether a name is a module that exports something of torch, or a package above one."""
         dots = len(name) - len(name.lstrip("."))
         tops = [module_path(path) for path in self.files(dots, segments(name[dots:]))]
         return any(is_within(module_path(path), top) for path in self._project.exports for top in tops)
 
     def exported(self, module: str) -> Iterable[str]:
-        """The names that ``from module import *`` brings and that stand for something of torch's."""
+        """Yield the names that ``from module import *`` binds and that stand for something of torch."""
         dots = len(module) - len(module.lstrip("."))
         for path in self.files(dots, segments(module[dots:])):
             yield from (name for name in self._project.exports.get(path, ()) if not name.startswith("_"))
 
     def included(self, header: str) -> Mapping[str, str]:
-        """As one that lies beside this file, else as the one of the project whose path ends so."""
+        """Return the exports of a header next to this file, else of the only one in the project with such a path."""
         spelled = os.path.normpath(header)
         beside = os.path.join(os.path.dirname(self._path), spelled)
         if beside in self._project:
@@ -80,7 +80,7 @@ class ProjectLinks(Links):
         return self._project.exports.get(places[0], {}) if len(places) == 1 else {}
 
     def files(self, dots: int, parts: list[str]) -> Iterator[str]:
-        """The files that a module may be: relative to this file's folder, or absolute from a folder above."""
+        """Yield the possible files of a module: relative to this file's folder, or absolute from a folder above."""
         folder = os.path.dirname(self._path)
         if dots:
             for _ in range(dots - 1):
@@ -98,5 +98,5 @@ class ProjectLinks(Links):
 
 
 def _project_of(root: str) -> str:
-    """The folder whose files can import from ``root``: the one above a ``src`` folder, else itself."""
+    """Return the folder whose files can import from ``root``: the one above a ``src`` folder, else ``root``."""
     return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root

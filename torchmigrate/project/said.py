@@ -1,4 +1,4 @@
-"""What rules say of one file."""
+"""The results of all rules for one file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Said:
-    """What rules say of the file at ``path``. A rule that fails there says nothing; the fault is said in its place."""
+    """The results of all rules for the file at ``path``; a rule that fails there gives one fault and no findings."""
 
     path: str
     findings: list[Finding] = field(default_factory=list)
@@ -26,16 +26,16 @@ class Said:
     asked_project: bool = False
     """Whether a rule asked about the project."""
     asked_elsewhere: bool = False
-    """Whether it asked about files that no rule looks into."""
+    """Whether a rule searched files that no rule reads."""
     waits: bool = False
-    """Whether a rule has asked what is not known yet: the file is looked at again, and nothing else need be said now."""
+    """Whether a rule needs facts that are not known yet; the file is checked again later, and nothing else runs now."""
     mentions: list[Mention] = field(default_factory=list)
-    """The packages that a project file names."""
+    """The packages that a project file mentions."""
 
     def ask(self, code: str, check: Callable[[], Iterable[Finding]], place: Callable[[], Location]) -> None:
-        """Takes in what ``check``, a part of the rule ``code``, gives; ``place`` is where it looks.
+        """Add the findings of ``check``, a part of the rule ``code``; ``place`` returns the location for a fault.
 
-        Raises SourceError and RecursionError, which are about the file and not about the rule.
+        Raises SourceError and RecursionError, which are faults of the file and not of the rule.
         """
         if self.waits:
             return
@@ -44,9 +44,9 @@ class Said:
             self.findings = [finding for finding in self.findings if finding.code != code]
 
     def noted(self, code: str, ask: Callable[[], Iterable[T]], place: Callable[[], Location]) -> list[T]:
-        """What a part of the rule ``code`` gives: nothing once the rule has failed here, or as long as it has to wait.
+        """Return the results of a part of the rule ``code``: none once the rule has failed here, or has to wait.
 
-        Raises as `ask` does.
+        Raises SourceError and RecursionError.
         """
         if code in self.faults:
             return []

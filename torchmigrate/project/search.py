@@ -1,38 +1,44 @@
-"""The files of a project, searched for what their texts spell."""
+"""Text search in the files of a project: a cached one in checked files, and one in files that no rule reads."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from torchmigrate.project.files import find, read
+from torchmigrate.project.folders import is_within
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words and regular expressions that a file is searched for."""
+"""Words and regular expressions to search a file for."""
 
 _ROOM = 8 << 20
-"""Bytes of texts that are kept for the next search."""
+"""The bytes of texts that are kept for the next search."""
+
+_LARGEST = 1_000_000
+"""The size in bytes above which a file is taken for data, and skipped."""
 
 
 class Search:
-    """Searches files for one thing after the other; a bounded number of their texts is kept, and what was found."""
+    """Searches files several times, and keeps all results and a bounded amount of texts."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
         self._paths = paths
         self._read = read
         self._found: dict[tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]] = {}
         self._having: dict[str, set[str]] = {}
-        """The files that have a word: of one name, rules seek several things."""
+        """The files that contain a word: rules search for one name in several ways."""
         self._texts: dict[str, bytes] = {}
         self._room = _ROOM
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the texts, which another process reads faster than it is sent them."""
+        """Return the state without the texts, which another process reads faster than it receives them."""
         return {**self.__dict__, "_texts": {}, "_room": _ROOM}
 
     def find(
         self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
     ) -> list[tuple[str, int]]:
-        """See `torchmigrate.project.project.Project.spelling`."""
+        """Return paths and 1-based lines; see `torchmigrate.project.project.Project.spelling`."""
         beside = beside and os.path.abspath(beside)
         key = (sought, beside, None if among is None else tuple(among))
         if key not in self._found:
@@ -51,14 +57,14 @@ class Search:
             for words, expressions in encoded:
                 if not all(word in text for word in words):
                     continue
-                # To compile an expression takes longer than to search most files: it is done where the words are.
+                # Compiling an expression takes longer than searching most files, so the words are searched first.
                 found = [re.search(expression, text) for expression in expressions]
                 if all(found) and found[0] is not None:
                     yield path, text.count(b"\n", 0, found[0].start()) + 1
                     break
 
     def _with_first(self, choices: Sequence[tuple[str, ...]]) -> Collection[str]:
-        """The files that have the first word of one of the ``choices``; all, where one has no words."""
+        """Return the files that contain the first word of any of the ``choices``, or all if one has no words."""
         if not all(choices):
             return self._paths
         words = {words[0] for words in choices}
@@ -79,3 +85,29 @@ class Search:
             self._room -= len(text)
             self._texts[path] = text
         return text
+
+
+def search(
+    root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `Project.elsewhere`."""
+    compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
+
+    def of(path: str) -> Iterator[re.Pattern[bytes]]:
+        suffix = f" {os.path.splitext(path)[1].lower() or os.path.basename(path).lower()} "
+        return (expression for suffixes, expression in compiled.items() if suffix in suffixes)
+
+    here = os.getcwd()
+    shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
+    found = find([shown], wanted=lambda path: any(of(path)))
+    for file in found.inputs:
+        if is_known(file.place):
+            continue
+        try:
+            data = read(file.path) if os.path.getsize(file.path) <= _LARGEST else b""
+        except OSError:
+            continue
+        for expression in of(file.path):
+            if match := expression.search(data):
+                line = data.count(b"\n", 0, match.start()) + 1
+                yield file.path, line, match.group().decode("utf-8", "replace")

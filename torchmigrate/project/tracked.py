@@ -1,4 +1,4 @@
-"""What git tracks: an ignore file says nothing of it, and leaves out only what is new."""
+"""The files that git tracks, read from its index: ignore files do not apply to them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _FLAGS_AT, _NAME_AT, _EXTENDED = 60, 62, 0x4000
 
 
 class Tracked:
-    """The repositories around the files of one search: an editor searches again after git has done something."""
+    """The tracked files of the repositories in one file search; a later search reads the index again."""
 
     def __init__(self) -> None:
         self._roots: dict[str, str | None] = {}
         self._files: dict[str, frozenset[bytes]] = {}
 
     def holds(self, real: str) -> bool:
-        """Whether git tracks the file at the real path, or any file in the folder there."""
+        """Return whether git tracks the file at the real path, or any file in the folder there."""
         folder = os.path.dirname(real)
         if folder not in self._roots:
             *_, root = upward(folder)
@@ -35,7 +35,7 @@ class Tracked:
 
 
 def _tracked(root: str) -> frozenset[bytes]:
-    """The files that the repository at ``root`` tracks, and the folders that they are in; none if its index is damaged."""
+    """Return the tracked files of the repository at ``root``, and their folders; nothing if its index is damaged."""
     found: set[bytes] = set()
     try:
         with open(os.path.join(git_folder(root), "index"), "rb") as file:
@@ -50,7 +50,7 @@ def _tracked(root: str) -> frozenset[bytes]:
 
 
 def _names(index: bytes) -> Iterator[bytes]:
-    """The names in an index, by https://git-scm.com/docs/index-format. Raises ValueError, IndexError or struct.error."""
+    """Yield the paths in an index, https://git-scm.com/docs/index-format. Raises ValueError, IndexError, struct.error."""
     signature, version, count = _HEAD.unpack_from(index)
     if signature != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("no index of a known version")
@@ -65,12 +65,12 @@ def _names(index: bytes) -> Iterator[bytes]:
         end = index.index(b"\0", start)
         name = name[:kept] + index[start:end]
         yield name
-        # Versions 2 and 3 fill an entry up to a multiple of eight bytes.
+        # Versions 2 and 3 pad an entry to a multiple of eight bytes.
         at = end + 1 if version == 4 else at + (end - at) // 8 * 8 + 8
 
 
 def _number(index: bytes, at: int) -> tuple[int, int]:
-    """The number at an offset, in the encoding of a pack's ``OFS_DELTA``, and the offset behind it."""
+    """Return the number at an offset, encoded like ``OFS_DELTA`` in a pack, and the offset after it."""
     byte = index[at]
     number = byte & 0x7F
     while byte & 0x80:

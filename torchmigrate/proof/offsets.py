@@ -1,4 +1,4 @@
-"""Where the offsets of a text lie after edits."""
+"""The correspondence of byte offsets before and after edits."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.edits import rendered
 
 _OPENING = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*(?:\((?:[ \t\f\r\n(\\]|#[^\r\n]*)*)?")
-"""White space, and parentheses that open, with comments behind them: a node begins behind all these."""
-
+"""White space, and opening parentheses with comments after them: a node begins after all of these."""
 
 _CLOSING = re.compile(rb"(?:[ \t\f\r\n)\\]|#[^\r\n]*)*")
-"""White space and parentheses that close, with comments before them: a node ends before all these."""
+"""White space, and closing parentheses with comments before them: a node ends before all of these."""
 
 
 class Shift:
-    """Where offsets before and after correspond. Replacements that touch each other count as one."""
+    """A map between byte offsets before and after edits, in which adjacent replacements count as one."""
 
     def __init__(self, text: bytes, edits: list[Edit]) -> None:
         self.old: list[Span] = []
-        """What each edit replaced."""
+        """The span that each edit replaced, in the text before."""
         self.new: list[Span] = []
-        """Where its text came to lie."""
+        """The span of each edit's text, in the text after."""
         self._text = text
         shift = 0
         for edit in edits:
@@ -43,7 +42,7 @@ class Shift:
         self._new_ends = [span.end for span in self.new]
 
     def moved(self, span: Span) -> Span:
-        """Where the untouched ``span`` lies afterwards."""
+        """Return the span after the edits of a ``span`` that no edit touches."""
         return Span(self._moved(span.start, True), self._moved(span.end, False))
 
     def _moved(self, offset: int, after_insertion: bool) -> int:
@@ -54,9 +53,9 @@ class Shift:
         return offset if last < 0 else offset + self.new[last].end - self.old[last].end
 
     def fits(self, old: int, new: int) -> bool:
-        """Whether ``new`` may be where ``old`` went: its shifted place, or anywhere in an edit that touches it.
+        """Return whether the offset ``new`` may correspond to ``old``: the shifted one, or any in an edit at ``old``.
 
-        White space and opening parentheses that an edit leaves alone behind it mean nothing there.
+        White space and opening parentheses right after an edit are ignored.
         """
         first = last = bisect_left(self._ends, old)
         while last < len(self.old) and self.old[last].start <= old:
@@ -68,17 +67,17 @@ class Shift:
         return self.new[first].start <= new <= self.new[last - 1].end + self._opening(last - 1)
 
     def _opening(self, number: int) -> int:
-        """How many bytes behind an edit mean nothing to where a node begins."""
+        """Return the number of bytes after an edit that cannot begin a node."""
         end = self._ends[number]
         own = self._text[max(end - 1, 0) : end] == b"("
         found = _OPENING.match(self._text, end - own)
         return found.end() - end if found else 0
 
     def ends_at(self, old: int, new: int, after: bytes) -> bool:
-        """Whether ``new``, an offset of the text ``after``, may be where the end ``old`` of a node went.
+        """Return whether a node that ended at ``old`` may end at ``new`` in the text ``after``.
 
-        Parentheses, and blanks before them, are no part of a node. Where an edit takes the one away that ended a call,
-        one behind the edit may take its place.
+        Parentheses, and white space before them, are no part of a node. If an edit removes the one that ended a call,
+        another one after the edit may end it.
         """
         if self.fits(old, new):
             return True
@@ -88,21 +87,21 @@ class Shift:
         return any(part and _is_closing(part) for part in (after[new : edit.start], after[edit.end : new]))
 
     def touches(self, span: Span) -> bool:
-        """Whether an edit changes the inside of ``span``, which is of before; one at its edge does not."""
+        """Return whether an edit changes the inside, not only the edge, of ``span`` in the text before."""
         at = bisect_right(self._ends, span.start)
         return at < len(self.old) and touches(self.old[at], span)
 
     def reaches(self, span: Span) -> bool:
-        """Whether the text of an edit lies inside ``span``, which is of after."""
+        """Return whether the text of an edit lies inside ``span`` in the text after."""
         at = bisect_right(self._new_ends, span.start)
         return at < len(self.new) and touches(self.new[at], span)
 
     def covers(self, span: Span | None) -> bool:
-        """Whether an edit covers all of ``span``, which is of before."""
+        """Return whether one edit covers all of ``span`` in the text before."""
         return span is not None and _covering(span, self.old, self._ends) is not None
 
     def covering(self, span: Span | None) -> int | None:
-        """The number of the edit whose text covers all of ``span``, which is of after."""
+        """Return the index of the edit whose text covers all of ``span`` in the text after, or None."""
         return None if span is None else _covering(span, self.new, self._new_ends)
 
 
@@ -111,11 +110,11 @@ def _is_closing(text: bytes) -> bool:
 
 
 def touches(edit: Span, span: Span) -> bool:
-    """Whether ``edit`` changes the inside of ``span``; one at its edge does not."""
+    """Return whether ``edit`` changes the inside of ``span``, not only its edge."""
     return edit.start < span.end and span.start < edit.end
 
 
 def _covering(span: Span, spans: list[Span], ends: list[int]) -> int | None:
-    """The first of ``spans``, which are in order and apart from each other, that covers all of ``span``."""
+    """Return the index of the first of the ordered, disjoint ``spans`` that covers all of ``span``, or None."""
     at = bisect_left(ends, span.end)
     return at if at < len(spans) and spans[at].start <= span.start else None

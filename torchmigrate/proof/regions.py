@@ -1,7 +1,7 @@
-"""The parts of a text that edits can have an effect on: whole top-level statements, and what stands between them.
+"""The parts of a text that edits can affect: whole top-level statements and the gaps between them.
 
-A top-level statement outside of them has the same bytes before and after. If the parser sees a statement of the same
-kind in exactly these bytes, it is the same statement, and nothing in it has to be compared.
+A top-level statement outside of these parts has the same bytes before and after. If the parser sees a statement of the
+same kind in exactly these bytes, it is the same statement and needs no comparison.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from torchmigrate.text.edits import VerifyError, rendered
 from torchmigrate.text.source import Source
 
 _TAIL = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*(?:;(?:[ \t\f]|\\(?:\r\n?|\n))*)?")
-"""What continues the line of a statement: a semicolon and the ends of lines that do not count."""
+"""What continues the line of a statement: a semicolon, and escaped line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a text before and after, as sources of their own, and the edits in it."""
+    """A part of a text before and after, as two separate sources, and the edits in it."""
 
     before: Source
     after: Source
@@ -45,9 +45,9 @@ class _Unit:
 
 
 def windows(before: Source, after: Source, edits: list[Edit]) -> list[Window]:
-    """The windows around ``edits`` (ordered). Raises VerifyError if anything outside of them became another statement.
+    """Return the windows around ``edits``, by position. Raises VerifyError if a statement outside of them changed.
 
-    A notebook is one window: its text is not what Python parses.
+    A notebook is one window, since Python cannot parse its text as it is.
     """
     if type(before) is not Source or not edits:
         return [Window(before, after, tuple(edits), 1)]
@@ -111,17 +111,17 @@ def _units(source: Source) -> Iterator[_Unit]:
 
 
 def _last_line(source: Source, statement: ast.stmt) -> int:
-    """The line on which a statement ends, with what continues it."""
+    """Return the 1-based line on which a statement ends, including what continues its line."""
     tail = _TAIL.match(source.text, source.span(statement).end)
     return source.line_of(tail.end()) if tail else statement.lineno
 
 
 def _first_line(source: Source, statement: ast.stmt) -> int:
-    """The line on which a statement begins, with its decorators; a decorator may stand below its ``@``."""
+    """Return the 1-based line on which a statement begins, including its decorators."""
     decorators = getattr(statement, "decorator_list", ())
     if not decorators:
         return statement.lineno
-    at = source.span(decorators[0]).start
+    at = source.span(decorators[0]).start  # perhaps on a line below its `@`
     while True:
         at = source.text.rindex(b"@", 0, at)
         line = source.line_of(at)
@@ -130,7 +130,7 @@ def _first_line(source: Source, statement: ast.stmt) -> int:
 
 
 def _ranges(units: list[_Unit], edits: list[Edit], length: int) -> list[tuple[int, int]]:
-    """For each edit the bytes of the units that it touches or lies between, with the gaps around; merged."""
+    """Return the merged byte ranges of the units that each edit touches or lies between, with the gaps around."""
     starts, ends = [unit.start for unit in units], [unit.end for unit in units]
     ranges: list[tuple[int, int]] = []
     for edit in edits:

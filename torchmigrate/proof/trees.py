@@ -1,4 +1,4 @@
-"""The syntax trees before and after edits, compared; see `torchmigrate.proof.verify`."""
+"""The comparison of the `ast` trees before and after edits; see `torchmigrate.proof.verify`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torchmigrate.text.source import Source
 
 
 class _Spans:
-    """The spans of a tree's nodes; a node without a place has that of its children, or None."""
+    """The spans of a tree's nodes; a node without a position has the span of its children, or None."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -31,12 +31,12 @@ class _Spans:
         return self._known[node]
 
 
-# What holds statements, and must not change its level: it is looked for among the direct children only.
+# These nodes must not change their nesting level, so they are searched among the direct children only.
 _BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 class TreeComparison:
-    """The trees before and after, and their comparison."""
+    """The comparison of the trees before and after edits."""
 
     def __init__(self, before: Source, after: Source, shift: Shift) -> None:
         self.before = before
@@ -51,14 +51,14 @@ class TreeComparison:
             self._numbers.setdefault(span, number)
 
     def difference(self) -> ast.AST | None:
-        """The first node before that differs and is no hole, or None."""
+        """Return the first node before that differs and is no hole, or None."""
         if self._same(self.before.tree, self.after.tree):
             return None
         return self._first_difference or self.before.tree
 
     @cached_property
     def holes(self) -> set[ast.AST]:
-        """The nodes before that edits may turn into others."""
+        """The nodes before that edits may turn into other nodes."""
         nodes = (node for node in ast.walk(self.before.tree) if not isinstance(node, ast.Module))
         every = {node: span for node in nodes if (span := self.old[node])}
         holes: set[ast.AST] = set()
@@ -91,13 +91,14 @@ class TreeComparison:
 
     def _same_fields(self, old: ast.AST, new: ast.AST) -> bool:
         if isinstance(new, ast.Call) and (named := [word for word in new.keywords if self._is_named(word)]):
-            new = _with_positions(new, named)
+            others = [word for word in new.keywords if word not in named]
+            new = ast.Call(new.func, [*new.args, *(word.value for word in named)], others)
         return type(old) is type(new) and all(
             self._same_value(getattr(old, field, None), getattr(new, field, None)) for field in old._fields
         )
 
     def _is_named(self, keyword: ast.keyword) -> bool:
-        """Whether an edit put the name before an argument that it did not touch: ``f(x)`` → ``f(a=x)``."""
+        """Return whether an edit only put a name before an argument: ``f(x)`` → ``f(a=x)``."""
         whole, value = self.new[keyword], self.new[keyword.value]
         if keyword.arg is None or whole is None or value is None:
             return False
@@ -133,7 +134,7 @@ class TreeComparison:
         return isinstance(item, ast.AST) and self.shift.covers(self.old[item])
 
     def _is_added(self, item: Any, siblings: Sequence[Span] = ()) -> bool:
-        """Whether ``item`` comes from an edit; one inside of a sibling may change that, not add to the list."""
+        """Return whether ``item`` comes from an edit; one inside a sibling may change the sibling, but add no item."""
         if not isinstance(item, ast.AST):
             return False
         number = self.shift.covering(self.new[item])
@@ -144,7 +145,7 @@ class TreeComparison:
         return edit.start == edit.end or not any(edit.end <= sibling.end for sibling in around)
 
     def _replaces_one(self, old: Any, new: list[Any]) -> bool:
-        """Whether an expression that an edit replaces exactly gave way to one: ``f(x)`` must not become ``f(y, z)``."""
+        """Return whether an exactly replaced expression became just one: ``f(x)`` must not become ``f(y, z)``."""
         number = self._numbers.get(self.old[old]) if isinstance(old, ast.expr) else None
         if number is None:
             return True
@@ -154,7 +155,7 @@ class TreeComparison:
         return sum(isinstance(n, ast.AST) and is_inside(self.new[n], image) for n in new) == 1
 
     def _same_docstring(self, old: ast.AST, new: ast.AST) -> bool:
-        """A docstring stays one, and no other string becomes one, unless an edit contains it."""
+        """Return whether a docstring stays one, and no other string becomes one, unless an edit contains it."""
         one, other = _docstring(old), _docstring(new)
         if one is not None and self._is_removed(one):
             one = None
@@ -165,9 +166,9 @@ class TreeComparison:
         return self._same(one, other)
 
     def _is_kept_in(self, old: ast.AST, new: ast.AST) -> bool:
-        """Whether ``new`` holds what edits left of the hole ``old``.
+        """Return whether ``new`` contains what the edits left of the hole ``old``.
 
-        That is the whole expression if they only touch its edges, else each of its children that no edit contains.
+        That is the whole expression if the edits only touch its edges, else each child that no edit covers.
         """
         span = self.old[old]
         if isinstance(old, ast.expr) and span and not self.shift.touches(span):
@@ -188,7 +189,7 @@ class TreeComparison:
         return True
 
     def _is_there(self, old: ast.AST, span: Span, new: ast.AST) -> bool:
-        """Whether ``new`` lies where ``old`` went; a block's end moves with what is added to it."""
+        """Return whether ``new`` is at the shifted place of ``old``; the end of a block may move."""
         place = self.new[new]
         return (
             place is not None
@@ -197,19 +198,13 @@ class TreeComparison:
         )
 
 
-def _with_positions(call: ast.Call, named: Sequence[ast.keyword]) -> ast.Call:
-    """The call as it would be without the names of some arguments."""
-    others = [keyword for keyword in call.keywords if keyword not in named]
-    return ast.Call(call.func, [*call.args, *(keyword.value for keyword in named)], others)
-
-
 def is_inside(span: Span | None, edit: Span) -> bool:
-    """Whether ``edit`` covers all of ``span``."""
+    """Return whether ``edit`` covers all of ``span``."""
     return span is not None and edit.start <= span.start and span.end <= edit.end
 
 
 def _beside(edits: list[Span], spans: dict[ast.AST, Span]) -> Iterator[tuple[Span, dict[ast.AST, Span]]]:
-    """Each of ``edits``, which are in order, with the nodes that it touches or lies at the edge of."""
+    """Yield each of the ordered ``edits`` with the nodes that it touches, also at their edges."""
     coming = sorted(spans.items(), key=lambda item: item[1].start)
     near: dict[ast.AST, Span] = {}
     at = 0
@@ -223,13 +218,13 @@ def _beside(edits: list[Span], spans: dict[ast.AST, Span]) -> Iterator[tuple[Spa
 
 
 def _smallest(spans: dict[ast.AST, Span]) -> set[ast.AST]:
-    """The nodes with the shortest span."""
+    """Return the nodes with the shortest span."""
     length = min((span.end - span.start for span in spans.values()), default=0)
     return {node for node, span in spans.items() if span.end - span.start == length}
 
 
 def _within_statement(node: ast.AST) -> Iterator[ast.AST]:
-    """``node`` and what is below it, without the statements in its blocks."""
+    """Yield ``node`` and its descendants, without the statements in its blocks."""
     yield node
     for _, child in _children(node):
         if not isinstance(child, _BLOCK_PARTS):
@@ -244,12 +239,7 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _docstring(node: ast.AST) -> ast.stmt | None:
-    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
-        first = node.body[0]
-        if (
-            isinstance(first, ast.Expr)
-            and isinstance(first.value, ast.Constant)
-            and isinstance(first.value.value, str)
-        ):
-            return first
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    if isinstance(node, owners) and ast.get_docstring(node, clean=False) is not None:
+        return node.body[0]
     return None

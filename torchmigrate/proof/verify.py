@@ -1,17 +1,17 @@
 """The proof that edits changed what they cover and nothing else.
 
-Three comparisons of a text before and after, each blind where another one sees:
+There are three comparisons of the text before and after, which complement each other:
 
-* **Tokens.** Every token that no edit touches, comments included, is there afterwards, at its shifted place. So
+* **Tokens.** Every token that no edit touches, comments included, exists afterwards at its shifted position. So
   nothing was joined, swallowed by a string, or turned into a comment.
-* **Tree.** Each edit opens one *hole* in the tree before: the smallest node around it. Everything that is no hole
-  has the same type and fields as before, so code around an edit cannot be regrouped (``f(a + b) * c`` →
-  ``a + b * c``), re-indented, or merged. A hole may become anything, but its children that the edits leave alone
-  must be there afterwards, as whole nodes at their shifted places. Elements of a list (statements, arguments, …)
-  may come and go only if they lie inside an edit.
-* **Comments.** All survive, inside edits too, where they may change places; only this tool's own directives may go.
+* **Tree.** Each edit opens one *hole* in the tree before: the smallest node around it. Every other node has the same
+  type and fields as before, so code around an edit cannot be regrouped (``f(a + b) * c`` → ``a + b * c``),
+  re-indented, or merged. A hole may become anything, but its children that no edit touches must exist afterwards, as
+  whole nodes at their shifted positions. Elements of a list (statements, arguments, …) may be added or removed only
+  inside an edit.
+* **Comments.** All comments survive, though they may move inside an edit; only this tool's own directives may go.
 
-What the text of an edit itself means is the rule's to answer for.
+The meaning of an edit's own text is the responsibility of the rule.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from torchmigrate.text.tokens import Token, tokens
 
 
 def verify(before: Source, after: Source, edits: Iterable[Edit]) -> None:
-    """Raises VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed meaning."""
+    """Raise VerifyError unless ``after`` is ``before`` with ``edits`` applied, and nothing else changed its meaning."""
     edits = ordered(edits)
     if after.text != apply(before.text, edits) or (before.encoding, before.bom) != (
         after.encoding,
         after.bom,
     ):
-        raise VerifyError("the file would not be read back as it was meant")
+        raise VerifyError("the file would not be read back as intended")
     try:
         for window in windows(before, after, edits):
             _verify_window(window)
@@ -69,7 +69,7 @@ _LAYOUT = {
     tokenize.NL,
     tokenize.INDENT,
     tokenize.DEDENT,
-    # Python 3.12 gives wrong ends where a brace is doubled; the tree has these texts.
+    # Python 3.12 reports wrong ends where a brace is doubled; these texts are compared in the tree.
     getattr(tokenize, "FSTRING_MIDDLE", tokenize.NL),
     getattr(tokenize, "TSTRING_MIDDLE", tokenize.NL),
 }
@@ -78,7 +78,7 @@ _LAYOUT = {
 def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[Token], shift: Shift) -> None:
     all_old = _significant(old_tokens)
     old = [token for token in all_old if not shift.touches(token.span)]
-    # What is left of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
+    # The rest of a token that an edit cuts ends (or begins) where the edit's text begins (or ends).
     cut_ends = {image.start for image in _images_that_cut(all_old, shift, lambda edit: edit.start)}
     cut_starts = {image.end for image in _images_that_cut(all_old, shift, lambda edit: edit.end)}
     new = [
@@ -90,9 +90,9 @@ def _compare_tokens(before: Source, old_tokens: list[Token], new_tokens: list[To
     ]
     for i, token in enumerate(old):
         if i >= len(new) or new[i] != token._replace(span=shift.moved(token.span)):
-            raise _error(before, token.span, f"an edit changes `{token.text}` beside it")
+            raise _error(before, token.span, f"an edit also changes the neighboring `{token.text}`")
     if len(new) > len(old):
-        raise VerifyError(f"an edit makes the token `{new[len(old)].text}` of what was none")
+        raise VerifyError(f"an edit creates the token `{new[len(old)].text}`")
 
 
 def _significant(all_tokens: list[Token]) -> list[Token]:
@@ -100,7 +100,7 @@ def _significant(all_tokens: list[Token]) -> list[Token]:
 
 
 def _images_that_cut(old: list[Token], shift: Shift, edge: Callable[[Span], int]) -> list[Span]:
-    """Where the text of those edits lies whose ``edge`` is inside a token."""
+    """Return the new spans of the edits whose ``edge`` is inside a token."""
     starts = [token.span.start for token in old]
     cut = []
     for edit, image in zip(shift.old, shift.new, strict=True):
@@ -130,11 +130,12 @@ def _compare_trees(before: Source, after: Source, shift: Shift) -> None:
     comparison = TreeComparison(before, after, shift)
     if node := comparison.difference():
         kind = type(node).__name__
-        raise _error(before, comparison.old[node], f"an edit changes the meaning of the {kind} around it")
+        raise _error(before, comparison.old[node], f"an edit changes the meaning of the enclosing {kind}")
 
 
 def _check_compiles(before: Source, after: Source) -> None:
-    """What compiled before must compile: the parser lets pass a late ``from __future__``, or a stray ``return``."""
+    """Raise VerifyError if the text compiled before and does not after."""
+    # The parser accepts more than the compiler: a late `from __future__`, or a `return` outside of a function.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

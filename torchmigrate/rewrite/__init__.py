@@ -1,1 +1,1 @@
-"""What a fix does to a program, said in nodes and templates, and the smallest text edits that say the same."""
+"""The rewriting of code: changes described by nodes and templates, turned into the smallest text edits."""

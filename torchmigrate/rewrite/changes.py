@@ -1,19 +1,19 @@
-"""The vocabulary of fixes: what changes in a file, in nodes of its syntax tree and templates.
+"""The changes that a fix can make to a file, described by nodes of its `ast` tree and by templates.
 
-A rule finds on `ast` and says what changes with these; `torchmigrate.rewrite.rewriter` does it on the libcst tree of
-the smallest statement around, which keeps comments, parentheses, commas and line breaks. Making a change costs
-nothing: no text is looked at before the text of a fix is wanted.
+A rule searches the `ast` tree and describes its fix with these classes; `torchmigrate.rewrite.rewriter` applies them to
+the libcst tree of the smallest enclosing statement, which keeps comments, parentheses, commas and line breaks. Creating
+a change is cheap: no text is read until the text of a fix is wanted.
 
 A **template** is Python code with names in braces: ``"{module}.is_capturing()"``. Each name stands for a *part*: a node of
-the file, which moves there as it is written; a `Symbol`, which is imported where it has to be; another template; or a
-sequence of nodes and templates, which are listed with commas. Text without braces is code. A literal brace is doubled.
+the file, which moves there as written; a `Symbol`, which is imported if necessary; another template; or a
+sequence of nodes and templates, which are joined with commas. All other text is code. A literal brace is doubled.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 from torchmigrate.model.findings import Change
@@ -21,7 +21,7 @@ from torchmigrate.model.findings import Change
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
-    """How a qualified name is written at a place, and the changes of imports that this needs."""
+    """The spelling of a qualified name at some place of a file, and the import changes that it needs."""
 
     text: str
     changes: tuple[Change, ...] = ()
@@ -34,22 +34,22 @@ Argument = ast.expr | ast.keyword
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """Code with parts; see above."""
+    """Code with named parts, as described at the top of this module."""
 
     code: str
     parts: Mapping[str, Part] = field(default_factory=dict)
 
 
 def template(code: str, **parts: Part) -> Template:
-    """A template: ``template("{f}(x)", f=node)``."""
+    """Return a template: ``template("{f}(x)", f=node)``."""
     return Template(code, parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replace(Change):
-    """Puts an expression in the place of another; its parts may be inside of what they replace, or be that itself.
+    """Replaces an expression with another one; its parts may be nodes inside the old expression, or the old one itself.
 
-    Parentheses come where the new expression needs them.
+    Parentheses are added where the new expression needs them.
     """
 
     node: ast.expr
@@ -57,13 +57,13 @@ class Replace(Change):
 
 
 def replace(node: ast.expr, code: str, **parts: Part) -> Replace:
-    """``replace(call, "{value}", value=call.args[1])``."""
+    """Return a `Replace`: ``replace(call, "{value}", value=call.args[1])``."""
     return Replace(node, Template(code, parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rename(Change):
-    """Gives a keyword argument, or a parameter where it is declared, another name."""
+    """Renames a keyword argument, or a parameter in its declaration."""
 
     node: ast.keyword | ast.arg
     name: str
@@ -71,7 +71,7 @@ class Rename(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropArguments(Change):
-    """Takes arguments out of a call, or bases and keywords out of a class."""
+    """Removes arguments from a call, or bases and keywords from a class."""
 
     call: ast.Call | ast.ClassDef
     arguments: tuple[Argument, ...]
@@ -79,7 +79,7 @@ class DropArguments(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddArgument(Change):
-    """Adds an argument behind the last one of a call, or before the first one, laid out as the others."""
+    """Adds an argument after the last one of a call, or before the first one, laid out like the others."""
 
     call: ast.Call
     value: Template
@@ -89,7 +89,7 @@ class AddArgument(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameArgument(Change):
-    """Hands a positional argument over by keyword."""
+    """Turns a positional argument into a keyword argument."""
 
     argument: ast.expr
     keyword: str
@@ -97,7 +97,7 @@ class NameArgument(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropOperands(Change):
-    """Takes operands out of ``a and b and c`` (or ``or``), of which at least one stays."""
+    """Removes operands from ``a and b and c`` (or ``or``); at least one has to stay."""
 
     node: ast.BoolOp
     operands: tuple[ast.expr, ...]
@@ -105,7 +105,7 @@ class DropOperands(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropItems(Change):
-    """Takes context managers out of a ``with`` statement, of which at least one stays."""
+    """Removes context managers from a ``with`` statement; at least one has to stay."""
 
     statement: ast.With | ast.AsyncWith
     items: tuple[ast.withitem, ...]
@@ -113,7 +113,7 @@ class DropItems(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotate(Change):
-    """Annotates the one target of an assignment: ``x = 1`` → ``x: int = 1``."""
+    """Annotates the only target of an assignment: ``x = 1`` → ``x: int = 1``."""
 
     statement: ast.Assign
     new: Template
@@ -121,7 +121,7 @@ class Annotate(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoveDecorator(Change):
-    """Takes one decorator off a definition; its comment stays on a line of its own."""
+    """Removes one decorator from a definition; its comment stays on a line of its own."""
 
     definition: Definition
     decorator: ast.expr
@@ -129,14 +129,14 @@ class RemoveDecorator(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remove(Change):
-    """Removes a statement; one that stands alone in its block becomes ``pass``. Its comments stay."""
+    """Removes a statement; the only statement of a block becomes ``pass``. Its comments stay."""
 
     statement: ast.stmt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unwrap(Change):
-    """Puts one block of a compound statement in the place of the whole statement."""
+    """Replaces a compound statement with one of its blocks."""
 
     statement: ast.stmt
     block: Sequence[ast.stmt]
@@ -144,7 +144,7 @@ class Unwrap(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decide(Change):
-    """Leaves of an ``if`` or ``elif`` what runs where its test is ``value``."""
+    """Reduces an ``if`` or ``elif`` to what runs when its test is ``value``."""
 
     statement: ast.If
     value: bool
@@ -152,7 +152,7 @@ class Decide(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Insert(Change):
-    """Adds statements before or after another one of its block."""
+    """Adds statements before or after a statement, in the same block."""
 
     statement: ast.stmt
     new: Template
@@ -161,7 +161,7 @@ class Insert(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplaceStatement(Change):
-    """Puts statements in the place of one."""
+    """Replaces one statement with others."""
 
     statement: ast.stmt
     new: Template
@@ -169,10 +169,10 @@ class ReplaceStatement(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merge(Change):
-    """Puts statements in the place of several of one block, where the last of them stands.
+    """Replaces several statements of one block with others, which go where the last old statement was.
 
-    What was said about each goes with it: a part that is a template with nodes of the statement is an element of a
-    list, on a line of its own.
+    The comments of each old statement move along: a part that is a template with nodes of that statement is an element
+    of a list, on a line of its own.
     """
 
     statements: tuple[ast.stmt, ...]
@@ -181,7 +181,7 @@ class Merge(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Declare(Change):
-    """Adds a statement to the beginning of a class, behind its docstring."""
+    """Adds a statement at the beginning of a class, after its docstring."""
 
     owner: ast.ClassDef
     new: Template
@@ -189,7 +189,7 @@ class Declare(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenameFile(Change):
-    """Gives the file name that a string literal ends with another suffix: ``"m.pt"`` → ``"m.pt2"``."""
+    """Changes the suffix of the file name at the end of a string literal: ``"m.pt"`` → ``"m.pt2"``."""
 
     literal: ast.Constant | ast.JoinedStr
     suffix: str
@@ -197,7 +197,7 @@ class RenameFile(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reword(Change):
-    """Puts another text in the place of one that a string literal holds once."""
+    """Replaces a text that occurs once in a string literal."""
 
     literal: ast.Constant
     old: str
@@ -219,12 +219,12 @@ class ExtendImport(Change):
     statement: ast.ImportFrom
     name: str
     bound: str | None = None
-    """The name that it gets here, if that is another one."""
+    """The local name (``as …``), if it differs from ``name``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropImports(Change):
-    """Takes names out of an import; all of them: the statement goes."""
+    """Removes names from an import, or the whole statement if no name is left."""
 
     statement: ast.Import | ast.ImportFrom
     aliases: tuple[ast.alias, ...]
@@ -232,7 +232,7 @@ class DropImports(Change):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rebind(Change):
-    """Lets one name of a ``from`` import come from another module, under the name that it has here.
+    """Imports one name of a ``from`` import from another module instead; the local name stays.
 
     ``from torch.jit import Final, script`` → ``from typing import Final`` and ``from torch.jit import script``.
     """
@@ -242,28 +242,35 @@ class Rebind(Change):
     module: str
     name: str
     into: ast.ImportFrom | None = None
-    """An import of that module beside it, which takes the name in."""
+    """A neighboring import of the new module, to which the name is added."""
 
 
 @dataclass(frozen=True)
 class MoveImport(Change):
-    """Lets all names of a ``from`` import come from another module, which has them under the same names."""
+    """Imports all names of a ``from`` import from another module instead, which defines the same names."""
 
     statement: ast.ImportFrom
     module: str
 
 
+def subject(change: Change) -> ast.AST:
+    """Return the node that a change is about: its first field, in all changes of one statement."""
+    node: ast.AST = getattr(change, fields(change)[0].name)
+    return node
+
+
 def symbols(change: Change) -> Iterator[Symbol]:
-    """The symbols that a change names."""
+    """Yield the symbols in the templates of a change, whose imports it needs."""
     new = getattr(change, "new", None) or getattr(change, "value", None)
     if isinstance(new, Template):
-        yield from _symbols(new)
+        yield from (part for part in parts_of(new) if isinstance(part, Symbol))
 
 
-def _symbols(template: Template) -> Iterator[Symbol]:
+def parts_of(template: Template) -> Iterator[ast.expr | Symbol]:
+    """Yield the nodes and symbols in a template and in its nested templates."""
     for part in template.parts.values():
         for one in [part] if isinstance(part, (ast.expr, Symbol, Template)) else part:
-            if isinstance(one, Symbol):
+            if isinstance(one, Template):
+                yield from parts_of(one)
+            else:
                 yield one
-            elif isinstance(one, Template):
-                yield from _symbols(one)

@@ -1,4 +1,4 @@
-"""Comments that a change would lose: they stay, behind the statement or on lines of their own before it."""
+"""Comments that a change would lose, and where they go instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
 def comments(nodes: Iterable[cst.CSTNode]) -> list[cst.Comment]:
-    """The comments in trees, in order."""
+    """Return the comments in libcst trees, in order."""
     found: list[cst.Comment] = []
     stack = list(nodes)[::-1]
     while stack:
@@ -28,19 +28,19 @@ def comments(nodes: Iterable[cst.CSTNode]) -> list[cst.Comment]:
 
 
 def lost(old: cst.CSTNode, new: Iterable[cst.CSTNode]) -> list[cst.Comment]:
-    """The comments of ``old`` that are not in ``new``, but for those that are directives to this tool alone."""
+    """Return the comments of ``old`` that are not in ``new``, except directives to this tool alone."""
     kept = Counter(comment.value for comment in comments(new))
     gone = []
     for comment in comments([old]):
         if kept[comment.value]:
             kept[comment.value] -= 1
         elif without_directives(comment.value):
-            gone.append(comment.deep_clone())  # another node: it moves
+            gone.append(comment.deep_clone())  # a new node, since the comment moves
     return gone
 
 
 def beside(statement: Line, gone: Sequence[cst.Comment]) -> Line:
-    """The statement with comments that were inside: one behind it where it is short, else on lines before it."""
+    """Return the statement with comments from inside it: a single one at the end of its line, else on lines above."""
     if isinstance(statement, cst.SimpleStatementLine) and len(gone) == 1:
         trailing = statement.trailing_whitespace
         if trailing.comment is None and not is_broken(cst.Module([]).code_for_node(statement).strip()):
@@ -52,5 +52,5 @@ def beside(statement: Line, gone: Sequence[cst.Comment]) -> Line:
 
 
 def on_lines(gone: Iterable[cst.Comment]) -> list[cst.EmptyLine]:
-    """Comments on lines of their own."""
+    """Return the comments on lines of their own."""
     return [cst.EmptyLine(comment=comment) for comment in gone]

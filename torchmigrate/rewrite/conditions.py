@@ -1,4 +1,4 @@
-"""Conditions of which a part has become known: their truth, or the operands that go."""
+"""Conditions with parts whose truth is known: their own truth, or the operands to drop."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .changes import DropOperands
 
 _PURE = (ast.Name, ast.Constant, ast.Attribute, ast.Compare, ast.BoolOp, ast.UnaryOp)
 _PURE_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "len", "callable", "all", "any", "getattr"})
-_VALUE_USED = "the value of the condition is used, and not only its truth"
+_VALUE_USED = "the value of the condition is used, not only its truth"
 
 
 @dataclass
 class Condition:
-    """The expression ``top``, in which ``known`` gives the truth of some parts.
+    """The simplification of the expression ``top``; ``known`` returns the truth of a part, or None.
 
-    ``is_test`` says that nothing but the truth of the expression matters. ``value`` is its truth, or None; then
-    ``changes`` take out what is known. Raises NoFix where the condition cannot be simplified.
+    ``is_test`` tells that only the truth of the expression matters. ``value`` is its truth, or None; then ``changes``
+    drop the operands whose truth is known. Raises NoFix if the condition cannot be simplified.
     """
 
     top: ast.expr
@@ -43,7 +43,7 @@ class Condition:
         return self._joined(node, is_test) if isinstance(node, ast.BoolOp) else None
 
     def _joined(self, node: ast.BoolOp, is_test: bool) -> bool | None:
-        """The truth of operands joined by ``and`` (of which one that is False decides) or by ``or``."""
+        """Return the truth of operands joined by ``and`` (False if one operand is False) or ``or``, or None."""
         deciding = isinstance(node.op, ast.Or)
         values = [self._truth(operand, is_test) for operand in node.values]
         if deciding in values:
@@ -52,7 +52,7 @@ class Condition:
                 raise NoFix(_VALUE_USED)
             for operand in node.values[:first]:
                 if not _is_pure(operand):
-                    raise NoFix(f"`{ast.unparse(operand)}` is evaluated before it, and may do something")
+                    raise NoFix(f"`{ast.unparse(operand)}` is evaluated first and may have side effects")
             return deciding
         if None not in values:
             return not deciding
@@ -65,7 +65,7 @@ class Condition:
 
 
 def _is_pure(node: ast.AST) -> bool:
-    """Whether evaluating an expression does nothing else; questions (``is_…``, ``has_…``) count as such."""
+    """Return whether evaluating an expression has no side effects; ``is_…()`` and ``has_…()`` count as pure."""
     if isinstance(node, ast.Call):
         name = leaf(node.func) or ""
         asks = name in _PURE_CALLS or name.startswith(("is_", "has_"))

@@ -1,4 +1,4 @@
-"""Functions and classes: a decorator taken off, a statement added to a class."""
+"""Changes of single libcst statements: decorators removed, statements declared in a class, assignments annotated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Definition = cst.FunctionDef | cst.ClassDef
 
 
 def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpression) -> Definition:
-    """The definition ``node``, which was ``original``, without one decorator, whose comments stay on lines of their own."""
+    """Return ``node`` (``original`` with changes inside) without one decorator, whose comments stay."""
     index = next(i for i, found in enumerate(original.decorators) if found.decorator is decorator)
     decorators = [*node.decorators]
     gone = decorators.pop(index)
@@ -25,9 +25,9 @@ def undecorated(node: Definition, original: Definition, decorator: cst.BaseExpre
 
 
 def declared(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.ClassDef:
-    """The class with ``new`` before the last statement of its body, and a blank line between unless they are alike.
+    """Return the class with ``new`` before the last statement in its body, and a blank line between unless they are alike.
 
-    Comments that stand directly before that last statement are its own.
+    Comments directly above that last statement stay with it.
     """
     body = cst.ensure_type(node.body, cst.IndentedBlock)
     *before, following = body.body
@@ -38,3 +38,15 @@ def declared(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.C
     new = new.with_changes(leading_lines=gap[:own])
     following = following.with_changes(leading_lines=[*space, *gap[own:]])
     return node.with_changes(body=body.with_changes(body=[*before, new, following]))
+
+
+def annotated(node: cst.Assign, annotation: cst.BaseExpression) -> cst.AnnAssign:
+    """Return the assignment to one target with an annotation."""
+    # The annotation and the equals sign are cloned, so that they are no anchors for `torchmigrate.rewrite.difference`:
+    # the statement becomes one of another kind.
+    (only,) = node.targets
+    equal = cst.AssignEqual(
+        only.whitespace_before_equal.deep_clone(), only.whitespace_after_equal.deep_clone()
+    )
+    noted = cst.Annotation(annotation.deep_clone())
+    return cst.AnnAssign(only.target, noted, node.value, equal=equal, semicolon=node.semicolon)

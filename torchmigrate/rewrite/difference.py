@@ -1,7 +1,7 @@
-"""The smallest text edits that say what became of a tree.
+"""The smallest text edits that turn the code of one libcst tree into that of another.
 
-Nodes that both trees share, and that have the same text in both, are anchors; what lies between two anchors and
-differs is an edit.
+Nodes that both trees share, with the same text, are anchors. Where the text between two anchors differs, there is an
+edit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .region import Region, spans_of
 
 
 def edits(region: Region, module: cst.Module) -> Iterator[Edit]:
-    """The edits of the file that turn the region's module into ``module``."""
+    """Yield the edits of the file that turn the region's module into ``module``."""
     before, after = region.text, module.code.encode()
     end = Span(len(before), len(before)), Span(len(after), len(after))
     old_end, new_end = 0, 0
@@ -30,7 +30,7 @@ def edits(region: Region, module: cst.Module) -> Iterator[Edit]:
 
 
 def _edit(region: Region, span: Span, text: str) -> Edit:
-    """The edit of the file; the line end that was put behind its last line is not there."""
+    """Return the edit of the file for one of the region, without the line break put after the file's last line."""
     shift = region.span.start - len(region.before)
     start, end = span.start + shift, span.end + shift
     if start > region.span.end:
@@ -41,7 +41,7 @@ def _edit(region: Region, span: Span, text: str) -> Edit:
 
 
 def _with_gap_of_its_own(region: Region, edit: Edit) -> Iterator[Edit]:
-    """Whole lines that are inserted, and the blank line behind them, so that several at one place can share that."""
+    """Yield an insertion of whole lines apart from the blank line after it, which several insertions can share."""
     lines = edit.text.splitlines(keepends=True)
     blank = lines[-1] if len(lines) > 1 else ""
     before = edit.start - len(blank)
@@ -59,7 +59,7 @@ def _with_gap_of_its_own(region: Region, edit: Edit) -> Iterator[Edit]:
 
 
 def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) -> Iterator[tuple[Span, Span]]:
-    """Where the shared nodes lie before and after, the outermost ones, in the order of both."""
+    """Yield the spans before and after of the outermost shared nodes, in order."""
     shared = [(spans[node], span) for node, span in region.spans.items() if node in spans]
     old_end, new_end = 0, 0
     for new, old in sorted(shared, key=lambda pair: (pair[0].start, -pair[0].end)):
@@ -71,10 +71,10 @@ def _anchors(region: Region, after: bytes, spans: Mapping[cst.CSTNode, Span]) ->
 
 
 def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, Span]:
-    """The gap without the whole lines, and then the white space, with which both texts begin and end.
+    """Return the gap without the whole lines, and then the white space, that both texts begin and end with.
 
-    Where both have more, at the end that is blank lines and comments: a statement that moves to the left may end in a
-    line that stays. So it is where a bracket on such a line would close another one than before.
+    At the end only blank lines and comments are cut off, unless one text has nothing else: a dedented statement
+    may end with a line that stays the same, and a bracket on such a line could close another one than before.
     """
     one, other = before[old.start : old.end], after[new.start : new.end]
     start = _common(one.splitlines(keepends=True), other.splitlines(keepends=True))
@@ -86,7 +86,7 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
     blank = _common(_characters(one, one.lstrip()), _characters(other, other.lstrip()))
     one, other = one[blank:], other[blank:]
     tail = _common(_characters(one, one.rstrip())[::-1], _characters(other, other.rstrip())[::-1])
-    while tail and other[: len(other) - tail].endswith((b"\\", b"\\\r")):  # which goes with its line end
+    while tail and other[: len(other) - tail].endswith((b"\\", b"\\\r")):  # a backslash needs its line break
         tail -= 1
     return (
         Span(old.start + start + blank, old.end - end - tail),
@@ -95,25 +95,25 @@ def _trimmed(before: bytes, after: bytes, old: Span, new: Span) -> tuple[Span, S
 
 
 def _depth(text: bytes) -> int:
-    """How many more brackets a text opens than it closes."""
+    """Return how many more brackets a text opens than it closes."""
     return sum(map(text.count, (b"(", b"[", b"{"))) - sum(map(text.count, (b")", b"]", b"}")))
 
 
 def _ending(text: bytes) -> list[bytes]:
-    """The last lines of a text, from the end, that cannot be a part of a statement that began before."""
+    """Return the blank lines and comments at the end of a text, the last one first."""
     lines = text.splitlines(keepends=True)[::-1]
     return [*takewhile(lambda line: not line.strip() or line.lstrip().startswith(b"#"), lines)]
 
 
 def _characters(text: bytes, stripped: bytes) -> list[bytes]:
-    """The white space that was stripped off one end of a text."""
+    """Return the bytes that were stripped off one end of a text."""
     length = len(text) - len(stripped)
     white = text[:length] if text.endswith(stripped) else text[len(stripped) :]
     return [white[index : index + 1] for index in range(length)]
 
 
 def _common(one: list[bytes], other: list[bytes]) -> int:
-    """How many bytes the lines take up that two lists have in common from their beginning."""
+    """Return the number of bytes in the common prefix of two lists of lines."""
     return sum(
         len(line) for line, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     )

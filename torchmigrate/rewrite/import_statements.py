@@ -1,27 +1,24 @@
-"""Import statements: names added, taken out, and taken from elsewhere."""
+"""Changes of import statements: names added, and names imported from another module."""
 
 from __future__ import annotations
 
 import ast
 import sys
 from bisect import bisect_right
-from collections.abc import Collection
 
 import libcst as cst
 
 from torchmigrate.model.findings import Edit
 from torchmigrate.text.source import Source
 
-from .arguments import without_comments
 from .changes import AddImport, MoveImport, Rebind
-
-Import = cst.Import | cst.ImportFrom
+from .expression_edits import without_comments, without_indices
 
 
 def extended(node: cst.ImportFrom, name: str, bound: str | None = None) -> cst.ImportFrom:
-    """The import with one more name (as ``bound``), on a line of its own where the others have theirs.
+    """Return the import with one more name (as ``bound``), on its own line if the other names are.
 
-    It comes where isort has it if the others stand so, else behind them.
+    The name goes where isort would put it if the others are sorted, else after them.
     """
     assert not isinstance(node.names, cst.ImportStar)
     *others, last = node.names
@@ -48,23 +45,15 @@ def _alias(name: str, bound: str | None) -> cst.ImportAlias:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    """Where isort puts a name of an import: constants, then classes, then all others."""
+    """Return the sort key of a name in isort's order: constants, then classes, then all others."""
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
     return kind, name.lower()
-
-
-def without_names(node: Import, gone: Collection[int]) -> Import:
-    """The import without the names at these places; at least one stays."""
-    assert not isinstance(node.names, cst.ImportStar)
-    kept = [name for index, name in enumerate(node.names) if index not in gone]
-    kept[-1] = kept[-1].with_changes(comma=node.names[-1].comma)
-    return node.with_changes(names=kept)
 
 
 def rebound(
     line: cst.SimpleStatementLine, node: cst.ImportFrom, change: Rebind | MoveImport
 ) -> list[cst.SimpleStatementLine | cst.BaseCompoundStatement]:
-    """The line of an import of which one name, or all of them, come from another module."""
+    """Return the lines of an import of which one name, or all names, come from another module."""
     module = cst.parse_expression(change.module)
     assert isinstance(module, (cst.Name, cst.Attribute))
     if isinstance(change, MoveImport):
@@ -74,22 +63,24 @@ def rebound(
     new = cst.ImportFrom(module, [alias], semicolon=node.semicolon)
     index = change.statement.names.index(change.alias)
     if len(change.statement.names) == 1:
-        others = [small if small is not node else new for small in line.body]
-        return [line.with_changes(body=others)]
+        body = [small if small is not node else new for small in line.body]
+        return [line.with_changes(body=body)]
     first = cst.SimpleStatementLine([new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
-    rest = line.with_changes(body=[without_names(node, {index})], leading_lines=[])
+    assert not isinstance(node.names, cst.ImportStar)
+    others = node.with_changes(names=without_indices(node.names, {index}))
+    rest = line.with_changes(body=[others], leading_lines=[])
     return [first.with_changes(leading_lines=line.leading_lines), rest]
 
 
 def placed(source: Source, change: AddImport) -> Edit:
-    """The edit that adds an import to the module where isort would have it, before code that is no import.
+    """Return the edit that adds an import where isort would put it, among the first imports of the file.
 
-    The first imports of the file, up to a statement that is none, count.
+    Imports after another statement, or on a line with one, are ignored.
     """
     text = f"import {change.module}" if change.name is None else f"from {change.module} import {change.name}"
     body = source.tree.body
-    head = 0
-    while head < len(body) and (_is_docstring(body[head], head) or _is_future(body[head])):
+    head = int(ast.get_docstring(source.tree, clean=False) is not None)
+    while head < len(body) and _is_future(body[head]):
         head += 1
     imports = []
     for statement in body[head:]:
@@ -98,14 +89,14 @@ def placed(source: Source, change: AddImport) -> Edit:
         imports.append(statement)
     if not imports:
         return _first(source, body[:head], text)
-    section = _order_of(change)[0]
-    before = [statement for statement in imports if _order(statement) < _order_of(change)]
+    order = _section(change.module, 0), change.name is not None, change.module.lower()
+    before = [statement for statement in imports if _order(statement) < order]
     behind = [statement for statement in imports if statement not in before]
-    if before and (_order(before[-1])[0] == section or not behind or _order(behind[0])[0] != section):
+    if before and (_order(before[-1])[0] == order[0] or not behind or _order(behind[0])[0] != order[0]):
         at = source.whole_line(source.span(before[-1]).end).end
-        return Edit(at, at, text + "\n" if _order(before[-1])[0] == section else f"\n{text}\n")
+        return Edit(at, at, text + "\n" if _order(before[-1])[0] == order[0] else f"\n{text}\n")
     at = source.offset(behind[0].lineno, 0)
-    return Edit(at, at, text + "\n" if _order(behind[0])[0] == section else text + "\n\n")
+    return Edit(at, at, text + "\n" if _order(behind[0])[0] == order[0] else text + "\n\n")
 
 
 def _first(source: Source, head: list[ast.stmt], text: str) -> Edit:
@@ -116,14 +107,10 @@ def _first(source: Source, head: list[ast.stmt], text: str) -> Edit:
 
 
 def _order(statement: ast.Import | ast.ImportFrom) -> tuple[int, int, str]:
-    """Where isort puts an import: by section, ``import`` before ``from``, by module."""
+    """Return the sort key of an import in isort's order: section, ``import`` before ``from``, module."""
     if isinstance(statement, ast.Import):
         return _section(statement.names[0].name, 0), 0, statement.names[0].name.lower()
     return _section(statement.module or "", statement.level), 1, (statement.module or "").lower()
-
-
-def _order_of(change: AddImport) -> tuple[int, int, str]:
-    return _section(change.module, 0), change.name is not None, change.module.lower()
 
 
 def _section(module: str, level: int) -> int:
@@ -145,13 +132,8 @@ def _is_future(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
-def _is_docstring(statement: ast.stmt, index: int) -> bool:
-    value = statement.value if index == 0 and isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
 def _first_lines(text: bytes) -> int:
-    """How many lines name the interpreter or the encoding, and have to come first."""
+    """Return the number of first lines that name the interpreter or the encoding, and have to stay first."""
     number = 0
     for line, content in enumerate(text.splitlines()[:2], 1):
         if not content.startswith(b"#"):

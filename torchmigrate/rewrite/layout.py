@@ -1,6 +1,6 @@
-"""Lines that a change made too long, broken as a formatter breaks them.
+"""Line breaks in calls that a change has made too long, placed as a formatter places them.
 
-The arguments of a call go on one line of their own, or on a line each, with a trailing comma.
+The arguments of such a call go on one line of their own, or on a line each, with a trailing comma.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _NO_COMMA = cst.MaybeSentinel.DEFAULT
 _LEAST, _MOST = 88, 120
 _ROUNDS = 4
 _WORTHWHILE = 30
-"""Characters between the parentheses of a call from which on it is broken."""
+"""The fewest characters between the parentheses of a call that are worth a line break."""
 _BEHIND = 60
-"""Characters behind a call up to which it is broken: ``).module().to(device)``."""
+"""A call is broken only if fewer characters follow it on its line: ``).module().to(device)``."""
 
 
 def broken(region: Region, module: cst.Module) -> cst.Module:
-    """The module with calls that are new, and make lines longer than this file has them, on several lines."""
-    limit = _limit(region)
+    """Return the module with line breaks in new calls that make lines longer than the file's longest line."""
+    # A change keeps to the longest line of the file, within what formatters allow.
+    limit = min(max(region.source.longest_line, _LEAST), _MOST)
     for _ in range(_ROUNDS):
         found = _too_long(region, module, limit)
         if found is None:
@@ -42,12 +43,12 @@ class _Long:
 
     call: cst.Call
     indent: str
-    """That of its line."""
+    """The indentation of the line."""
     margin: str
     """How far the line is indented within its block."""
 
     def broken(self, limit: int) -> cst.Call:
-        """The call with its arguments on a line of their own if they fit, else on a line each."""
+        """Return the call with its arguments together on a line of their own if they fit, else on a line each."""
         arguments = self.call.args
         has_comma = isinstance(arguments[-1].comma, cst.Comma)
         is_apart = _is_on_own_line(self.call)
@@ -80,13 +81,8 @@ class _Long:
         return cst.ParenthesizedWhitespace(first, indent=True, last_line=indent)
 
 
-def _limit(region: Region) -> int:
-    """The length that lines of the file have, in characters."""
-    return min(max(region.source.longest_line, _LEAST), _MOST)
-
-
 def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
-    """The outermost new call on a line that is too long, if breaking it helps."""
+    """Return the outermost new call on a line that is too long, if a line break in it helps."""
     code = module.code
     if max(map(len, code.splitlines()), default=0) <= limit:
         return None
@@ -106,7 +102,7 @@ def _too_long(region: Region, module: cst.Module, limit: int) -> _Long | None:
 
 
 def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode | None:
-    """The statement around a node; None inside of an f-string, whose lines may not break before Python 3.12."""
+    """Return the statement around a node; None inside an f-string, which cannot have line breaks before Python 3.12."""
     while not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
         if isinstance(node, cst.FormattedString):
             return None
@@ -115,7 +111,7 @@ def _statement(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) ->
 
 
 def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
-    """Whether the call stands on one line, and its arguments on lines of their own would be worth it."""
+    """Return whether the call is on one line, and worth breaking."""
     code = text[span.start : span.end].decode()
     behind = text[span.end : line_end(text, span.end)].split(b"#")[0]
     is_plain = not is_broken(code) and not isinstance(call.args[0].value, cst.GeneratorExp)
@@ -123,7 +119,7 @@ def _may_break(text: bytes, call: cst.Call, span: Span) -> bool:
 
 
 def _is_on_own_line(call: cst.Call) -> bool:
-    """Whether the arguments stand together on one line between those of the parentheses."""
+    """Return whether the arguments share one line, between the lines of the parentheses."""
     ends = call.whitespace_before_args, call.args[-1].whitespace_after_arg
     return (
         all(isinstance(space, cst.ParenthesizedWhitespace) for space in ends)
@@ -145,7 +141,7 @@ def _indent(line: str) -> str:
 
 
 def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
-    """The module with another call in the place of one; all else stays the very same nodes."""
+    """Return the module with one call replaced; all nodes that do not enclose it stay the same objects."""
     parents = parents_of(module)
     path: set[cst.CSTNode] = {module, call}
     node: cst.CSTNode = call
@@ -164,7 +160,7 @@ def _with(module: cst.Module, call: cst.Call, new: cst.Call) -> cst.Module:
 
 
 def hang_of(region: Region, call: cst.Call, argument: cst.Arg) -> str:
-    """How much further than the line of its call the line of an argument is indented; nothing if that begins otherwise."""
+    """Return the extra indentation of an argument's line over its call's line; "" if it does not begin the line."""
     start = region.spans[argument].start
     around, own = line_at(region.text, region.spans[call].start), line_at(region.text, start)
     begins_line = not region.text[line_start(region.text, start) : start].strip()
@@ -172,7 +168,7 @@ def hang_of(region: Region, call: cst.Call, argument: cst.Arg) -> str:
 
 
 def outdented(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
-    """The expression with all lines but the first one moved to the left."""
+    """Return the expression with the indentation ``hang`` removed from all lines but the first."""
 
     class Moving(cst.CSTTransformer):
         def leave_ParenthesizedWhitespace(  # noqa: N802

@@ -1,4 +1,4 @@
-"""Comments of statements that become one: each goes to the element of a list that its statement has become."""
+"""Comments of merged statements: each moves to the list element that its statement has become."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from .changes import Merge, Template
+from .changes import Merge, Template, parts_of
 from .comments import Line
-from .parts import mark_of, nodes_of
+from .parts import mark_of
 
 _INSIDE = cst.SimpleWhitespace("  ")
 
 
 @dataclass(frozen=True)
 class Remarks:
-    """What is said about one of the statements, on the lines above and behind it."""
+    """The comments of one merged statement, above it and at the end of its line."""
 
     above: Sequence[cst.Comment] = ()
     behind: cst.Comment | None = None
 
 
 def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
-    """The comments of a line that go with its statement; what stands above the first one stays there."""
+    """Return the comments that move with a statement; those above the first statement stay there."""
     lines = () if is_first else line.leading_lines
     above = [empty.comment.deep_clone() for empty in lines if empty.comment is not None]
     trailing = line.trailing_whitespace.comment
@@ -32,7 +32,7 @@ def remarks_of(line: cst.SimpleStatementLine, *, is_first: bool) -> Remarks:
 
 
 def without_remarks(line: Line, *, is_first: bool) -> Line:
-    """The line without these."""
+    """Return the line without the comments that move with its statement."""
     lines = line.leading_lines if is_first else [one for one in line.leading_lines if one.comment is None]
     bare = line.with_changes(leading_lines=lines)
     if not isinstance(bare, cst.SimpleStatementLine):
@@ -42,20 +42,20 @@ def without_remarks(line: Line, *, is_first: bool) -> Line:
 
 
 def marks_of(merge: Merge) -> Iterator[str]:
-    """The mark of the last part of the template that comes from each statement."""
+    """Yield for each statement the placeholder of the last part of the template that comes from it."""
     for statement in merge.statements:
         inside = set(ast.walk(statement))
         parts = merge.new.parts.items()
         *_, last = (
             name
             for name, part in parts
-            if isinstance(part, Template) and not inside.isdisjoint(nodes_of(part))
+            if isinstance(part, Template) and not inside.isdisjoint(parts_of(part))
         )
         yield mark_of(last)
 
 
 def annotated(module: cst.Module, remarks: Mapping[str, Remarks]) -> cst.Module:
-    """The code of a template, one element of its list to a line, with remarks on elements by their marks."""
+    """Return a template's tree, whose list has one element a line, with comments on elements by placeholder."""
     return cst.ensure_type(module.visit(_Annotating(remarks)), cst.Module)
 
 
@@ -74,10 +74,9 @@ class _Annotating(cst.CSTTransformer):
             *(comma.whitespace_after for comma in commas[:-1]),
             updated_node.rbracket.whitespace_before,
         ]
-        for index, node in enumerate(nodes):
-            remarks = self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks())
-            spaces[index] = _above(spaces[index], remarks.above)
-            spaces[index + 1] = _behind(spaces[index + 1], remarks.behind)
+        named = [self._remarks.get(cst.ensure_type(node.value, cst.Name).value, Remarks()) for node in nodes]
+        around = zip([Remarks(), *named], spaces, [*named, Remarks()], strict=True)
+        spaces = [_commented(space, before.behind, after.above) for before, space, after in around]
         elements = [
             node.with_changes(comma=comma.with_changes(whitespace_after=space))
             for node, comma, space in zip(
@@ -91,21 +90,15 @@ class _Annotating(cst.CSTTransformer):
         )
 
 
-def _above(
-    space: cst.BaseParenthesizableWhitespace, comments: Sequence[cst.Comment]
+def _commented(
+    space: cst.BaseParenthesizableWhitespace, behind: cst.Comment | None, above: Sequence[cst.Comment]
 ) -> cst.BaseParenthesizableWhitespace:
-    if not comments:
+    """Return a line break with a comment at the end of the line before it, and comments above the line after it."""
+    if behind is None and not above:
         return space
     broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
-    lines = [cst.EmptyLine(indent=True, whitespace=broken.last_line, comment=one) for one in comments]
-    return broken.with_changes(empty_lines=[*broken.empty_lines, *lines])
-
-
-def _behind(
-    space: cst.BaseParenthesizableWhitespace, comment: cst.Comment | None
-) -> cst.BaseParenthesizableWhitespace:
-    if comment is None:
-        return space
-    broken = cst.ensure_type(space, cst.ParenthesizedWhitespace)
-    first = broken.first_line.with_changes(whitespace=_INSIDE, comment=comment)
-    return broken.with_changes(first_line=first)
+    first = broken.first_line
+    if behind is not None:
+        first = first.with_changes(whitespace=_INSIDE, comment=behind)
+    lines = [cst.EmptyLine(indent=True, whitespace=broken.last_line, comment=one) for one in above]
+    return broken.with_changes(first_line=first, empty_lines=[*broken.empty_lines, *lines])

@@ -1,4 +1,4 @@
-"""How a qualified name is written at a place of a file, and what that asks of the imports."""
+"""The spelling of qualified names in a file, and the import changes that they need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 
 
 class Naming:
-    """How names are written in one file."""
+    """Finds spellings for qualified names in one file."""
 
     def __init__(self, source: Source, uses: Uses) -> None:
         self.source = source
@@ -25,11 +25,11 @@ class Naming:
         self._imports_of: dict[Scope, dict[str, list[str]]] = {}
 
     def symbol(self, name: str, use: Use) -> Symbol:
-        """How to write the qualified ``name`` where ``use`` is, in the file's own style.
+        """Return the spelling of the qualified ``name`` at ``use``, in the file's own style.
 
-        Takes the use's own prefix where it leads there (``t.jit.script`` → ``t.cuda``), else any name in sight;
-        else it is imported, in a ``from`` import of the same module if there is one (first of all the one that the
-        use's own name comes from). Raises NoFix if that would clobber a name.
+        It begins with a prefix of the use's own expression if one fits (``t.jit.script`` → ``t.cuda``), else with any
+        imported name in scope. Otherwise the name is imported: in the ``from`` import that the use's own name comes
+        from, in another ``from`` import of the same module, or in a new one. Raises NoFix if that would rebind a name.
         """
         parts = name.split(".")
         own = self._own_prefixes(use)
@@ -44,14 +44,14 @@ class Naming:
         found = self._extend(name) or self._import(name)
         if found is None and (binding := self._of_torch(parts[-1])):
             raise NotYet(
-                f"`{binding.name}` comes from `{binding.module}` no longer, so that `{name}` can be named"
+                f"`{binding.name}` no longer comes from `{binding.module}`, so that `{name}` can be imported"
             )
         if found is None:
-            raise NoFix(f"`{name}` cannot be named here without clobbering a name")
+            raise NoFix(f"importing `{name}` would overwrite another name in this file")
         return found
 
     def _own_prefixes(self, use: Use) -> dict[str, ast.expr]:
-        """What the expression that is used begins with, by what that certainly is."""
+        """Return the prefixes of the used expression, by the qualified names that they certainly stand for."""
         found: dict[str, ast.expr] = {}
         node: ast.AST = use.node
         while isinstance(node, ast.Attribute):
@@ -62,7 +62,7 @@ class Naming:
         return found
 
     def _in_sight(self, use: Use, prefix: str) -> str | None:
-        """A name bound by an import of a scope around (not by an assignment, which may come later)."""
+        """Return the name for ``prefix`` that an import in an enclosing scope binds, or None."""
         scope: Scope | None = use.place.scope
         inner: list[Scope] = []
         while scope is not None:
@@ -77,7 +77,7 @@ class Naming:
         return None
 
     def _imported(self, scope: Scope) -> dict[str, list[str]]:
-        """The names that nothing but imports binds in a scope, by what they certainly are."""
+        """Return the names of a scope that only imports bind, by the qualified names that they certainly stand for."""
         if scope not in self._imports_of:
             found: dict[str, list[str]] = {}
             for name, bindings in scope.bindings.items():
@@ -90,17 +90,12 @@ class Naming:
 
     @cached_property
     def _bound(self) -> set[str]:
-        """The names that some scope of the file binds."""
+        """The names that any scope of the file binds."""
         return {name for scope in self.uses.scopes.all for name in scope.bindings}
 
     @cached_property
-    def _binds_anything(self) -> bool:
-        """Whether a star import may bind any name."""
-        return any(scope.stars for scope in self.uses.scopes.all)
-
-    @cached_property
     def _imports(self) -> dict[ast.AST, Place]:
-        """The place of each name that an import binds."""
+        """The place of the import statement of each `ast.alias`."""
         places = self.uses.scopes.places
         return {
             alias: place
@@ -111,7 +106,7 @@ class Naming:
 
     @cached_property
     def _extensible(self) -> dict[str, ast.ImportFrom]:
-        """The first ``from`` import of each module at the top level of the file."""
+        """The first top-level ``from`` import of each module."""
         found: dict[str, ast.ImportFrom] = {}
         for statement in self.uses.scopes.module.node.body:
             if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
@@ -119,7 +114,7 @@ class Naming:
         return found
 
     def _is_plain(self, binding: Binding, scope: Scope, use: Use) -> bool:
-        """Whether the binding is an import that has run before the use."""
+        """Return whether the binding is an import that certainly runs before the use."""
         if binding.kind not in (BindingKind.IMPORT, BindingKind.FROM) or binding.fallback:
             return False
         deferred = scope is not use.place.scope
@@ -130,12 +125,12 @@ class Naming:
         )
 
     def _branches_of(self, use: Use) -> set[int]:
-        """The branches that have been taken where the use runs: those around it, and around the import of its name."""
+        """Return the branches taken when the use runs: those around it and around its name's import."""
         own = self._own_import(use)
         return _branches(use.place) | (_branches(self._imports[own.node]) if own else set())
 
     def _own_import(self, use: Use) -> Binding | None:
-        """The one import that binds the name with which the use begins."""
+        """Return the only binding of the name with which the use begins, if that is an import."""
         node: ast.AST = use.node
         while isinstance(node, ast.Attribute):
             node = node.value
@@ -150,10 +145,10 @@ class Naming:
         return bindings[0] if len(bindings) == 1 and bindings[0].node in self._imports else None
 
     def rebind(self, use: Use, name: str) -> Rebind | None:
-        """Lets the imported name of ``use`` stand for another symbol, for all its uses at once.
+        """Return the change that imports another symbol under the name of ``use``, which changes all uses at once.
 
-        ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound once, by a
-        ``from`` import that is no fallback of another.
+        ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound only once, by a
+        ``from`` import that is no fallback of another import.
         """
         own = self._own_import(use) if not isinstance(use.node, ast.Attribute) else None
         if own is None or own.kind is not BindingKind.FROM or own.fallback:
@@ -165,9 +160,9 @@ class Naming:
         return Rebind(statement, alias, module, leaf, self._neighbour(statement, module))
 
     def _neighbour(self, statement: ast.ImportFrom, module: str) -> ast.ImportFrom | None:
-        """An import of ``module`` that runs as early as another import, with nothing but imports between them.
+        """Return a ``from`` import of ``module`` with only imports between it and ``statement``, or None.
 
-        None where the other one has a comment, which may be about where it imports from.
+        None if ``statement`` has a comment, which may be about the module that it imports from.
         """
         body = self.uses.scopes.module.node.body
         other = self._extensible.get(module)
@@ -181,27 +176,29 @@ class Naming:
         return other if all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in between) else None
 
     def _beside(self, use: Use, name: str) -> Symbol | None:
-        """Adds to the ``from`` import that the use's own name comes from, if it is of the same module."""
-        module, _, leaf = name.rpartition(".")
+        """Return ``name`` added to the ``from`` import of the use's own name, if the module is the same."""
         own = self._own_import(use)
-        if own is None or own.kind is not BindingKind.FROM or own.module != module or own.alternative:
+        is_alike = own and own.kind is BindingKind.FROM and own.module == name.rpartition(".")[0]
+        if own is None or not is_alike or own.alternative:
             return None
-        statement = self._imports[own.node].statement
-        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
-            return None
-        assert isinstance(statement, ast.ImportFrom)
-        return Symbol(leaf, (ExtendImport(statement, leaf),))
+        return self._extend(name, self._imports[own.node].statement)
 
-    def _extend(self, name: str) -> Symbol | None:
-        """Adds to a ``from`` import of the same module that stands at the top level of the file."""
+    def _extend(self, name: str, statement: ast.stmt | None = None) -> Symbol | None:
+        """Return ``name`` added to ``statement``, or else to a top-level ``from`` import of the same module."""
         module, _, leaf = name.rpartition(".")
-        if hasattr(builtins, leaf) or leaf in self._bound or self._binds_anything:
+        if (
+            hasattr(builtins, leaf)
+            or leaf in self._bound
+            or any(scope.stars for scope in self.uses.scopes.all)
+        ):
             return None
-        statement = self._extensible.get(module)
-        return None if statement is None else Symbol(leaf, (ExtendImport(statement, leaf),))
+        statement = statement or self._extensible.get(module)
+        return (
+            Symbol(leaf, (ExtendImport(statement, leaf),)) if isinstance(statement, ast.ImportFrom) else None
+        )
 
     def _of_torch(self, leaf: str) -> Binding | None:
-        """An import of torch's own ``leaf`` (or ``_leaf``), which a fix may let come from elsewhere."""
+        """Return the binding of a ``leaf`` (or ``_leaf``) imported from torch, which another fix may replace."""
         bindings = (one for found in self.uses.scopes.module.bindings.values() for one in found)
         return next(
             (
@@ -215,7 +212,7 @@ class Naming:
         )
 
     def _import(self, name: str) -> Symbol | None:
-        """Adds ``import torch`` for a name of torch's, or a ``from`` import for another."""
+        """Return ``name`` with a new import: ``import torch`` for a name of torch, else a ``from`` import."""
         module, _, leaf = name.rpartition(".")
         added, bound, text = AddImport(module, leaf), leaf, leaf
         if name.startswith("torch."):
@@ -226,7 +223,7 @@ class Naming:
 
 
 def _branches(place: Place) -> set[int]:
-    """What tells the branches of ``if``, loops and ``match`` that a place stands in."""
+    """Return the identities of the blocks of ``if``, loops and ``match`` around a place."""
     return {
         id(one.block)
         for one in place.outwards()

@@ -1,4 +1,4 @@
-"""Which expressions need parentheses where: generous where operators mix, none where nothing can be taken apart."""
+"""The parentheses that an expression needs at its place: generously many where operators mix."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Expression = TypeVar("Expression", bound=cst.BaseExpression)
 
 
 class Role(enum.IntEnum):
-    """Where an expression stands, in the order of what it must hold together against."""
+    """The place of an expression, in the order of how tightly its surroundings bind."""
 
     STATEMENT = 0
-    """A whole value of a statement, which may be a tuple without parentheses."""
+    """The whole value of a statement, which may be a tuple without parentheses."""
     FREE = 1
     """An argument, an element, a condition."""
     CLAUSE = 2
-    """Before or behind ``if``, ``else``, ``for``."""
+    """Before or after ``if``, ``else``, ``for``."""
     LOGIC = 3
     """An operand of ``and``, ``or``, ``not``."""
     COMPARED = 4
     OPERAND = 5
     TARGET = 6
-    """What is called, indexed, or asked for an attribute."""
+    """Called, subscripted, or before the dot of an attribute."""
 
 
 _STRENGTH: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], Role], ...] = (
@@ -52,7 +52,7 @@ _ROLES: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], Role], ..
 
 
 def role_of(parent: cst.CSTNode, child: cst.CSTNode) -> Role:
-    """The role of ``child``, a direct child of ``parent``."""
+    """Return the role of ``child``, a direct child of ``parent``."""
     if isinstance(parent, (cst.Attribute, cst.Subscript)):
         return Role.TARGET if parent.value is child else Role.FREE
     if isinstance(parent, cst.Call) and parent.func is child:
@@ -65,14 +65,14 @@ def role_of(parent: cst.CSTNode, child: cst.CSTNode) -> Role:
 
 
 def fitted(node: Expression, role: Role) -> Expression:
-    """The expression, in parentheses if it has none and needs them in this role."""
+    """Return the expression, with parentheses if it needs them in this role and has none."""
     if node.lpar or role <= _strength(node):
         return node
     return parenthesized(node)
 
 
 def unneeded(node: Expression, role: Role) -> Expression:
-    """The expression without the parentheses that it had for this role alone; those of tuples, and around several lines, stay."""
+    """Return the expression without parentheses that only its old ``role`` required, unless it is a tuple or multi-line."""
     if len(node.lpar) != 1 or isinstance(node, cst.Tuple) or is_broken(cst.Module([]).code_for_node(node)):
         return node
     bare: Expression = node.with_changes(lpar=[], rpar=[])
@@ -80,7 +80,7 @@ def unneeded(node: Expression, role: Role) -> Expression:
 
 
 def parenthesized(node: Expression) -> Expression:
-    """The expression in one more pair of parentheses."""
+    """Return the expression in one more pair of parentheses."""
     changed: Expression = node.with_changes(
         lpar=[cst.LeftParen(), *node.lpar], rpar=[*node.rpar, cst.RightParen()]
     )
@@ -88,7 +88,7 @@ def parenthesized(node: Expression) -> Expression:
 
 
 def _strength(node: cst.BaseExpression) -> int:
-    """The strictest role that the expression can have without parentheses; -1 for none."""
+    """Return the tightest role that the expression can have without parentheses; -1 if it has none."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
         return Role.LOGIC
     return next((role for kinds, role in _STRENGTH if isinstance(node, kinds)), -1)

@@ -1,10 +1,10 @@
-"""Templates as code in which a name stands for each part, so that `ast` and libcst can parse it."""
+"""Templates as code with a placeholder name for each part, so that `ast` and libcst can parse it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from .changes import Symbol, Template
 
@@ -16,7 +16,7 @@ _Single = (ast.expr, Template)
 
 
 def marked(template: Template) -> str:
-    """The code with a mark for each part, and one for each element of a sequence."""
+    """Return the code of a template with a placeholder for each part, or for each element of a sequence."""
 
     def mark(name: str) -> str:
         part = template.parts[name]
@@ -33,12 +33,12 @@ def marked(template: Template) -> str:
 
 
 def mark_of(name: str) -> str:
-    """What stands for the part with a name."""
+    """Return the placeholder for the part called ``name``."""
     return _MARK.format(name)
 
 
 def part_of(identifier: str, template: Template) -> ast.expr | Template | None:
-    """What an identifier of the marked code stands for; None for a name of the template's own."""
+    """Return the part that a placeholder stands for, or None if the identifier is no placeholder."""
     match = _MARKED.match(identifier)
     if match is None:
         return None
@@ -52,7 +52,7 @@ def part_of(identifier: str, template: Template) -> ast.expr | Template | None:
 
 
 def shown(template: Template, text: Callable[[ast.AST], str]) -> str:
-    """The template on one line, as a title or a message shows it; ``text`` gives the source of a node."""
+    """Render the template on one line for a title or a message; ``text`` returns the source of a node."""
 
     def show(name: str) -> str:
         part = template.parts[name]
@@ -63,16 +63,6 @@ def shown(template: Template, text: Callable[[ast.AST], str]) -> str:
         return ", ".join(" ".join(one.split()) for one in written)
 
     return _written(template, show)
-
-
-def nodes_of(template: Template) -> Iterator[ast.expr]:
-    """The nodes of the file that a template, or one inside it, is made of."""
-    for part in template.parts.values():
-        for one in [part] if isinstance(part, (*_Single, Symbol)) else part:
-            if isinstance(one, Template):
-                yield from nodes_of(one)
-            elif isinstance(one, ast.expr):
-                yield one
 
 
 def _written(template: Template, write: Callable[[str], str]) -> str:

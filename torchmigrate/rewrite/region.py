@@ -1,7 +1,7 @@
-"""The part of a file that one fix rewrites as a libcst tree: as few whole lines as possible.
+"""The lines of a file that a fix rewrites as one libcst tree: as few whole lines as possible.
 
-libcst parses at about 0.6 MB/s, so no more is parsed than the statement that changes, and of a compound statement only
-its header where the body stays as it is.
+libcst parses at about 0.6 MB/s, so only the statement that changes is parsed, and of a compound statement only
+its header if the body stays as it is.
 """
 
 from __future__ import annotations
@@ -21,49 +21,44 @@ from torchmigrate.text.source import Source
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 SUITE = b"if 1:\n"
-"""What is put before lines that are indented."""
+"""The header put before indented lines, so that they parse."""
 
 PASS = b"pass\n"
-"""What is put behind the lines of a region: so that they parse, and that comments belong to the block they stand in."""
+"""The statement put after the lines of a region, so that they parse and trailing comments belong to their block."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Lines of a file, as a libcst module; ``before`` and ``behind`` are put around them so that they parse."""
+    """Whole lines of a file, parsed as a libcst module between ``before`` and ``behind``, which make them parse."""
 
     source: Source
     span: Span
     before: bytes = b""
     behind: bytes = b""
     gap: int = 0
-    """How many blank lines stand above."""
+    """The number of blank lines directly above the region."""
 
     @cached_property
     def text(self) -> bytes:
-        """What is parsed."""
+        """The bytes that libcst parses: the lines between ``before`` and ``behind``."""
         return self.before + self.source.text[self.span.start : self.span.end] + self.behind
 
     @cached_property
     def module(self) -> cst.Module:
-        """The tree. Raises NoFix where libcst cannot parse what Python can, or reads it in another way."""
+        """The libcst tree. Raises NoFix if libcst cannot parse the lines, or does not write them back unchanged."""
         try:
             module = cst.parse_module(self.text.decode())
             same = module.code.encode() == self.text
         except (cst.ParserSyntaxError, RecursionError, ValueError, AttributeError):
-            same = False  # an AttributeError: its own check of a line break behind `async` fails
+            same = False  # AttributeError: libcst's own check of a line break after `async` fails
         if not same:
             line = self.source.line_of(self.span.start)
-            raise NoFix(f"libcst, which rewrites, cannot read the statement in line {line}")
+            raise NoFix(f"libcst cannot parse the statement in line {line}")
         return module
-
-    @property
-    def is_indented(self) -> bool:
-        """Whether the lines are those of an indented block."""
-        return self.before.startswith(SUITE)
 
     @cached_property
     def unit(self) -> str:
-        """How far the first block of the file is indented within what is around."""
+        """The white space by which the file indents a block, taken from its first one."""
         for outer in ast.walk(self.source.tree):
             first = getattr(outer, "body", None)
             if isinstance(outer, ast.stmt) and isinstance(first, list) and first[0].lineno > outer.lineno:
@@ -77,20 +72,20 @@ class Region:
 
     @property
     def block(self) -> cst.Module | cst.IndentedBlock:
-        """The node whose body is the statements of the region."""
-        if not self.is_indented:
+        """The libcst node whose body holds the statements of the region."""
+        if not self.before.startswith(SUITE):
             return self.module
         wrapper = cst.ensure_type(self.module.body[0], cst.If)
         return cst.ensure_type(wrapper.body, cst.IndentedBlock)
 
     @cached_property
     def spans(self) -> Mapping[cst.CSTNode, Span]:
-        """Where each node lies in ``text``, without its own parentheses."""
+        """The byte span of each node in ``text``, without the parentheses around the node."""
         return spans_of(self.module)
 
     @cached_property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
-        """The parent of each node."""
+        """The parent of each libcst node."""
         return parents_of(self.module)
 
     @cached_property
@@ -101,30 +96,30 @@ class Region:
         return found
 
     def holds(self, node: ast.AST) -> bool:
-        """Whether a node of the file's syntax tree lies in these lines."""
+        """Return whether an `ast` node of the file lies in the region."""
         span = self.source.span(node)
         return self.span.start <= span.start and span.end <= self.span.end
 
     def expression(self, node: ast.expr) -> cst.BaseExpression:
-        """The libcst node of an expression. Raises NoFix if there is none."""
+        """Return the libcst node of an `ast` expression. Raises NoFix if there is none."""
         return self.find(node, cst.BaseExpression)  # type: ignore[type-abstract]
 
     def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
-        """The libcst node of an argument. Raises NoFix if there is none."""
+        """Return the libcst node of an `ast` argument. Raises NoFix if there is none."""
         if isinstance(node, (ast.keyword, ast.Starred)):
             return self.find(node, cst.Arg)
         return cst.ensure_type(self.parents[self.expression(node)], cst.Arg)
 
     def parameter(self, node: ast.arg) -> cst.Param:
-        """The libcst node of a parameter. Raises NoFix if there is none."""
+        """Return the libcst node of an `ast` parameter. Raises NoFix if there is none."""
         start = self.source.span(node).start + len(self.before) - self.span.start
         for found in self._by_span.get(Span(start, start + len(node.arg.encode())), ()):
             if isinstance(found, cst.Param):
                 return found
-        raise NoFix(f"libcst sees no parameter `{node.arg}` in line {node.lineno}")
+        raise NoFix(f"libcst finds no parameter `{node.arg}` in line {node.lineno}")
 
     def find(self, node: ast.AST, kind: type[Node]) -> Node:
-        """The libcst node of a kind for a node of the file's syntax tree. Raises NoFix if there is none."""
+        """Return the libcst node of class ``kind`` for an `ast` node of the file. Raises NoFix if there is none."""
         shift = len(self.before) - self.span.start
         start, end = (offset + shift for offset in self.source.span(node))
         while start < end:
@@ -134,23 +129,23 @@ class Region:
             inner = self.text[start:end]
             if not (inner.startswith(b"(") and inner.endswith(b")")):
                 break
-            # `ast` counts the parentheses of a tuple, and those of a call around a generator.
+            # The span in `ast` includes the parentheses of a tuple, and those of a call around a generator.
             start = end - len(inner[1:].lstrip())
             end = start + len(self.text[start : end - 1].rstrip())
-        raise NoFix(f"libcst sees no {kind.__name__} in line {getattr(node, 'lineno', '?')}")
+        raise NoFix(f"libcst finds no {kind.__name__} in line {getattr(node, 'lineno', '?')}")
 
     def statement(self, node: ast.stmt) -> cst.CSTNode:
-        """The libcst node of a statement: a compound statement, or a small one inside its line."""
+        """Return the libcst node of a statement: a compound one, or a small one in its line. Raises NoFix."""
         shift = len(self.before) - self.span.start
         start = self.source.span(node).start + shift
         kinds = (cst.BaseCompoundStatement, cst.BaseSmallStatement)
         found = [n for n, span in self.spans.items() if span.start == start and isinstance(n, kinds)]
         if not found:
-            raise NoFix(f"libcst sees no statement in line {node.lineno}")
+            raise NoFix(f"libcst finds no statement in line {node.lineno}")
         return max(found, key=lambda n: self.spans[n].end)
 
     def outwards(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """A node and those around it, innermost first."""
+        """Yield a libcst node and all that enclose it, innermost first."""
         reached: cst.CSTNode | None = node
         while reached is not None:
             yield reached
@@ -158,10 +153,10 @@ class Region:
 
 
 def parents_of(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
-    """The parent of each node of a module."""
+    """Return the parent of each node of a libcst module."""
     found: dict[cst.CSTNode, cst.CSTNode] = {}
     nodes: list[cst.CSTNode] = [module]
-    for node in nodes:  # which grows
+    for node in nodes:  # the list grows while it is walked
         for child in node.children:
             found[child] = node
             nodes.append(child)
@@ -169,7 +164,7 @@ def parents_of(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
 
 
 def spans_of(module: cst.Module) -> dict[cst.CSTNode, Span]:
-    """Where each node of a module lies in its code, in bytes."""
+    """Return the byte span of each node in the code of a libcst module."""
     wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
     found = wrapper.resolve(ByteSpanPositionProvider)
     return {node: Span(place.start, place.start + place.length) for node, place in found.items()}

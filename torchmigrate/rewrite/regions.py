@@ -1,12 +1,10 @@
-"""Which lines of a file a change has to see: a statement, its header, the block around it."""
+"""The choice of the lines to parse for a change: a statement, its header, or the enclosing block."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
-
-import libcst as cst
 
 from torchmigrate.model.findings import NoFix, Span
 from torchmigrate.text.source import Source
@@ -14,11 +12,11 @@ from torchmigrate.text.source import Source
 from .region import PASS, SUITE, Region
 from .statements import Stand, Statements
 
-Node = TypeVar("Node", bound=cst.CSTNode)
+_INDENT = re.compile(rb"[ \t\f]*")
 
 
 class Regions:
-    """Chooses the region for each statement of a file that changes, parsed once for all changes that it sees."""
+    """The regions of one file, each of which is parsed once for all the changes in it."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -26,25 +24,25 @@ class Regions:
         self._made: dict[tuple[Span, bytes, bytes], Region] = {}
 
     def header(self, stand: Stand) -> Region:
-        """The header of a compound statement (with its decorators), or the lines of a simple one."""
+        """Return the region of a compound statement's header (with decorators), or of a whole simple statement."""
         statement, source = stand.statement, self.source
-        end = self.statements.header_end(statement) if _has_block(statement) else None
+        end = self.statements.header_end(statement)
         if end is None:
             return self.whole(stand)
         start = self.statements.start(statement)
-        line = _line_start(source, start)
+        line = source.whole_line(start).start
         if source.text.startswith(b"elif", start):
-            if b"#" in source.text[start:end]:  # it may have to move before the whole chain
+            if b"#" in source.text[start:end]:  # the comment may have to move before the whole chain
                 return self.whole(stand)
             return self._region(Span(start + len(b"el"), end), b"", b" " + PASS)
         return self._region(Span(line, end), self._prefix(line), b" " + PASS)
 
     def whole(self, stand: Stand) -> Region:
-        """All lines of a statement, and of those that share them."""
+        """Return the region of all lines of a statement, and of the statements that share a line with it."""
         return self._block_lines(self.lines(stand))
 
     def slot(self, stand: Stand) -> Region:
-        """The lines of a statement that may go, with the comments that end its block and the blank lines behind it."""
+        """Return the region of a statement to remove, with the comments that end its block and blank lines after."""
         start, end = self.lines(stand)
         margin = len(self._indent(start))
         last = blank_end = end
@@ -64,19 +62,21 @@ class Regions:
         return self._block_lines(Span(start, last), gap)
 
     def block(self, stand: Stand) -> Region:
-        """The lines of all statements of a block."""
+        """Return the region of all statements of a block."""
         first, last = (self.lines(Stand(stand.block[i], stand.block, stand.parent)) for i in (0, -1))
         return self._block_lines(Span(first.start, last.end))
 
     def several(self, stands: Sequence[Stand]) -> tuple[Region, Stand]:
-        """The lines from the first to the last of several statements of one block, and one of these."""
+        """Return the region from the first to the last of several statements of a block, and the last one's position."""
         first, *_, last = (self.on_own_lines(stand) for stand in (stands[0], stands[-1]))
         if first.block is not last.block:
-            raise NoFix(f"the statement in line {stands[-1].statement.lineno} shares its line with others")
+            raise NoFix(
+                f"the statement in line {stands[-1].statement.lineno} shares a line with other statements"
+            )
         return self._block_lines(Span(self.lines(first).start, self.slot(last).span.end)), last
 
     def _following(self, offset: int) -> Iterator[Span]:
-        """The lines from an offset on; in a notebook those of its cell."""
+        """Yield the spans of the lines from a byte offset on, in a notebook only to the end of the cell."""
         while offset < len(self.source.text):
             line = self.source.whole_line(offset)
             if line.start < offset or line.end <= offset:
@@ -85,11 +85,9 @@ class Regions:
             offset = line.end
 
     def _indent(self, line: int) -> bytes:
-        """The white space that the line begins with."""
-        text = self.source.text
-        return text[
-            line : line + len(text[line : line + 4096]) - len(text[line : line + 4096].lstrip(b" \t\f"))
-        ]
+        """Return the white space that the line at byte offset ``line`` begins with."""
+        found = _INDENT.match(self.source.text, line)
+        return found[0] if found else b""
 
     def _block_lines(self, span: Span, gap: int = 0) -> Region:
         ends = self.source.text[span.start : span.end].endswith((b"\n", b"\r"))
@@ -97,23 +95,23 @@ class Regions:
         return self._region(span, self._prefix(span.start), behind, gap)
 
     def opening(self, owner: ast.ClassDef) -> Region:
-        """The header of a class, its docstring, and what stands before its first statement."""
+        """Return the region of a class's header and docstring, up to its first other statement."""
         first = owner.body[first_after_docstring(owner)]
-        start = _line_start(self.source, self.statements.start(self.statements.of(owner).statement))
+        start = self.source.whole_line(self.statements.start(self.statements.of(owner).statement)).start
         at = self.statements.start(first)
         return self._region(Span(start, at), self._prefix(start), PASS)
 
     def lines(self, stand: Stand) -> Span:
-        """The whole lines of a statement and of all that share a line with it."""
+        """Return the span of the whole lines of a statement, and of the statements that share a line with it."""
         stand = self.on_own_lines(stand)
         block, low = stand.block, stand.index
         high = low
-        start = _line_start(self.source, self.statements.start(block[low]))
+        start = self.source.whole_line(self.statements.start(block[low])).start
         while low and (
             self.source.span(block[low - 1]).end > start or self._is_joined(block[low - 1], block[low])
         ):
             low -= 1
-            start = _line_start(self.source, self.statements.start(block[low]))
+            start = self.source.whole_line(self.statements.start(block[low])).start
         end = self.source.whole_line(max(self.source.span(block[high]).end - 1, 0)).end
         while high + 1 < len(block) and (
             self.statements.start(block[high + 1]) < end or self._is_joined(block[high], block[high + 1])
@@ -123,26 +121,23 @@ class Regions:
         return Span(start, end)
 
     def _is_joined(self, one: ast.stmt, other: ast.stmt) -> bool:
-        """Whether a semicolon stands between two statements, with line continuations beside it."""
+        """Return whether a semicolon separates two statements, perhaps next to line continuations."""
         between = self.source.text[self.source.span(one).end : self.statements.start(other)]
         return between.lstrip(b" \t\f\\\r\n").startswith(b";")
 
     def on_own_lines(self, stand: Stand) -> Stand:
-        """The statement, or the one around it that begins a line: ``if x: f()``, ``elif``."""
+        """Return the statement, or the innermost enclosing one that begins a line: not ``elif``, or ``f()`` in ``if x: f()``."""
         while stand.parent is not None:
             first = stand.block[0]
             start = self.statements.start(first)
-            line = _line_start(self.source, start)
-            begins = not self.source.text[line:start].strip() and not self._continues(line)
+            line = self.source.whole_line(start).start
+            is_continued = self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)  # as in `if x:\`
+            begins = not self.source.text[line:start].strip() and not is_continued
             is_elif = self.source.text.startswith(b"elif", start) and isinstance(first, ast.If)
             if begins and not is_elif:
                 break
             stand = stand.parent
         return stand
-
-    def _continues(self, line: int) -> bool:
-        """Whether the line continues the one before: ``if x:\\``."""
-        return self.source.text.endswith((b"\\\n", b"\\\r\n", b"\\\r"), 0, line)
 
     def _prefix(self, start: int) -> bytes:
         return SUITE if self.source.text[start : start + 1] in (b" ", b"\t", b"\f") else b""
@@ -155,13 +150,5 @@ class Regions:
 
 
 def first_after_docstring(owner: ast.ClassDef) -> int:
-    """Which statement of a class is the first behind its docstring."""
+    """Return the index of the first statement of a class after its docstring."""
     return 1 if ast.get_docstring(owner, clean=False) is not None and len(owner.body) > 1 else 0
-
-
-def _has_block(statement: ast.stmt) -> bool:
-    return isinstance(getattr(statement, "body", None), list)
-
-
-def _line_start(source: Source, offset: int) -> int:
-    return source.line_starts[source.line_of(max(offset, 0)) - 1] if source.text else 0

@@ -1,7 +1,7 @@
-"""Code that goes: the change that takes it away, or the reason why its author has to decide.
+"""Safe removal of code: the change that removes it, or the reason why its author has to decide.
 
-A comment in a part that disappears may be about that part or about the whole; a part that never runs may still bind
-a name, or make a generator of its function. What lies beside the header of a statement stays with what it held.
+A comment in removed code may be about that code or about the whole statement; code that never runs may still bind a
+name, or make its function a generator. A comment on the line of a statement's header stays.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ Block = Sequence[ast.stmt]
 
 
 class Removal:
-    """Takes statements of one file away. Every method raises NoFix where that is for the author to decide."""
+    """Removes statements of one file. Every method raises NoFix if the author has to decide."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._statements = Statements(source)
 
     def removed(self, place: Place) -> Remove:
-        """Removes the statement at ``place``, and all that it holds."""
+        """Return the change that removes the statement at ``place`` with its blocks."""
         self._let_go(place, [*blocks_of(place.statement)])
         return Remove(place.statement)
 
     def unwrapped(self, place: Place, block: Block) -> Unwrap:
-        """Leaves ``block`` of the compound statement at ``place``."""
+        """Return the change that replaces the compound statement at ``place`` with its ``block``."""
         self._let_go(place, [other for other in blocks_of(place.statement) if other is not block])
         return Unwrap(place.statement, block)
 
     def decided(self, place: Place, value: bool) -> Decide:
-        """Leaves what runs where the test of the ``if`` or ``elif`` at ``place`` is ``value``."""
+        """Return the change that reduces the ``if`` or ``elif`` at ``place`` to what runs if its test is ``value``."""
         node = place.statement
         assert isinstance(node, ast.If)
         self._let_go(place, [node.orelse if value else node.body])
         return Decide(node, value)
 
     def _let_go(self, place: Place, gone: Sequence[Block]) -> None:
-        """Raises NoFix where blocks of the statement at ``place`` cannot go; those that do nothing can."""
+        """Raise NoFix if some of the blocks ``gone`` of the statement at ``place`` cannot be removed."""
         gone = [block for block in gone if not all(isinstance(part, ast.Pass) for part in block)]
         if comment := self._comment_in(place.statement, gone):
-            raise NoFix(f"the comment `{comment}` stands in the part that would go")
+            raise NoFix(f"the comment `{comment}` is in the code that would be removed")
         if effect := outlives(place, [statement for block in gone for statement in block]):
             raise NoFix(effect)
 
     def _comment_in(self, statement: ast.stmt, gone: Sequence[Block]) -> str | None:
-        """The first comment in some of the blocks of a statement.
+        """Return the first comment in the blocks ``gone``, or None.
 
-        None on the line where its header ends, and none on its last line: those stay.
+        Comments on the line where the header ends and on the statement's last line stay, and are ignored.
         """
         start, last = self._statements.start(statement), self._source.span(statement).end
         behind = Span(last, self._source.whole_line(last - 1).end)
@@ -73,14 +73,14 @@ class Removal:
         return None
 
     def _end(self, block: Block) -> int:
-        """Where the last line of a block ends, that of a comment behind its last statement included."""
+        """Return the byte offset at which a block's last line ends, including comments after its last statement."""
         text = self._source.text
         start = self._statements.start(block[0])
         if isinstance(block[0], ast.If) and text.startswith(b"elif", start):
             return self._end([inner for inner in blocks_of(block[0]) if inner][-1])
         end = self._source.whole_line(self._source.span(block[-1]).end - 1).end
         indent = text[self._source.whole_line(start).start : start]
-        if indent.strip():  # it stands on the line of its header
+        if indent.strip():  # the block is on the line of its header
             return end
         following = self._source.whole_line(end)
         while end <= following.start < following.end:
@@ -92,7 +92,7 @@ class Removal:
         return end
 
     def _comments(self, span: Span, but: Span) -> list[str]:
-        """The comments in a span, but for those in another one."""
+        """Return the comments in a span that are not in the span ``but``."""
         if b"#" not in self._source.text[span.start : span.end]:
             return []
         found = (token for token in self._tokens.inside(span) if token.type == tokenize.COMMENT)
@@ -105,17 +105,17 @@ class Removal:
 
 
 def outlives(place: Place, gone: Block) -> str | None:
-    """What the function or module at ``place`` would miss of statements that never run, as a sentence, or None.
+    """Return a sentence on the effect that the statements ``gone``, which never run, have at ``place``; None for none.
 
-    A name that is bound nowhere else changes its scope, and a ``yield`` or ``global`` has effect without being run.
+    A name that only they bind would change its scope, and a ``yield`` or ``global`` has an effect without being run.
     """
     inside = {node for statement in gone for node in ast.walk(statement)}
     for node in inside:
         if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)):
-            return f"`{type(node).__name__.lower()}` in the part that never runs has effect all the same"
+            return f"`{type(node).__name__.lower()}` has an effect even in code that never runs"
     bindings = place.scope.bindings.items()
     bound = {name for name, found in bindings if found and all(binding.node in inside for binding in found)}
     for node in ast.walk(place.scope.node) if bound else ():
         if isinstance(node, ast.Name) and node.id in bound and node not in inside:
-            return f"`{node.id}` is bound in the part that never runs only, and used elsewhere"
+            return f"`{node.id}` is used elsewhere, but bound only in code that never runs"
     return None

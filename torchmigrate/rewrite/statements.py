@@ -1,4 +1,4 @@
-"""Where the statements of a file stand: in which block, after which neighbours, on which lines."""
+"""The positions of a file's statements: their blocks, neighbors and byte offsets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from torchmigrate.text.source import Source
 _TO_COLON = re.compile(rb"(?:[^:#\r\n]|#[^\r\n]*|[\r\n])*?:")
 
 
+_BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stand:
-    """A statement, the block that it stands in, and the compound statement around."""
+    """The position of a statement: its block, and the position of the enclosing compound statement."""
 
     statement: ast.stmt
     block: list[ast.stmt]
@@ -27,18 +28,18 @@ class Stand:
 
     @property
     def index(self) -> int:
-        """Its place in the block."""
+        """The index of the statement in its block."""
         return next(i for i, statement in enumerate(self.block) if statement is self.statement)
 
 
 class Statements:
-    """The statements of one file, found by position: nothing is walked but the way down."""
+    """The statements of one file, found by binary search on the way down from the module."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
 
     def around(self, span: Span) -> Stand:
-        """The innermost statement around a span. Raises KeyError if there is none."""
+        """Return the position of the innermost statement around a span. Raises KeyError if there is none."""
         found: Stand | None = None
         blocks = [self._source.tree.body]
         while blocks:
@@ -52,7 +53,7 @@ class Statements:
         return found
 
     def of(self, statement: ast.stmt) -> Stand:
-        """Where a statement stands."""
+        """Return the position of a statement. Raises KeyError if it is not in this file."""
         stand: Stand | None = self.around(self._source.span(statement))
         while stand is not None and stand.statement is not statement:
             stand = stand.parent
@@ -68,54 +69,33 @@ class Statements:
         return Stand(statement, block, parent) if span.end <= self._source.span(statement).end else None
 
     def start(self, statement: ast.stmt) -> int:
-        """The offset at which a statement begins, its decorators included."""
+        """Return the byte offset at which a statement begins, including its decorators."""
         decorators = getattr(statement, "decorator_list", ())
         if not decorators:
             return self._source.span(statement).start
         return self._source.text.rindex(b"@", 0, self._source.span(decorators[0]).start)
 
     def header_end(self, statement: ast.stmt) -> int | None:
-        """The offset behind the colon that ends the header of a compound statement, where it can be told."""
-        ends = [self._source.span(part).end for part in _header(statement)]
+        """Return the byte offset after the colon that ends a compound statement's header, or None if it is unclear."""
+        # The header of a `match` ends before its cases, without which libcst cannot parse it.
+        if isinstance(statement, ast.Match) or not isinstance(getattr(statement, "body", None), list):
+            return None
+        parts = (part for part in ast.iter_child_nodes(statement) if not isinstance(part, _BLOCK_PARTS))
+        nodes = (node for part in parts for node in ast.walk(part) if hasattr(node, "end_lineno"))
+        ends = [self._source.span(node).end for node in nodes]
         if isinstance(statement, _DEFINITIONS):
-            ends.append(self._source.span(statement).start)  # `def` or `class`: behind the decorators
+            ends.append(self._source.span(statement).start)  # of `def` or `class`, after the decorators
         if not ends:
             return None
-        after = max(ends)
-        colon = _TO_COLON.match(self._source.text, after)
+        colon = _TO_COLON.match(self._source.text, max(ends))
         return colon.end() if colon else None
 
 
 def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement, in order."""
+    """Yield the blocks of a compound statement, in order."""
     for name in ("body", "handlers", "cases", "orelse", "finalbody"):
         for inner in (getattr(statement, name, None) or (),):
             if name in ("handlers", "cases"):
                 yield from (part.body for part in inner)
             elif isinstance(inner, list):
                 yield inner
-
-
-def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What the header of a compound statement is made of, as far as the end of its last expression matters."""
-    if isinstance(statement, (ast.If, ast.While)):
-        yield statement.test
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield statement.iter
-    elif isinstance(statement, (ast.With, ast.AsyncWith)):
-        for item in statement.items:
-            yield item.optional_vars or item.context_expr
-    elif isinstance(statement, ast.ClassDef):
-        yield from (*getattr(statement, "type_params", ()), *statement.bases, *statement.keywords)
-    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from getattr(statement, "type_params", ())
-        yield from _parameters(statement.args)
-        if statement.returns is not None:
-            yield statement.returns
-
-
-def _parameters(declared: ast.arguments) -> Iterator[ast.AST]:
-    """Parameters with their annotations, and their defaults."""
-    yield from (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)
-    yield from (one for one in (declared.vararg, declared.kwarg) if one is not None)
-    yield from (one for one in (*declared.defaults, *declared.kw_defaults) if one is not None)

@@ -1,4 +1,4 @@
-"""Templates as libcst trees, with their parts in place."""
+"""Templates as libcst trees, with their parts filled in."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .parentheses import Role, fitted, role_of
 from .parts import marked, part_of
 
 Build = Callable[[ast.expr], cst.BaseExpression]
-"""Gives the tree of a part, as it is to be in the result."""
+"""Returns the libcst tree of a part for the result."""
 
 
 def expression(template: Template, build: Build) -> cst.BaseExpression:
-    """The template as an expression. Raises ValueError if it is none."""
+    """Return the template as an expression. Raises ValueError if it does not parse as one."""
     tree = _expression(marked(template))
     if isinstance(tree, cst.Name) and (inner := _filling(tree, template, build)) is not None:
         return inner
@@ -31,9 +31,9 @@ def expression(template: Template, build: Build) -> cst.BaseExpression:
 def statements(
     template: Template, build: Build, unit: str, remarks: Mapping[str, Remarks] | None = None
 ) -> list[Line]:
-    """The template as statements, whose blocks are indented by ``unit``. Raises ValueError if they are none.
+    """Return the template as statements, with blocks indented by ``unit``. Raises ValueError if it does not parse.
 
-    ``remarks`` are comments on elements of its list, by their marks.
+    ``remarks`` are comments on elements of the template's list, by their placeholders.
     """
     module = annotated(_module(marked(template)).deep_clone(), remarks or {})
     module = module.visit(_Filling(template, build, unit))
@@ -63,7 +63,7 @@ def _module(code: str) -> cst.Module:
 
 
 class _Filling(cst.CSTTransformer):
-    """Puts the parts into a tree, in parentheses where they need them, and indents its blocks."""
+    """Fills the parts into a tree, in parentheses where necessary, and indents its blocks."""
 
     def __init__(self, template: Template, build: Build, unit: str = "") -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""The changes of a fix, done on the libcst tree of one region.
+"""The changes of a fix, made to the libcst tree of one region.
 
-One walk from the inside out, over nothing but the way to what changes: every other node stays the very same, which is
-how `torchmigrate.rewrite.difference` knows it again.
+One walk from the inside out visits only the nodes that change and their ancestors. All others stay the same objects, by
+which `torchmigrate.rewrite.difference` recognizes them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ import libcst as cst
 
 from torchmigrate.model.findings import Change, NoFix
 
-from . import changes as say
-from .arguments import added, dropped, joined, named
-from .clauses import annotated, without_items
-from .definitions import declared, undecorated
-from .import_statements import extended, without_names
+from . import changes as kinds
+from .definitions import annotated, declared, undecorated
+from .expression_edits import (
+    added,
+    dropped,
+    joined,
+    named,
+    with_suffix,
+    with_text,
+    without_indices,
+    without_operands,
+)
+from .import_statements import extended
 from .layout import hang_of, outdented
 from .line_ends import is_broken
-from .literals import with_suffix, with_text
-from .operands import without_operands
 from .parentheses import fitted, parenthesized, role_of, unneeded
 from .region import Region
 from .regions import first_after_docstring
@@ -33,13 +39,13 @@ _BRACKETED = (
     *(cst.Arg, cst.BaseElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement, cst.Param),
     *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, cst.FormattedStringExpression),
 )
-"""What stands in brackets, so that its lines may break; but for elements of bare tuples, and parameters of a lambda."""
+"""Nodes in brackets, whose lines may break; except elements of bare tuples, and parameters of a lambda."""
 
 
 def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst.Module:
-    """The region's module with the changes made.
+    """Return the region's module with the changes made. Raises NoFix.
 
-    ``is_alone``: whether the statements of the region are all of their block, which must not become empty. Raises NoFix.
+    ``is_alone``: whether the region holds all statements of its block, which must not become empty.
     """
     surgery = _Surgery(region, is_alone)
     for change in changes:
@@ -47,9 +53,9 @@ def changed(region: Region, changes: Iterable[Change], *, is_alone: bool) -> cst
     try:
         module = region.module.visit(surgery)
     except cst.CSTValidationError as error:
-        # What libcst itself trips over: unusual white space around keywords.
+        # libcst fails on unusual white space around keywords.
         line = region.source.line_of(region.span.start)
-        raise NoFix(f"libcst, which rewrites, cannot write the statement in line {line}") from error
+        raise NoFix(f"libcst cannot rewrite the statement in line {line}") from error
     return cst.ensure_type(module, cst.Module)
 
 
@@ -60,9 +66,9 @@ class _Surgery(cst.CSTTransformer):
     suites: Suites = field(init=False)
     plans: dict[cst.CSTNode, list[Change]] = field(default_factory=dict)
     path: set[cst.CSTNode] = field(default_factory=set)
-    """The nodes that change, and those around them."""
+    """The nodes that change, and their ancestors."""
     done: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
-    """What the nodes that were left became."""
+    """The result for each node that the walk has left."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -72,39 +78,22 @@ class _Surgery(cst.CSTTransformer):
         return id(self)
 
     def plan(self, change: Change) -> None:
-        """Notes at which node a change is to be made."""
-        statements = change.statements if isinstance(change, say.Merge) else ()
+        """Register a change at the libcst node that it is about."""
+        statements = change.statements if isinstance(change, kinds.Merge) else ()
         for node in [*map(self.region.statement, statements)] or [self._node(change)]:
             self.plans.setdefault(node, []).append(change)
             self.path.update(self.region.outwards(node))
 
     def _node(self, change: Change) -> cst.CSTNode:
-        find = self.region.find
-        match change:
-            case say.Replace(node=node):
-                return self.region.expression(node)
-            case say.Rename(node=ast.keyword() as keyword):
-                return self.region.argument(keyword)
-            case say.Rename(node=ast.arg() as parameter):
-                return self.region.parameter(parameter)
-            case say.NameArgument(argument=argument):
-                return self.region.argument(argument)
-            case say.AddArgument(call=call):
-                return find(call, cst.Call)
-            case say.DropArguments(call=ast.Call() as call):
-                return find(call, cst.Call)
-            case say.DropArguments(call=owner):
-                return self.region.statement(owner)  # type: ignore[arg-type]
-            case say.DropOperands(node=node):
-                return find(node, cst.BooleanOperation)
-            case say.RemoveDecorator(definition=definition):
-                return self.region.statement(definition)
-            case say.Declare(owner=owner):
-                return self.region.statement(owner)
-            case say.RenameFile(literal=literal) | say.Reword(literal=literal):
-                return self.region.expression(literal)
-            case _:
-                return self.region.statement(change.statement)  # type: ignore[attr-defined]
+        node = kinds.subject(change)
+        if isinstance(node, ast.stmt):
+            return self.region.statement(node)
+        if isinstance(node, ast.arg):
+            return self.region.parameter(node)
+        assert isinstance(node, (ast.expr, ast.keyword))
+        if isinstance(node, ast.keyword) or isinstance(change, kinds.NameArgument):
+            return self.region.argument(node)
+        return self.region.expression(node)
 
     # The walk.
 
@@ -118,93 +107,94 @@ class _Surgery(cst.CSTTransformer):
         for change in self.plans.get(original_node, ()):
             result = self._one(change, original_node, result)
         for change in self.plans.get(original_node, ()):
-            if isinstance(change, say.Replace):
+            if isinstance(change, kinds.Replace):
                 result = self._replaced(change, original_node, result)
         if isinstance(original_node, (cst.Module, cst.IndentedBlock)):
             result = self.suites.block(original_node, result)  # type: ignore[arg-type]
         elif isinstance(original_node, cst.SimpleStatementSuite):
             result = self.suites.joined(original_node, result)  # type: ignore[arg-type]
-        elif isinstance(original_node, cst.If) and self._is_elif(original_node):
+        elif isinstance(original_node, cst.If) and isinstance(self.region.parents[original_node], cst.If):
             result = self.suites.arm(original_node, result) or cst.RemoveFromParent()  # type: ignore[arg-type, assignment]
         self.done[original_node] = result
         return result
 
     def _one(self, change: Change, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
-        """One change inside of a node, but for what replaces it."""
+        """Return a node with one change made inside of it."""
         match change, node:
-            case say.Rename(name=name), cst.Arg():
-                return named(node, name)
-            case say.Rename(name=name), cst.Param():
-                return node.with_changes(name=node.name.with_changes(value=name))
-            case say.NameArgument(keyword=keyword), cst.Arg():
+            case ((kinds.Rename(name=keyword) | kinds.NameArgument(keyword=keyword)), cst.Arg()):
                 return named(node, keyword)
-            case say.DropArguments(arguments=gone), cst.Call():
+            case kinds.Rename(name=name), cst.Param():
+                return node.with_changes(name=node.name.with_changes(value=name))
+            case kinds.DropArguments(arguments=gone), cst.Call():
                 kept = dropped(node.args, self._arguments(gone))
                 before = node.whitespace_before_args if kept else cst.SimpleWhitespace("")
                 return joined(node.with_changes(args=kept, whitespace_before_args=before))
-            case say.DropArguments(arguments=gone), cst.ClassDef():
+            case kinds.DropArguments(arguments=gone), cst.ClassDef():
                 kept = dropped([*node.bases, *node.keywords], self._arguments(gone))
                 return node.with_changes(
                     bases=[a for a in kept if a.keyword is None and a.star != "**"],
                     keywords=[a for a in kept if a.keyword is not None or a.star == "**"],
                 )
-            case say.AddArgument(value=value, keyword=keyword, first=first), cst.Call():
+            case kinds.AddArgument(value=value, keyword=keyword, first=first), cst.Call():
                 return added(node, expression(value, self._built), keyword, first=first)
-            case say.DropOperands(operands=gone), cst.BooleanOperation():
+            case kinds.DropOperands(operands=gone), cst.BooleanOperation():
                 assert isinstance(original, cst.BooleanOperation)
                 found = {self.region.expression(operand) for operand in gone}
                 role = role_of(self.region.parents[original], original)
                 return without_operands(original, node, found, role)
-            case say.DropItems(statement=around, items=gone), cst.With():
-                return without_items(node, [around.items.index(item) for item in gone])
-            case say.Annotate(new=new), cst.Assign():
+            case kinds.DropItems(statement=around, items=gone), cst.With():
+                indices = [around.items.index(item) for item in gone]
+                return node.with_changes(items=without_indices(node.items, indices))
+            case kinds.Annotate(new=new), cst.Assign():
                 return annotated(node, expression(new, self._whole))
-            case say.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
+            case kinds.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return undecorated(node, original, self.region.expression(decorator))
-            case say.Declare(owner=owner, new=new), cst.ClassDef():
+            case kinds.Declare(owner=owner, new=new), cst.ClassDef():
                 (statement,) = statements(new, self._whole, self.region.unit)
                 is_alike = isinstance(owner.body[first_after_docstring(owner)], ast.AnnAssign)
                 return declared(node, statement, is_among_its_like=is_alike)
-            case say.RenameFile(suffix=suffix), cst.BaseString():
+            case kinds.RenameFile(suffix=suffix), cst.BaseString():
                 return with_suffix(node, suffix)
-            case say.Reword(old=old, text=text), cst.BaseString():
+            case kinds.Reword(old=old, text=text), cst.BaseString():
                 return with_text(node, old, text)
-            case say.ExtendImport(name=name, bound=bound), cst.ImportFrom():
+            case kinds.ExtendImport(name=name, bound=bound), cst.ImportFrom():
                 return extended(node, name, bound)
-            case say.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
+            case kinds.DropImports(statement=statement, aliases=gone), cst.Import() | cst.ImportFrom():
                 if len(gone) < len(statement.names):
-                    return without_names(node, [statement.names.index(alias) for alias in gone])
+                    assert not isinstance(node.names, cst.ImportStar)
+                    indices = [statement.names.index(alias) for alias in gone]
+                    return node.with_changes(names=without_indices(node.names, indices))
         return node
 
-    def _arguments(self, nodes: Iterable[say.Argument]) -> set[cst.Arg]:
+    def _arguments(self, nodes: Iterable[kinds.Argument]) -> set[cst.Arg]:
         found = {self.region.argument(node) for node in nodes}
         return found | {done for arg in found if isinstance(done := self.done.get(arg), cst.Arg)}
 
     def _built(self, node: ast.expr) -> cst.BaseExpression:
-        """The tree of a part: as changed by now where it lies in the region, else as it is written elsewhere."""
+        """Return the tree of a part: with its changes if it lies in the region, else as it is written."""
         if not self.region.holds(node):
             code = self.region.source.segment(node)
             inner = cst.parse_expression(f"({code})")
             return inner if is_broken(code) else inner.with_changes(lpar=inner.lpar[1:], rpar=inner.rpar[:-1])
         found = self.region.expression(node)
         if found in self.path and found not in self.done:
-            found.visit(self)  # it lies behind what takes it
+            found.visit(self)  # the part comes after the expression that takes it
         done = self.done.get(found, found)
         assert isinstance(done, cst.BaseExpression)
         return unneeded(done, role_of(self.region.parents[found], found))
 
     def _whole(self, node: ast.expr) -> cst.BaseExpression:
-        """The tree of a part that comes to stand outside of brackets."""
+        """Return the tree of a part for a place outside of brackets."""
         part = self._built(node)
         return parenthesized(part) if self._breaks(part) else part
 
     def _breaks(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression would end at a line break outside of brackets."""
+        """Return whether a line break would end the expression outside of brackets."""
         code = self.region.module.code_for_node(node)
         return is_broken(code) and not node.lpar and not _stands_alone(code)
 
-    def _replaced(self, change: say.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+    def _replaced(self, change: kinds.Replace, original: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
         assert isinstance(original, cst.BaseExpression)
         assert isinstance(node, cst.BaseExpression)
         inner = node.with_changes(lpar=[], rpar=[]) if node.lpar else node
@@ -218,8 +208,8 @@ class _Surgery(cst.CSTTransformer):
         new = fitted(new, role_of(parent, original))
         return parenthesized(new) if self._breaks(new) and not self._is_bracketed(original) else new
 
-    def _argument_of(self, call: cst.Call, change: say.Replace) -> cst.Arg | None:
-        """The argument that takes the place of its whole call."""
+    def _argument_of(self, call: cst.Call, change: kinds.Replace) -> cst.Arg | None:
+        """Return the argument that replaces its whole call, if the change is of this kind."""
         match [*change.new.parts.items()]:
             case [(name, ast.expr() as part)] if change.new.code == f"{{{name}}}" and self.region.holds(part):
                 value = self.region.expression(part)
@@ -241,12 +231,9 @@ class _Surgery(cst.CSTTransformer):
         is_lambda = isinstance(self.region.parents.get(around), cst.Lambda)
         return isinstance(around, cst.Tuple) or (isinstance(around, cst.Parameters) and is_lambda)
 
-    def _is_elif(self, node: cst.If) -> bool:
-        return isinstance(self.region.parents[node], cst.If)
-
 
 def _stands_alone(code: str) -> bool:
-    """Whether an expression may be broken into these lines outside of brackets, too."""
+    """Return whether an expression parses on these lines outside of brackets, too."""
     try:
         ast.parse(code, mode="eval")
     except SyntaxError:

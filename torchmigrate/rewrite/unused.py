@@ -1,4 +1,4 @@
-"""Imports that a fix has left without a reader."""
+"""Removal of imports that a fix has left unused."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator
 
 from torchmigrate.rewrite.changes import DropImports
 from torchmigrate.semantics.uses import Uses
-from torchmigrate.text.source import Source
 
 
 def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Iterator[DropImports]:
-    """The changes that remove imports of ``after`` whose names were read in ``before`` and are no more.
+    """Yield the changes that remove imports of ``after`` whose names were read in ``before`` and no longer are.
 
-    Left alone are names that ``keeps`` says others import from the file, those of a package's ``__init__.py`` or
-    of ``__all__``, imports under a ``noqa`` comment or inside a ``try``, and every name that a string or a type
-    comment of the file spells.
+    Names stay if other files import them (``keeps``), if they are in a package's ``__init__.py``, in a string (as in
+    ``__all__``) or in a type comment, and if their import has a ``noqa`` comment or is inside a ``try``.
     """
     if before.source.path.endswith("__init__.py"):
         return
@@ -25,9 +23,10 @@ def unused_after(before: Uses, after: Uses, keeps: Callable[[str], bool]) -> Ite
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
-        gone = [alias for alias in statement.names if _bound_name(alias) in lost]
+        gone = [alias for alias in statement.names if (alias.asname or alias.name.partition(".")[0]) in lost]
         in_try = any(isinstance(parent, ast.Try) for parent in place.ancestors())
-        if gone and not in_try and not _has_noqa(after.source, statement):
+        has_noqa = any("noqa" in line for line in after.source.lines(after.source.span(statement)))
+        if gone and not in_try and not has_noqa:
             yield DropImports(statement, tuple(gone))
 
 
@@ -41,11 +40,3 @@ def _read(uses: Uses) -> set[str]:
     for comment in re.findall(rb"#\s*type:([^\r\n]*)", uses.source.text):
         names.update(re.findall(r"\w+", comment.decode()))
     return names
-
-
-def _bound_name(alias: ast.alias) -> str:
-    return alias.asname or alias.name.partition(".")[0]
-
-
-def _has_noqa(source: Source, statement: ast.stmt) -> bool:
-    return any("noqa" in line for line in source.lines(source.span(statement)))

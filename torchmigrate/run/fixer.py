@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from torchmigrate.model.faults import fault
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.project.imported import Imported
+from torchmigrate.project.importing import Imported
 from torchmigrate.run.choice import Choice
 from torchmigrate.run.joint import FixResult
 from torchmigrate.run.scanner import Scanner

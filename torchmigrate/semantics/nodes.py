@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+"""The definition of a function, for annotations and for `isinstance`."""
+
 _PLAIN = frozenset(
     (
         "arg",

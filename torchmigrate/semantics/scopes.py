@@ -62,6 +62,11 @@ class Scope:
         """Whether its names are invisible to the functions inside."""
         return isinstance(self.node, ast.ClassDef)
 
+    def find_bindings(self, name: str) -> list[Binding]:
+        """Return all bindings of ``name`` as it is read here; none for a builtin or an unbound name."""
+        owner = self.find(name)
+        return owner.bindings[name] if owner is not None else []
+
     def find(self, name: str) -> Scope | None:
         """The scope that ``name``, read here, is looked up in; None for a builtin or an unbound name."""
         if name in self.outer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from torchmigrate.semantics.scopes import Binding, BindingKind, Place, Scope
 
@@ -33,6 +34,11 @@ class Scopes:
         self._alternative: tuple[int, bool] = (0, False)
         self._typing_only = False
         self._body(tree.body, self.module, None)
+
+    @cached_property
+    def by_node(self) -> dict[ast.AST, Scope]:
+        """The scopes, by the module, class or function that each belongs to."""
+        return {scope.node: scope for scope in self.all}
 
     def release(self) -> None:
         """Breaks the cycles between scopes and bindings, so that the tree is freed at once."""

@@ -5,6 +5,7 @@ Only statements are walked that stand on a line with a token, or with a name tha
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -16,7 +17,7 @@ from torchmigrate.semantics.hot_lines import HotLines
 from torchmigrate.semantics.imported import imported
 from torchmigrate.semantics.links import Links
 from torchmigrate.semantics.resolve import Names
-from torchmigrate.semantics.scopes import BindingKind, Place
+from torchmigrate.semantics.scopes import BindingKind, Place, Scope
 from torchmigrate.semantics.statements import Scopes
 from torchmigrate.semantics.use import Use
 from torchmigrate.semantics.walk import Walk
@@ -48,6 +49,12 @@ class Uses:
         """Breaks the cycles that would keep the tree until the next collection; nothing may be asked afterwards."""
         self._worked_out.clear()
         self.scopes.release()
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """Return the scope that a node of the file is evaluated in."""
+        while node not in self.scopes.by_node:
+            node = self.flow.parents[node]
+        return self.scopes.by_node[node]
 
     @cached_property
     def flow(self) -> Flow:

@@ -1,1 +1,1 @@
-"""What was published and what runs what: builds of torch, drivers, architectures, companions. Each row has its source."""
+"""Tables of published builds, drivers, architectures, companions and API changes. Each row has its source."""

@@ -1,6 +1,6 @@
-"""The changes of torch's API that are worth a sentence, as ``data/changes.toml`` has them: written by hand, each with its source.
+"""The changes of torch's API that are worth a sentence: ``data/changes.toml``, written by hand, each with its source.
 
-What became of every other name is generated, and stands in a table of its own.
+The ledger in `torchmigrate.tables.api` has all other names; it is generated.
 """
 
 from __future__ import annotations
@@ -15,119 +15,119 @@ from torchmigrate.model.versions import OLDEST, Version, parse, render
 from torchmigrate.model.vocabulary import Severity
 
 SHOWN = frozenset({"FutureWarning", "UserWarning"})
-"""The categories of warnings that Python shows; a DeprecationWarning it hides, but in ``__main__``."""
+"""The categories of warnings that Python shows; it hides a DeprecationWarning outside of ``__main__``."""
 
 
 class Kind(enum.Enum):
-    """What of the API a change is about; each is a list of ``data/changes.toml``."""
+    """The kinds of changes; each is a list in ``data/changes.toml``."""
 
     REMOVED = "removed"
-    """A name that is gone in some release, or that does nothing any more but raise."""
+    """A name that some release removes, or that only raises there."""
     DEPRECATED = "deprecated"
     """A name that warns."""
     DOCUMENTED = "documented"
-    """A name that only its documentation calls deprecated, or whose warning Python hides."""
+    """A name that is deprecated only in its documentation, or with a warning that Python hides."""
     METHOD = "method"
     """A method of tensors."""
     PARAMETER = "parameter"
     """A parameter of a callable."""
     DEFAULT = "default"
-    """What a callable does where an argument is left out."""
+    """The default of a callable's parameter."""
     ALIAS = "alias"
-    """A class that lives on as an alias or a subclass, so that tests of what an instance is go wrong."""
+    """A class that is now an alias or a subclass of another, so that tests of an instance's type go wrong."""
     VARIABLE = "variable"
     """An environment variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to say in the new API what a use says in the old one. The parts that are given have to hold together."""
+    """One rewrite of a use of the old API to the new one. The fields that are set are applied together."""
 
     to: str = ""
-    """The name that takes the place of the old one; the arguments stay but for the next six."""
+    """The new name; the arguments stay, except as the next six fields say."""
     first: str = ""
     """Code of an argument that is added before all others."""
     name: tuple[str, ...] = ()
-    """The names of the parameters, to hand positional arguments over by keyword; "" for one that stays as it is."""
+    """The names of the parameters, to pass positional arguments by keyword; "" for one that stays positional."""
     add: Mapping[str, str] = field(default_factory=dict)
-    """Keywords that are added, with their code, where they are not given."""
+    """Keywords to add with their code, unless they are given."""
     set: Mapping[str, str] = field(default_factory=dict)
-    """Keywords that get other code, where they are given."""
+    """Keywords whose code is replaced, if they are given."""
     drop: tuple[str, ...] = ()
-    """Keywords that are dropped."""
+    """Keywords to drop."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """New names of keywords."""
+    """Old names of keywords → new names."""
     takes: str | None = None
-    """The parameters that the recipe knows, as in a ``def``: a call with any other argument is left alone."""
+    """The parameters that the recipe supports, as in a ``def``; it does not apply to calls with other arguments."""
     given: Mapping[str, str] = field(default_factory=dict)
-    """The code of arguments for which it is right: ``some = "True"``; ``int`` stands for any whole number."""
+    """The arguments for which the recipe is right, with their code: ``some = "True"``; ``int`` is any integer."""
     write: str = ""
-    """The expression that takes the place of the call (or, for a name that is no function, of the name); an argument
-    stands in it as its parameter in braces, and what a method is called on as ``{self}``."""
+    """The expression that replaces the call (or, for a name that is no function, the name), with parameters in braces
+    for the arguments; ``{self}`` is the object of a method."""
     around: str = ""
-    """The expression that the changed call becomes a part of, as ``{call}``."""
+    """An expression around the changed call, which is ``{call}`` in it."""
     bare_for: tuple[str, ...] = ()
-    """Functions, methods and attributes that want the call's value without what is ``around``: there the recipe is wrong."""
+    """Functions, methods and attributes that need the value of the call without ``around``: the recipe is wrong there."""
     result: tuple[str, ...] = ()
-    """The parts of the old result (``.solution``, ``[0]``) that the new expression is; the old call must be asked for one."""
+    """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; one must follow the old call."""
     bare: str = ""
-    """The code of a decorator's arguments where the old one is written without any."""
+    """The code of a decorator's arguments, if the old decorator is written without any."""
     same: bool = False
-    """Whether the new name is that of the same object, so that it may be compared and listed in the place of the old one."""
+    """Whether the new name is for the same object, so that it can replace the old one in comparisons and lists."""
     remove: bool = False
-    """Whether the statement goes that does nothing but call it."""
+    """Whether a statement that only calls the name is deleted."""
     unsafe: str = ""
-    """When the code does something else afterwards; "" where it never does."""
+    """The condition under which the new code behaves differently; empty if it never does."""
     unless: tuple[str, ...] = ()
-    """Regular expressions, each with a word that it begins with or is: where a file of the project matches one, the old
-    name has to stay."""
+    """Regular expressions, each beginning with a word: if a file of the project matches one, the old name has to
+    stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change; versions are those of torch, None where that never happened."""
+    """One change; versions are those of torch, None for what never happened."""
 
     kind: Kind
     symbols: tuple[str, ...]
     """Qualified names, as rules give them."""
     source: str
     documented: Version | None = None
-    """Since when the documentation calls it deprecated."""
+    """The first release whose documentation deprecates it."""
     warns: Version | None = None
-    """Since when it warns, with ``category``."""
+    """The first release that warns, with ``category``."""
     until: Version | None = None
-    """The last release that warns, where the deprecation was taken back."""
+    """The last release that warns, if the deprecation was withdrawn."""
     category: str = "FutureWarning"
     gone: Version | None = None
     raises: bool = False
-    """Whether it lives on after ``gone`` and only raises, so that `hasattr` does not help."""
+    """Whether it still exists from ``gone`` on but only raises, so that `hasattr` does not help."""
     instead: str = ""
-    """What to use, in one clause."""
+    """What to do instead, as a clause."""
     needs: Version = OLDEST
-    """Since when that exists."""
+    """The first release that supports ``instead``."""
     keywords: tuple[str, ...] = ()
-    """The parameters that it is about."""
+    """The names of the parameters."""
     position: int | None = None
-    """The place of the parameter among positional arguments."""
+    """The index of the parameter among positional arguments."""
     by_place: bool = False
-    """Whether it is about this argument, and those after it, only where they are given by their place."""
+    """Whether the change is only about passing this argument, and those after it, by position."""
     place_of: str = ""
-    """The parameter whose place it is from ``gone`` on: code that needs such a torch means that one."""
+    """The parameter that has this position from ``gone`` on; code that requires such a torch means that one."""
     beside: tuple[str, ...] = ()
-    """Spellings of which a file must have one for the change to be looked for: ``.add_`` of ``x.mul_(2).add_(y)``."""
+    """Texts of which a file must contain one, for the prefilter: ``.add_`` of ``x.mul_(2).add_(y)``."""
     values: tuple[str, ...] = ()
-    """The code of the arguments that it is about, as `fnmatch` reads it; empty: any."""
+    """The code of the arguments that are affected, as `fnmatch` patterns; empty: any."""
     others: tuple[str, ...] = ()
-    """The code of other arguments of the call, or of their values, as `fnmatch` reads it: ``dynamo=True`` has to be given,
-    ``!dynamo=True`` must not be."""
+    """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
+    must not be."""
     was: str = ""
-    """What the old default does, in one clause."""
+    """What the old default does, as a clause."""
     instances: bool = False
-    """Whether only instances warn, so that annotations and subclasses are fine."""
+    """Whether only creating instances warns; annotations and subclasses do not."""
     recipes: tuple[Recipe, ...] = ()
 
     def severity(self, target: Version) -> Severity:
-        """An error where it is gone at the target, a warning where it warns visibly there, else info."""
+        """Return an error if the target lacks it, a warning if the target warns visibly, else info."""
         if self.gone is not None and self.gone <= target:
             return Severity.ERROR
         if self.category in SHOWN and self.warns_at(target):
@@ -136,52 +136,51 @@ class Change:
 
     @property
     def names_the_same(self) -> bool:
-        """Whether the new name may stand wherever the old one does, called or not."""
+        """Whether the new name can replace the old one everywhere, called or not."""
         return self.kind is Kind.ALIAS or all(recipe.same for recipe in self.recipes)
 
     def warns_at(self, version: Version) -> bool:
-        """Whether a release warns, whatever category."""
+        """Return whether a release warns, with any category."""
         return (
             self.warns is not None and self.warns <= version and (self.until is None or version <= self.until)
         )
 
     def state(self, target: Version) -> str:
-        """What it is at the target, as a clause that follows its name."""
+        """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""
         if self.gone is not None and self.place_of:
-            return f"is taken for `{self.place_of}` {'since' if self.gone <= target else 'from'} torch {render(self.gone)}"
+            verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
+            return f"{verb} read as `{self.place_of}` {since} torch {render(self.gone)}"
         if self.gone is not None and self.gone <= target:
-            return f"{'only raises' if self.raises else 'is gone'} since torch {render(self.gone)}"
-        later = (
-            f", and {'only raises' if self.raises else 'is gone'} from torch {render(self.gone)}"
-            if self.gone
-            else ""
-        )
+            return f"{'has only raised since' if self.raises else 'was removed in'} torch {render(self.gone)}"
+        later = ""
+        if self.gone:
+            later = f", and {'will only raise from' if self.raises else 'is removed in'} torch {render(self.gone)}"
         if self.warns is not None:
             hidden = "" if self.category in SHOWN else f" with a {self.category}, which Python hides"
             if self.until is not None:
-                return f"warns in torch {render(self.warns)} to {render(self.until)} only{hidden}"
-            verb = "warns since" if self.warns <= target else "warns from"
+                return f"warns only in torch {render(self.warns)} to {render(self.until)}{hidden}"
+            verb = "has warned since" if self.warns <= target else "will warn from"
             return f"{verb} torch {render(self.warns)}{hidden}{later}"
         if self.documented is not None:
-            return f"is deprecated by its documentation since torch {render(self.documented)}{later}"
+            return f"has been deprecated in its documentation since torch {render(self.documented)}{later}"
         return f"is superseded{later}"
 
 
 @functools.cache
 def changes(kind: Kind) -> tuple[Change, ...]:
-    """The changes of one kind, in the order of the file."""
+    """Return the changes of a kind, in the order of the file."""
     return tuple(_change(kind, row) for row in _rows().get(kind.value, ()))
 
 
 @functools.cache
 def by_symbol(*kinds: Kind) -> Mapping[str, Change]:
-    """The change of each symbol among those of some kinds."""
+    """Return the changes of some kinds, by symbol."""
     return {symbol: change for kind in kinds for change in changes(kind) for symbol in change.symbols}
 
 
 @functools.cache
 def of_callable(kind: Kind) -> Mapping[str, tuple[Change, ...]]:
-    """The changes of each callable, which may have several, of its parameters or defaults."""
+    """Return the changes of parameters or defaults, by callable."""
     found: dict[str, list[Change]] = {}
     for change in changes(kind):
         for symbol in change.symbols:
@@ -190,8 +189,10 @@ def of_callable(kind: Kind) -> Mapping[str, tuple[Change, ...]]:
 
 
 def about(name: str) -> list[Change]:
-    """The changes of a qualified name, those of its parameters and defaults included; a method of tensors is
-    ``torch.Tensor.qr``."""
+    """Return the changes of a qualified name, including those of its parameters and defaults.
+
+    A method of tensors is ``torch.Tensor.qr``.
+    """
     owner, _, last = name.rpartition(".")
     method = f".{last}" if owner == "torch.Tensor" else name
     for symbols in ({name, method}, {f"{owner}.*"}):
@@ -218,22 +219,13 @@ _VERSIONS = ("documented", "warns", "until", "gone", "needs")
 
 
 def _change(kind: Kind, row: dict[str, Any]) -> Change:
-    given = dict(row)
-    for name in _VERSIONS:
-        if name in given:
-            given[name] = parse(given[name])
-    prefix = given.pop("below", "")
-    given["symbols"] = tuple(f"{prefix}.{symbol}" if prefix else symbol for symbol in given["symbols"])
-    given["keywords"] = tuple(given.get("keywords", ()))
-    given["values"] = tuple(given.get("values", ()))
-    given["beside"] = tuple(given.get("beside", ()))
-    given["others"] = tuple(given.get("others", ()))
-    given["recipes"] = tuple(_recipe(recipe) for recipe in given.pop("recipe", ()))
-    return Change(kind=kind, **given)
+    fields = _fields(row)
+    fields |= {name: parse(fields[name]) for name in _VERSIONS if name in fields}
+    if prefix := fields.pop("below", ""):
+        fields["symbols"] = tuple(f"{prefix}.{symbol}" for symbol in fields["symbols"])
+    fields["recipes"] = tuple(Recipe(**_fields(recipe)) for recipe in fields.pop("recipe", ()))
+    return Change(kind=kind, **fields)
 
 
-def _recipe(row: dict[str, Any]) -> Recipe:
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
-    }
-    return Recipe(**given)
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}

@@ -1,56 +1,67 @@
-"""Packages that bring code for one CUDA, though no metadata says so: ``torchmigrate/tables/data/cuda_code.json``.
+"""Conflicts of packages with torch or its CUDA that their metadata does not declare.
 
-`tools/read_cuda.py` reads the table in the published wheels. Beside a torch of another CUDA they can be installed, and
-do not load.
+``torchmigrate/tables/data/cuda_code.json`` has packages with code for one CUDA, which do not load beside a torch with
+another one; `tools/read_cuda.py` reads it in the published wheels. ``failing.json`` has packages that fail with a newer
+torch; each row is entered by hand, with the files of the published packages that show it.
 """
 
 from __future__ import annotations
 
-import functools
-import json
 import re
-from importlib import resources
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchmigrate.tables.matrix import major
+from torchmigrate.tables.matrix import by_project, major
 
 _NAMED = re.compile(r"-cu(?:da)?(1[0-9])(?:\d|x)?$")
-"""Names of packages that are made for the CUDA in their name: ``cupy-cuda12x``, ``spconv-cu120``, ``cuml-cu12``."""
+"""The name of a package that is built for the CUDA in it: ``cupy-cuda12x``, ``spconv-cu120``, ``cuml-cu12``."""
 
 
-@functools.cache
-def _rows() -> dict[str, dict[str, Any]]:
-    text = (resources.files("torchmigrate.tables") / "data" / "cuda_code.json").read_text("utf-8")
-    return {row["project"]: row for row in json.loads(text)}
+def fails(project: str, version: str, torch: str, *, before: bool = False) -> str:
+    """Return why a release of a package fails with a torch release; empty if no failure is known.
+
+    An empty ``version`` is the newest release; ``before`` means the release before that version.
+    """
+    row = by_project("failing").get(project)
+    if row is None or Version(torch) < Version(row["torch"]):
+        return ""
+    if row["before"] is None:
+        return str(row["because"])
+    try:
+        wanted = Version(version or row["before"])
+    except InvalidVersion:
+        return ""
+    repaired = Version(row["before"])
+    return str(row["because"]) if wanted < repaired or (wanted == repaired and before) else ""
 
 
 def refuses(project: str, version: str, cuda: str, *, before: bool = False) -> str:
-    """Why a release of a package, "" for the newest, is not known to run beside a torch of a CUDA (``13.0``).
+    """Return why a release of a package does not run beside a torch with a CUDA version (``13.0``), or may not.
 
-    ``before``: the release before that version is meant. Empty where it is known to, and of what is not known to bring code for any.
+    It is empty if the release runs, and for packages without CUDA code. An empty ``version`` is the newest release;
+    ``before`` means the release before that version.
     """
     if named := _NAMED.search(project):
-        return "" if named[1] == major(cuda) else f"it is made for CUDA {named[1]}, not for {cuda}"
-    row = _rows().get(project)
+        return "" if named[1] == major(cuda) else f"it is built for CUDA {named[1]}, not for {cuda}"
+    row = by_project("cuda_code").get(project)
     if row is None:
         return ""
     if other := row.get("through"):
         reason = refuses(other, "", cuda)
-        return f"it runs the code of {other}: {reason}" if reason else ""
+        return f"it uses {other}: {reason}" if reason else ""
     made = _made_for(row, version or row["newest"], before=before)
     if made is None:
-        return f"for which CUDA {project} {version} is made, its wheels do not tell"
+        return f"the wheels of {project} {version} do not say which CUDA they are built for"
     if cuda in made or major(cuda) in made:
         return ""
     span = made[0] if len(made) == 1 else f"{made[0]} to {made[-1]}"
     which = f"before {version}" if before else version or row["newest"]
-    return f"{project} {which} is made for CUDA {span}, not for {cuda}"
+    return f"{project} {which} is built for CUDA {span}, not for {cuda}"
 
 
 def _made_for(row: dict[str, Any], version: str, *, before: bool) -> list[str] | None:
-    """The versions or majors of CUDA that a release, or the one before it, has code for; None if that is not known."""
+    """Return the versions or majors of CUDA that a release, or the one before it, has code for; None if unknown."""
     found: list[str] | None = None
     try:
         wanted = Version(version)

@@ -1,4 +1,4 @@
-"""What an upgrade from one torch release to another does to the names of its API."""
+"""The differences between the APIs of two torch releases."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torchmigrate.tables import api
 from torchmigrate.tables.api import Entry, Mark, Parameter
 
 What = Literal["removed", "raises", "parameter", "default", "deprecated", "restored", "added"]
-"""What happened:
+"""The kinds of differences:
 
 - removed: the name is gone;
-- raises: it is there, but calling it only raises;
-- parameter: a parameter is gone, has another name, or is no longer taken by position;
-- default: leaving a parameter out means something else;
-- deprecated: a marker came;
-- restored: a marker went, and the name stays;
+- raises: the name exists, but calling it only raises;
+- parameter: a parameter is gone, has another name, or is no longer accepted by position;
+- default: a default has changed;
+- deprecated: there is a new deprecation marker;
+- restored: a deprecation marker is gone, and the name stays;
 - added: the name is new.
 """
 
@@ -34,11 +34,11 @@ class Change:
     name: str
     what: What
     detail: str
-    """What more there is to say; the parameter and what it became, or what the marker says."""
+    """The parameter and what became of it, or the text of the marker; else empty."""
 
 
 def between(old: Version, new: Version, *, private: bool = False) -> Iterator[Change]:
-    """Every difference, in the ledger's order: by owner, then by name. ``private`` adds what is not offered."""
+    """Yield all differences, ordered by owner and name; with ``private``, those of private names too."""
     for entry in api.entries(private=private):
         yield from of(entry, old, new)
     for entry in api.unchanged():
@@ -46,7 +46,7 @@ def between(old: Version, new: Version, *, private: bool = False) -> Iterator[Ch
 
 
 def of(entry: Entry, old: Version, new: Version) -> Iterator[Change]:
-    """What happened to one name."""
+    """Yield the differences of one name."""
     owner, _, name = entry.name.rpartition(".")
     if old not in entry.present:
         if new in entry.present:
@@ -66,25 +66,21 @@ def of(entry: Entry, old: Version, new: Version) -> Iterator[Change]:
 
 
 def _of_parameter(parameter: Parameter, old: Version, new: Version) -> tuple[What, str] | None:
+    """Return the kind of a parameter's difference, and a sentence on it; None if there is none."""
     name = f"`{parameter.name}`"
     if old in parameter.keyword and new not in parameter.keyword:
         return "parameter", f"{name} is now `{parameter.renamed}`" if parameter.renamed else f"{name} is gone"
     if old in parameter.positional and new not in parameter.positional:
-        return (
-            "parameter",
-            f"{name} is taken by keyword only" if new in parameter.keyword else f"{name} is gone",
-        )
+        is_left = new in parameter.keyword
+        return "parameter", f"{name} is accepted by keyword only" if is_left else f"{name} is gone"
     before, after = parameter.default(old), parameter.default(new)
     if before and after is not None and before != after:
-        return (
-            "default",
-            f"{name}: `{before}` → `{after}`" if after else f"{name}: `{before}` → must be given",
-        )
+        return "default", f"{name}: `{before}` → {f'`{after}`' if after else 'must be given'}"
     return None
 
 
 def _of_marks(entry: Entry, old: Version, new: Version) -> Iterator[Change]:
-    """The markers that came, and whether none is left of what was deprecated as a whole."""
+    """Yield the new deprecation markers, and whether a name that was deprecated as a whole no longer is."""
     owner, _, name = entry.name.rpartition(".")
     before = {(mark.when, mark.parameter) for mark in entry.marks if old in mark.releases}
     now = [mark for mark in entry.marks if new in mark.releases]
@@ -96,7 +92,7 @@ def _of_marks(entry: Entry, old: Version, new: Version) -> Iterator[Change]:
 
 
 def described(mark: Mark) -> str:
-    """What shows a marker, and what it says: ``calling it, FutureWarning: …``."""
+    """Describe a marker: when it shows, and its text: ``calling it, FutureWarning: …``."""
     when = {
         "use": "using it",
         "call": "calling it",
@@ -106,6 +102,6 @@ def described(mark: Mark) -> str:
         "parameter": f"passing `{mark.parameter}`",
         "omitted": f"leaving `{mark.parameter}` out",
         "sometimes": "some calls",
-        "documentation": "by its documentation",
+        "documentation": "in its documentation",
     }[mark.when]
     return f"{when}, {mark.category}: {mark.text}" if mark.category else f"{when}: {mark.text}"

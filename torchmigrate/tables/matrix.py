@@ -1,10 +1,10 @@
-"""What fits: the published builds of torch, and the rules by which a GPU and a driver run one of them.
+"""The published builds of torch, the GPUs and drivers that run them, and the releases of torch's companions.
 
-The rows live in ``torchmigrate/tables/data``, each with its public source and its evidence:
+The rows are in ``torchmigrate/tables/data``, each with its public source and its evidence:
 
 - ``wheel``: read in the published wheel (`tools/read_wheels.py` regenerates these rows);
-- ``documented``: said by a release page, a build script, or the table of releases inside another wheel;
-- ``named``: only named somewhere; whether it was published is not known. Never recommended while anything else fits.
+- ``documented``: stated by a release page, a build script, or the table of releases inside another wheel;
+- ``named``: only mentioned somewhere; whether it was published is unknown. Never recommended while anything else fits.
 """
 
 from __future__ import annotations
@@ -26,52 +26,60 @@ class Build:
     torch: str
     """The minor version, ``2.15``."""
     version: str
-    """The newest patch release that the table knows, ``2.15.0``."""
+    """The newest patch release in the table, ``2.15.0``."""
     variant: str
     """``cu132``, ``cpu``, ``rocm7.2``, ``xpu``: the last part of the index URL."""
     platform: str
     """``linux_x86_64``, ``linux_aarch64``, ``win_amd64`` or ``macosx_arm64``."""
     default: bool
-    """Whether a plain ``pip install torch`` gives this build."""
+    """Whether a plain ``pip install torch`` installs this build."""
     cuda: str | None
     compiled: tuple[str, ...]
-    """``sm_90``, ``compute_120``, of ROCm builds ``gfx942``; empty where the table does not know the architectures."""
+    """``sm_90``, ``compute_120``, for ROCm ``gfx942``; empty if the architectures are unknown."""
     python: tuple[str, str]
-    """The oldest and the newest Python that has a wheel."""
+    """The oldest and the newest Python with a wheel."""
     floor: str | None
-    """The oldest glibc or macOS, by the wheel's platform tag."""
+    """The oldest glibc or macOS, according to the wheel's platform tag."""
     evidence: Evidence
     source: str
     apart: bool = False
-    """Whether it was published apart from the release's own builds, so that companions may lack it."""
+    """Whether it was published separately from the release's other builds, so that companions may lack it."""
     libraries: tuple[tuple[str, str], ...] = ()
-    """What the wheel's metadata pins: (``triton``, ``3.7.1``), (``nccl-cu13``, ``2.29.7``), (``triton``, ``~=3.8.0``)."""
+    """The libraries that the wheel pins, with their versions: (``triton``, ``3.7.1``), (``nccl-cu13``, ``2.29.7``), (``triton``, ``~=3.8.0``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code in a build that a GPU runs: machine code, or PTX that the driver compiles at first use."""
+    """The code in a build that runs on a GPU: machine code, or PTX, which the driver compiles at first use."""
 
     architecture: str
     ptx: bool
 
 
-def _table(name: str) -> Any:
-    return json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
+@functools.cache
+def table(name: str) -> Any:
+    """Return the content of ``torchmigrate/tables/data/<name>.json``."""
+    return json.loads((resources.files("torchmigrate.tables") / "data" / f"{name}.json").read_text("utf-8"))
+
+
+@functools.cache
+def by_project(name: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of a table of packages, by the name of the project."""
+    return {row["project"]: row for row in table(name)}
 
 
 @functools.cache
 def builds() -> tuple[Build, ...]:
-    """Every build that the tables know, oldest torch first, the default build of a platform before the others."""
-    read = _table("wheels_read.json")
+    """Return all known builds: the oldest torch first, the default build of a platform before the others."""
+    read = table("wheels_read")
     by_platform = {(row["torch"], row["platform"]): row for row in read}
     rows = [
         Build(**{n: row[n] for n in _READ}, **_tuples(row), libraries=tuple(row["libraries"].items()))
         for row in read
     ]
-    for row in _table("wheels_documented.json"):
+    for row in table("wheels_documented"):
         for platform in row["platforms"]:
-            # What all builds of a release on a platform share is written once, in the row that was read.
+            # The table has the facts that all builds of a release on a platform share only in the row that was read.
             shared = by_platform[row["torch"], platform]
             rows.append(
                 Build(
@@ -96,7 +104,7 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
 
 @functools.lru_cache(4096)
 def number(version: str) -> tuple[int, ...]:
-    """``580.65.06`` → ``(580, 65, 6)``; reads up to the first part that is not a number."""
+    """Parse ``580.65.06`` as ``(580, 65, 6)``, up to the first part that is not a number."""
     parts: list[int] = []
     for part in version.split("+")[0].split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
@@ -109,39 +117,39 @@ def number(version: str) -> tuple[int, ...]:
 
 
 def major(cuda: str | None) -> str:
-    """``13.2`` → ``13``; empty for no CUDA."""
+    """Return the major of a CUDA version: ``13`` of ``13.2``; empty for None."""
     return (cuda or "").split(".")[0]
 
 
 def minor(version: str) -> str:
-    """``2.13.0+cu130`` → ``2.13``."""
+    """Return the minor version of a release: ``2.13`` of ``2.13.0+cu130``."""
     return ".".join(map(str, number(version)[:2]))
 
 
 def versions() -> list[str]:
-    """The torch minor versions that the tables know, oldest first."""
+    """Return the minor versions of torch in the tables, oldest first."""
     return sorted({build.torch for build in builds()}, key=number)
 
 
 def builds_of(torch: str, platform: str) -> list[Build]:
-    """The builds of one minor version for one platform."""
+    """Return the builds of a minor version for a platform."""
     return [build for build in builds() if build.torch == torch and build.platform == platform]
 
 
 @functools.cache
 def default_variant(torch: str) -> str:
-    """The variant that a release gives by default where it gives CUDA at all: on Linux, x86_64."""
+    """Return the default variant of a release on Linux x86_64, where the default has CUDA."""
     return next(build.variant for build in builds_of(torch, "linux_x86_64") if build.default)
 
 
 @functools.cache
 def architectures() -> dict[str, dict[str, Any]]:
-    """Compute capability → its row: name, whether it is an integrated GPU, its newer name."""
-    return {row["capability"]: row for row in _table("architectures.json")}
+    """Return the rows of the GPU architectures, by compute capability."""
+    return {row["capability"]: row for row in table("architectures")}
 
 
 def _runs_machine_code(code: str, device: str, cuda: str | None) -> bool:
-    """NVIDIA's binary compatibility: the same major with an equal or higher minor, integrated GPUs apart."""
+    """Return whether a GPU runs machine code: it has the same major and an equal or higher minor, integrated GPUs apart."""
     known = architectures()
     code_row, device_row = known.get(code, {}), known.get(device, {})
     code, device = code_row.get("alias_of") or code, device_row.get("alias_of") or device
@@ -154,7 +162,7 @@ def _runs_machine_code(code: str, device: str, cuda: str | None) -> bool:
 
 
 def _capability(architecture: str) -> tuple[str, str]:
-    """``sm_100a`` → (``10.0``, ``a``)."""
+    """Split ``sm_100a`` into the compute capability ``10.0`` and the suffix ``a``."""
     digits = architecture.split("_", 1)[1]
     suffix = digits.lstrip("0123456789")
     digits = digits.removesuffix(suffix) if suffix else digits
@@ -163,7 +171,7 @@ def _capability(architecture: str) -> tuple[str, str]:
 
 @functools.lru_cache(4096)
 def code_for(compiled: tuple[str, ...], capability: str, cuda: str | None) -> Code | None:
-    """The code that a GPU of ``capability`` runs in a build: the closest machine code, else PTX, else None."""
+    """Return the code of a build that a GPU of ``capability`` runs: the closest machine code, else PTX, else None."""
     best: Code | None = None
     for architecture in sorted(compiled, key=lambda name: number(_capability(name)[0])):
         code, suffix = _capability(architecture)
@@ -180,52 +188,43 @@ def code_for(compiled: tuple[str, ...], capability: str, cuda: str | None) -> Co
     return best
 
 
-@functools.cache
-def _drivers() -> dict[str, Any]:
-    data: dict[str, Any] = _table("drivers.json")
-    return data
-
-
 def minimum_driver(cuda: str, system: str) -> str:
-    """The oldest driver that runs any build of this CUDA major (minor-version compatibility)."""
+    """Return the oldest driver that runs builds of this CUDA major (minor-version compatibility)."""
     return str(_minimum(cuda)["windows" if system == "Windows" else "linux"])
 
 
 def recommended_driver(cuda: str, system: str) -> str:
-    """The driver to upgrade to for this CUDA major: the oldest published one that is known by its full number."""
+    """Return the driver to upgrade to for this CUDA major: the oldest published one with a known full version."""
     return str(_minimum(cuda)["recommended_windows" if system == "Windows" else "recommended_linux"])
 
 
 def compat_branches(cuda: str) -> list[int]:
-    """The driver branches on which the package cuda-compat of a CUDA version runs; empty where that is not known."""
-    rows = (row["branches"] for row in _drivers()["compat"] if row["cuda"] == ".".join(cuda.split(".")[:2]))
+    """Return the driver branches that support the cuda-compat package of a CUDA version; empty if unknown."""
+    rows = (
+        row["branches"] for row in table("drivers")["compat"] if row["cuda"] == ".".join(cuda.split(".")[:2])
+    )
     return next(rows, [])
 
 
 def _minimum(cuda: str) -> dict[str, Any]:
-    rows = {row["cuda"]: row for row in _drivers()["minimum"]}
+    """Return the row of the drivers for a CUDA major; that of CUDA 13 for an unknown one."""
+    rows = {row["cuda"]: row for row in table("drivers")["minimum"]}
     row: dict[str, Any] = rows.get(major(cuda), rows["13"])
     return row
 
 
 def shipped_driver(cuda: str) -> str | None:
-    """The driver that came with a toolkit; PTX of that toolkit needs it, machine code does not."""
-    for row in _drivers()["shipped"]:
+    """Return the driver that came with a toolkit: its PTX needs that driver, its machine code does not."""
+    for row in table("drivers")["shipped"]:
         if row["cuda"] == cuda:
             return str(row["linux"])
     return None
 
 
-@functools.cache
-def _companions() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _table("companions.json")
-    return rows
-
-
 def companion(project: str, torch: str) -> str | None:
-    """The newest release of torchvision or torchaudio that goes with a torch minor version."""
+    """Return the newest release of torchvision or torchaudio that is made for a minor version of torch."""
     found: str | None = None
-    for row in _companions():
+    for row in table("companions"):
         if row["project"] != project:
             continue
         floor = row["requires"].partition(">=")[2]
@@ -236,33 +235,33 @@ def companion(project: str, torch: str) -> str | None:
 
 
 OLDEST_LOOSE = "2.11"
-"""torchaudio 2.11.0 is the first whose metadata pins no torch version; it was built with torch 2.11."""
+"""The torch of torchaudio 2.11.0, the first release whose metadata pins no torch."""
 
 
 def made_with(project: str, version: str) -> str | None:
-    """The oldest torch minor version that a release of a companion was made for; None where that is not known."""
-    for row in _companions():
-        if row["project"] == project and minor(row["version"]) == minor(version):
-            return str(row["torch"] or minor(row["requires"].partition(">=")[2] or OLDEST_LOOSE))
-    return None
+    """Return the oldest minor version of torch that a companion's release was made for; None if unknown."""
+    row = _companion_row(project, version)
+    return str(row["torch"] or minor(row["requires"].partition(">=")[2] or OLDEST_LOOSE)) if row else None
 
 
 def companion_torch(project: str, version: str) -> str | None:
-    """The torch minor version that a companion's release is pinned to; None where it is not pinned or unknown."""
-    for row in _companions():
-        if row["project"] == project and minor(row["version"]) == minor(version):
-            pinned = row["torch"]
-            return str(pinned) if pinned else None
-    return None
+    """Return the minor version of torch that a companion's release pins; None if it pins none or is unknown."""
+    row = _companion_row(project, version)
+    return str(row["torch"]) if row and row["torch"] else None
+
+
+def _companion_row(project: str, version: str) -> dict[str, Any] | None:
+    rows = (row for row in table("companions") if row["project"] == project)
+    return next((row for row in rows if minor(row["version"]) == minor(version)), None)
 
 
 def index_url(build: Build) -> str | None:
-    """The ``--index-url`` that gives a build; None for the default of the package index."""
+    """Return the ``--index-url`` for a build; None for the default build, which is on the package index."""
     return None if build.default else f"{INDEX}/{build.variant}"
 
 
 def rank(build: Build) -> tuple[int, bool, bool, tuple[int, ...]]:
-    """What is recommended before what: how well it is known, the default variant, the release's own, the newest toolkit."""
+    """Return a sort key, best last: the evidence, the default variant, not published separately, the newest toolkit."""
     evidence = ("named", "documented", "wheel").index(build.evidence)
     default = build.variant == default_variant(build.torch)
     return evidence, default, not build.apart, number(build.cuda or build.variant.removeprefix("rocm"))

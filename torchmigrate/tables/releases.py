@@ -1,4 +1,4 @@
-"""Sets of torch's minor releases: what is so in 2.3 and 2.4 may be otherwise before, and again after."""
+"""Sets of torch's minor releases: a fact may hold in 2.3 and 2.4 only, and again later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchmigrate.model.versions import NEWEST, OLDEST, Version, render
 
 RELEASES: tuple[Version, ...] = tuple((OLDEST[0], minor) for minor in range(OLDEST[1], NEWEST[1] + 1))
-"""Every minor release that the tables know, oldest first."""
+"""All minor releases in the tables, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +16,16 @@ class Releases:
     """A set of minor releases."""
 
     mask: int
-    """Bit n says whether the n-th of `RELEASES` belongs to the set."""
+    """Bit n tells whether the n-th of `RELEASES` belongs to the set."""
 
     @classmethod
     def of(cls, versions: Iterable[Version]) -> Releases:
-        """The set of some releases. Raises ValueError for one that is not known."""
+        """Create the set of some releases. Raises ValueError for an unknown one."""
         return cls(sum(1 << RELEASES.index(version) for version in set(versions)))
 
     @classmethod
     def between(cls, first: Version, last: Version) -> Releases:
-        """All known releases from ``first`` to ``last``, both included."""
+        """Create the set of all known releases from ``first`` to ``last``, both included."""
         return cls.of(version for version in RELEASES if first <= version <= last)
 
     def __contains__(self, version: Version) -> bool:
@@ -47,7 +47,7 @@ class Releases:
         return Releases(self.mask & ~other.mask)
 
     def runs(self) -> list[tuple[Version, Version]]:
-        """The first and the last release of each unbroken run, oldest first."""
+        """Return the first and the last release of each unbroken run, oldest first."""
         found: list[tuple[Version, Version]] = []
         for n, version in enumerate(RELEASES):
             if version not in self:
@@ -65,4 +65,4 @@ class Releases:
 
 
 ALL = Releases((1 << len(RELEASES)) - 1)
-"""Every release that the tables know."""
+"""All known releases."""

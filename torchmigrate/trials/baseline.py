@@ -1,4 +1,4 @@
-"""What a command says of the project without fixes, and what it therefore has to say with them."""
+"""The outcomes of a command without fixes, with which its outcomes with fixes are compared."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from torchmigrate.trials.command import Outcome
 
 SLOWER = 5
-"""A command that takes so many times as long with fixes as without, and a minute more, hangs."""
+"""A run with fixes may take this many times as long as one without, plus a minute."""
 
 
 class Unusable(Exception):
-    """The command cannot judge anything; says why."""
+    """Raised if the command cannot judge fixes, with the reason."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Two runs without fixes. Raises Unusable if nothing can be learned from them."""
+    """Two runs without fixes. Raises Unusable if they cannot serve for comparison."""
 
     one: Outcome
     other: Outcome
@@ -32,28 +32,26 @@ class Baseline:
                     f"no test passes without any fix; {test} fails" + (f": {message}" if message else "")
                 )
         if self.one.status != self.other.status and self.one.failures == self.other.failures:
-            raise Unusable(
-                f"it says one thing and another without any fix: it {self.one.says}; it {self.other.says}"
-            )
+            raise Unusable(f"two runs without any fix differ: it {self.one.says}; then it {self.other.says}")
 
     @property
     def seconds(self) -> float:
-        """How long it takes."""
+        """The duration of the slower run, in seconds."""
         return max(self.one.seconds, self.other.seconds)
 
     def notes(self) -> Iterator[str]:
-        """The tests that cannot tell anything."""
+        """Yield notes about the tests that cannot judge fixes."""
         failing = self.one.failures.keys() & self.other.failures.keys()
         flaky = self.one.failures.keys() ^ self.other.failures.keys()
         if failing:
-            yield f"{_tests(failing)} without any fix, and can tell nothing"
+            yield f"{_tests(failing)} without any fix, and cannot judge fixes"
         if flaky:
-            yield f"{_tests(flaky)} only sometimes without any fix, and can tell nothing"
+            yield f"{_tests(flaky)} only sometimes without any fix, and cannot judge fixes"
 
     def objection(self, outcome: Outcome) -> str | None:
-        """What is worse in a run with fixes; None if nothing is."""
+        """Return what is worse in a run with fixes, or None."""
         if outcome.timed_out:
-            return f"the command {outcome.says}, and {self.seconds:.0f} s without fixes"
+            return f"the command {outcome.says}; without fixes it takes {self.seconds:.0f} s"
         new = outcome.failures.keys() - self.one.failures.keys() - self.other.failures.keys()
         if new:
             first = min(new, key=list(outcome.failures).index)
@@ -64,7 +62,7 @@ class Baseline:
             return f"the command {outcome.says}"
         known = [run.passed for run in (self.one, self.other) if run.passed is not None]
         if known and (outcome.passed or 0) < min(known):
-            return f"only {outcome.passed or 0} tests pass of {min(known)}"
+            return f"only {outcome.passed or 0} of {min(known)} tests pass"
         return None
 
 

@@ -1,4 +1,4 @@
-"""The command that judges: run in a copy of the project, and what it says of its tests."""
+"""The command that judges fixes: it runs in a copy of the project, and its output is parsed for test results."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?(?:\[.*?\])?)(?: - (?P<mess
 """A line of pytest's summary, https://docs.pytest.org/en/stable/how-to/output.html"""
 
 SUMMARY = "short test summary info"
-"""The heading of that summary, above which a line of a log may look like one of these."""
+"""The heading of that summary; only lines after it count, since lines of a log may look the same."""
 
 UNITTEST = re.compile(r"^={9,}\n(?:FAIL|ERROR): (?P<test>.+)$", re.M)
 """The head of a failure of unittest, https://docs.python.org/3/library/unittest.html"""
 
 PASSED = re.compile(r"\b(\d+) passed\b")
 PYTEST = re.compile(r"^=* ?\d+ (?:failed|errors?|skipped|xfailed|deselected|warnings?)\b.* in [\d.]+s", re.M)
-"""The last line of pytest where no test has passed."""
+"""The last line of pytest if no test has passed."""
 RAN = re.compile(r"^Ran (?P<tests>\d+) tests? in .*\n\n(?:OK|FAILED|NO TESTS RAN)(?P<others>.*)$", re.M)
-"""The last lines of unittest: how many tests ran, and which of them did not pass."""
+"""The last lines of unittest, with the number of tests, and of those that did not pass."""
 RAISED = re.compile(r"^(?:E   +)?(\w+(?:\.\w+)*(?:Error|Exception|Failure)\b.*)$", re.M)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of the command came to."""
+    """The outcome of one run of the command."""
 
     status: int
-    """Its exit status; negative if a signal ended it."""
+    """The exit status; negative if a signal ended the command."""
     failures: Mapping[str, str]
-    """The tests that failed, as it names them, with the first line of what they say."""
+    """The failed tests, as the command names them, with the first line of their messages."""
     passed: int | None
-    """How many tests passed, where it says so."""
+    """The number of passed tests, if the command prints it."""
     seconds: float
     last: str
-    """The last line that it printed."""
+    """The last printed line."""
     timed_out: bool = False
     imported: frozenset[str] = frozenset()
-    """Folders of the original project, and not of the copy, from which it imported."""
+    """The folders of the original project, instead of the copy, that the command imported from."""
 
     @property
     def says(self) -> str:
-        """Its end in words."""
+        """The end of the command as a predicate: "exits with 1: …"."""
         if self.timed_out:
             return f"takes longer than {self.seconds:.0f} s"
         end = f"is ended by signal {-self.status}" if self.status < 0 else f"exits with {self.status}"
@@ -61,19 +61,19 @@ class Outcome:
 
 @dataclass
 class Command:
-    """A shell command, and the environment that it needs to find the copy of the project at ``root``."""
+    """A shell command for the project at ``root``, with the environment that lets it find a copy instead."""
 
     text: str
     root: Path
     folder: Path
-    """Where it runs, within ``root``."""
+    """The working directory, within ``root``."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What it is given besides the environment of this process."""
+    """Variables to add to the environment of this process."""
     imports: tuple[str, ...] = ()
-    """Folders of the project from which it imports, which have to be those of the copy."""
+    """Folders of the project that the command imports from, for which PYTHONPATH has to name those of the copy."""
 
     def run(self, copy: Path, timeout: float) -> Outcome:
-        """Runs it in a copy of the project; after ``timeout`` seconds it is killed, with all that it has started."""
+        """Run the command in a copy of the project; after ``timeout`` seconds its process group is killed."""
         with tempfile.TemporaryDirectory(prefix="torchmigrate-") as folder:
             log, printed = Path(folder, "imported"), Path(folder, "printed")
             begin = time.monotonic()
@@ -125,7 +125,7 @@ class Command:
 def read(
     text: str, status: int, seconds: float, *, timed_out: bool = False, imported: Iterable[str] = ()
 ) -> Outcome:
-    """What the output and the exit status of a run come to."""
+    """Parse the outcome of a run from its output and exit status."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     failures = {
         found["test"]: _whole(found["message"] or "", found["test"], plain)
@@ -140,7 +140,7 @@ def read(
 
 
 def _whole(message: str, test: str, text: str) -> str:
-    """The message of a test that failed, which pytest cuts to the width of a terminal, from where it shows the failure."""
+    """Return the full message of a failed test, which pytest's summary cuts to the width of a terminal."""
     if message and not message.endswith("..."):
         return message
     file, _, name = test.partition("::")
@@ -150,7 +150,7 @@ def _whole(message: str, test: str, text: str) -> str:
 
 
 def _passed(text: str) -> int | None:
-    """How many tests have passed, as pytest or unittest says."""
+    """Return the number of passed tests that pytest or unittest prints, or None."""
     if passed := PASSED.findall(text):
         return int(passed[-1])
     if ran := RAN.search(text):
@@ -159,7 +159,7 @@ def _passed(text: str) -> int | None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends a command with all that it has started."""
+    """Kill a command with all processes that it has started."""
     if sys.platform == "win32":
         process.kill()
     else:

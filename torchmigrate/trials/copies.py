@@ -1,4 +1,4 @@
-"""A copy of a project in which a command may do what it likes."""
+"""Temporary copies of a project, in which a command may change files."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 LEFT_OUT = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"}
 )
-"""Folders that are no part of what is tested, and may be large."""
+"""Folders that are not tested, and may be large."""
 
 
 @contextlib.contextmanager
 def copied(root: Path, contents: Mapping[Path, bytes]) -> Iterator[Path]:
-    """A copy of the folder ``root`` in which files (given by their paths below ``root``) have other ``contents``.
+    """Create a copy of the folder ``root`` in which files, given by their paths below it, have other ``contents``.
 
-    Caches and the history of the repository are left out. Virtual environments are links to those of the project, so
-    that commands in them are found: nothing is written there but what the command itself installs. What cannot be
-    read is left out. The copy is gone at the end of the context. Raises OSError if there is no room for it.
+    Caches, the history of the repository and unreadable files are left out. Virtual environments are links to those of
+    the project, so that commands in them are found. The copy is deleted at the end of the context. Raises OSError if
+    the disk is full.
     """
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         copy = Path(os.path.realpath(folder)) / (root.name or "project")
         _copy(root, copy, root)
         for path, data in contents.items():
             target = copy / path.relative_to(root)
-            target.unlink(missing_ok=True)  # it may be a link to another file of the project
+            target.unlink(missing_ok=True)  # the target may be a link to another file of the project
             target.write_bytes(data)
             shutil.copymode(path, target)
         yield copy
@@ -56,7 +56,7 @@ def _copy(source: Path, target: Path, root: Path) -> None:
 
 
 def _link(source: Path, target: Path, root: Path) -> None:
-    """The same link beside the copies; one that is relative and leads out of the project leads there still."""
+    """Copy a link; a relative one that leads out of the project still leads to the same place."""
     to = os.readlink(source)
     leads_out = not os.path.isabs(to) and not Path(os.path.realpath(source)).is_relative_to(root)
     target.symlink_to(os.path.join(source.parent, to) if leads_out else to)

@@ -1,4 +1,4 @@
-"""Which of many changes to leave out, so that the rest holds: found by bisection, with a bounded number of tries."""
+"""A bisection that finds which of many items to leave out so that the rest works, with a bounded number of tries."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ T = TypeVar("T")
 
 
 class OutOfRuns(Exception):
-    """No further try is allowed."""
+    """Raised if no further try is allowed."""
 
 
 @dataclass
 class Split(Generic[T]):
-    """What a search has found; ``kept`` was tried as it is, and holds."""
+    """The result of a search; exactly the items ``kept`` were tried together, and work."""
 
     kept: list[T] = field(default_factory=list)
     left_out: dict[T, str] = field(default_factory=dict)
-    """Each breaks what holds without it, for this reason."""
+    """The items that break something on top of those before them, with the reasons."""
     undecided: list[T] = field(default_factory=list)
-    """Of these some break it, and no try was left to find out which."""
+    """The items of which some break something, when no try was left to find out which."""
 
 
 def split(items: Sequence[T], objection: Callable[[Sequence[T]], str | None]) -> Split[T]:
-    """Parts ``items`` into those that hold together and those to leave out; nothing at all is taken to hold.
+    """Split ``items`` into those that work together and those to leave out; no items at all are assumed to work.
 
-    ``objection`` says of some of the items, in their order, why they do not hold together (None: they do), or raises
-    OutOfRuns. Each item to leave out of n costs about log2(n) + 1 tries.
+    ``objection`` returns why some items, in their order, do not work together (None if they do), or raises OutOfRuns.
+    Each of n items that is left out costs about log2(n) + 1 tries.
     """
     found: Split[T] = Split()
     rest = list(items)

@@ -1,4 +1,4 @@
-"""Fixes proved by a command of the project: those that break it are found and left out."""
+"""The trial of fixes by a command of the project: fixes that break the command are found and left out."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torchmigrate.trials.copies import copied
 from torchmigrate.trials.search import OutOfRuns, split
 
 Key = tuple[str, str, tuple[str, ...], int]
-"""A finding in every subset of the fixes: path, code, its source lines, and the how manieth of those it is."""
+"""A key for a finding in every subset of the fixes: path, code, source lines, and index among equal ones."""
 
 Fixes = Callable[[Callable[[Finding], bool]], Sequence[FixResult]]
-"""Gives each file with those of its fixes that a function wants; nothing is written."""
+"""Returns each file with the fixes that a predicate selects, without writing anything."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A fix that is not applied, and why."""
+    """A fix that is not applied, with the reason."""
 
     finding: Finding
     reason: str
@@ -32,59 +32,60 @@ class LeftOut:
 
 @dataclass
 class Verdict:
-    """What a trial found out."""
+    """The result of a trial."""
 
     fixed: Sequence[FixResult]
-    """The files with the fixes that are kept; with just these the command was content."""
+    """The files with the fixes that are kept; the command succeeded with exactly these."""
     left_out: list[LeftOut]
     runs: int
-    """How often the command ran."""
+    """The number of runs of the command."""
     before: Outcome
     after: Outcome | None
-    """What it said last of fixes that are kept; None if none is."""
+    """The last outcome with kept fixes; None if no fix is kept."""
     notes: list[str]
-    """What is to be known of the command."""
+    """Notes on the command for the user."""
 
     @property
     def kept(self) -> int:
-        """How many fixes are kept."""
+        """The number of fixes that are kept."""
         return sum(len(fixed.applied) for fixed in self.fixed)
 
 
 @dataclass
 class Trial:
-    """A command, and how often and how long it may run."""
+    """A command with limits on the number and duration of its runs."""
 
     command: Command
     runs: int
     timeout: float
-    """Seconds for each run."""
+    """The time limit for each run, in seconds."""
     say: Callable[[str], None] = lambda text: None
-    """Told what is tried next."""
+    """Called with a description of each run."""
     _made: int = field(default=0, init=False)
 
     def judge(self, fixes: Fixes) -> Verdict:
-        """Finds the fixes to leave out, so that no test fails that passes without them.
+        """Find the fixes to leave out, so that no test fails that passes without fixes.
 
-        They are looked for by rule first, then one by one in the rules that break something. When all runs are made,
-        what is not proved is left out. Raises Unusable if the command cannot tell anything, and OSError.
+        The search goes by rule first, then one by one in the rules that break something. When no run is left, fixes
+        that are not proved are left out. Raises Unusable if the command cannot judge fixes, and OSError.
         """
         baseline = self._baseline()
         limit = min(self.timeout, SLOWER * baseline.seconds + 60)
         changes = _Changes(fixes)
         after: Outcome | None = None
-        said: dict[frozenset[Key], str | None] = {}
+        objections: dict[frozenset[Key], str | None] = {}
 
         def objection(wanted: Sequence[Key]) -> str | None:
             nonlocal after
-            asked = frozenset(wanted)
-            if asked not in said:
+            keys = frozenset(wanted)
+            if keys not in objections:
                 outcome = self._run(changes.made(wanted), limit, _named(wanted))
-                said[asked] = baseline.objection(outcome)
-                if reason := said[asked]:
+                reason = objections[keys] = baseline.objection(outcome)
+                if reason is None:
+                    after = outcome
+                else:
                     self.say(f"run {self._made}: {reason}")
-                after = outcome if said[asked] is None else after
-            return said[asked]
+            return objections[keys]
 
         rules = changes.by_rule
         by_rule = split(list(rules), lambda codes: objection([key for code in codes for key in rules[code]]))
@@ -97,7 +98,8 @@ class Trial:
             undecided += single.undecided
             why = dict(single.left_out)
         why |= dict.fromkeys(
-            undecided, f"not proved within {self.runs} runs of the command; with others, it broke something"
+            undecided,
+            f"not proved within {self.runs} runs of the command; together with others it broke a test",
         )
         left_out = [LeftOut(changes.findings[key], why[key]) for key in changes.findings if key in why]
         return Verdict(
@@ -121,16 +123,17 @@ class Trial:
         contents = {Path(os.path.realpath(one.path)): one.after for one in fixed if one.applied}
         with copied(self.command.root, contents) as copy:
             outcome = self.command.run(copy, timeout)
+        # PYTHONPATH now names the copy: a command that still imports from the project would judge unchanged files.
         if outcome.imported and not is_first:
             folders = ", ".join(sorted(outcome.imported))
             raise Unusable(
-                f"it imports from {folders}, which is not the copy of the project that it is to judge"
+                f"it imports from {folders} instead of the copy of the project that it has to judge"
             )
         return outcome
 
 
 class _Changes:
-    """All fixes that are wanted, and the files with some of them."""
+    """All wanted fixes, and the files with subsets of them."""
 
     def __init__(self, fixes: Fixes) -> None:
         self._fixes = fixes
@@ -139,20 +142,20 @@ class _Changes:
 
     @property
     def by_rule(self) -> dict[str, list[Key]]:
-        """The fixes of each rule, by its code."""
+        """The keys of the fixes, by the code of their rule."""
         rules: dict[str, list[Key]] = {}
         for key in self.findings:
             rules.setdefault(key[1], []).append(key)
         return rules
 
     def made(self, wanted: Sequence[Key]) -> Sequence[FixResult]:
-        """The files with those fixes, and no others."""
+        """Return the files with exactly the given fixes."""
         these = frozenset(wanted)
         return self._fixes(_Wants(lambda key, finding: key in these))
 
 
 class _Wants:
-    """Whether to apply the fix of a finding, by its key."""
+    """A predicate that decides by a finding's key whether to apply its fix."""
 
     def __init__(self, decide: Callable[[Key, Finding], bool]) -> None:
         self._decide = decide

@@ -1,1 +1,1 @@
-"""What a piece of advice has to have seen before it speaks: tensors, loops over them, and what is compiled."""
+"""The analyses that rules of advice share: loops over tensors, compiled code, masks, choices of a device, and tests."""

@@ -1,18 +1,23 @@
-"""How advice is given: as an info that names the torch it needs, and not at all for an older target."""
+"""Findings of advice: an info that names the torch it needs, in files that are no tests or benchmarks."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Severity
 from torchmigrate.model.versions import OLDEST, Version, render
 
-from .trials import is_trial
-
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+
+_TRIAL_NAME = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
+_TRIAL_CODE = re.compile(
+    rb"\b(?:import|from)[ \t]+(?:pytest|unittest|triton\.testing|torch\.testing|torch\.utils\.benchmark)\b|\bdo_bench"
+    rb"|\bbenchmark_\w+\(|@pytest\."
+)
 
 
 def advise(
@@ -24,10 +29,10 @@ def advise(
     since: Version | None = None,
     in_trials: bool = False,
 ) -> Iterator[Finding]:
-    """The finding with ``message`` (else the rule's) at a use, or at another node of its file.
+    """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
-    It says which torch it needs: ``since``, or else the rule's. There is none where the target is older, none for
-    a name that may stand for something else, and none in tests and benchmarks but with ``in_trials``.
+    The finding names the torch that the advice needs: ``since``, by default the rule's. There is none if the target is
+    older, if the name may stand for something else, or, without ``in_trials``, in a test or benchmark.
     """
     needed = since or ctx.rule.since or OLDEST
     if needed > ctx.options.target or not use.named or (is_trial(ctx) and not in_trials):
@@ -38,3 +43,13 @@ def advise(
         severity=Severity.INFO,
         span=None if at is None else ctx.source.span(at),
     )
+
+
+def is_trial(ctx: Context) -> bool:
+    """Return whether the file is a test or benchmark, by its own name and by what it imports.
+
+    What such files do by hand, they do on purpose.
+    """
+    # The folder does not count: anyone's package may lie below one called `tests`.
+    name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
+    return bool(_TRIAL_NAME.search(name) or _TRIAL_CODE.search(ctx.source.text))

@@ -1,4 +1,4 @@
-"""Where a program chooses a device by asking for one kind after the other, and what chooses any accelerator instead."""
+"""Choices of a device by asking for one kind after the other, and the expression that picks any accelerator instead."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ ASKED = {
     "torch.mps.is_available": "mps",
     "torch.backends.mps.is_available": "mps",
 }
-"""What asks for a kind of device."""
+"""The functions that ask for a device, with its kind."""
 
 Parents = Mapping[ast.AST, ast.AST]
 
 
 class Choice(NamedTuple):
-    """What chooses among devices."""
+    """An expression or statement that picks one of several devices."""
 
     instead: str
-    """What chooses any accelerator: a device, or its name."""
+    """The code that picks any accelerator: a device, or its name."""
     kinds: list[str]
-    """What is asked for today."""
+    """The kinds of devices that the program asks for today."""
 
 
 class _Branch(NamedTuple):
-    """One step of a choice: what is chosen where the test is true, and what remains where it is not."""
+    """One step of a choice: the value if the test is true, and the code that decides if it is not."""
 
     test: ast.expr
     target: str
@@ -44,7 +44,7 @@ class _Branch(NamedTuple):
 
 
 def tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
-    """Where the answer is asked for: the call itself, or the reads of the variable that keeps it."""
+    """Yield the expressions that have the answer of a call that asks for a device: itself, or the reads of its variable."""
     if use.call is not None:
         try:
             yield from list(ctx.uses.flow.places(use.call, use.place.scope))
@@ -53,7 +53,7 @@ def tests(use: Use, ctx: Context) -> Iterator[ast.expr]:
 
 
 def choice(test: ast.expr, use: Use, ctx: Context) -> Choice | None:
-    """The choice that begins with ``test``: ``"cuda" if torch.cuda.is_available() else "cpu"``, or a chain of such."""
+    """Find the choice that begins with a test: ``"cuda" if torch.cuda.is_available() else "cpu"``, or a chain of these."""
     parents = ctx.uses.flow.parents
     first = _branch(_around(test, parents), parents)
     if first is None or _is_rest(first.test, parents):
@@ -84,7 +84,7 @@ def _instead(value: ast.expr, kinds: list[str], parents: Parents) -> Choice | No
 
 
 def _last(test: ast.expr) -> ast.expr:
-    """What is asked in the end: of ``hasattr(torch.backends, "mps") and torch.backends.mps.is_available()``."""
+    """Return the last operand of ``hasattr(torch.backends, "mps") and torch.backends.mps.is_available()``; other tests as they are."""
     if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
         return test
     *before, last = test.values
@@ -93,7 +93,7 @@ def _last(test: ast.expr) -> ast.expr:
 
 
 def _around(test: ast.expr, parents: Parents) -> ast.AST | None:
-    """The choice that a test, or the end of one, decides."""
+    """Return the ``if`` or conditional expression that a test decides, alone or as the last operand of an ``and``."""
     around = parents.get(test)
     if isinstance(around, ast.BoolOp) and _last(around) is test:
         test, around = around, parents.get(around)
@@ -105,23 +105,19 @@ def _branch(node: ast.AST | None, parents: Parents) -> _Branch | None:
         return _Branch(node.test, "", node.body, node.orelse)
     if not isinstance(node, ast.If) or len(node.orelse) > 1:
         return None
-    for target in ("return", _target(node.body)):
+    first = node.body[0]
+    assigned = ast.unparse(first.targets[0]) if isinstance(first, ast.Assign) else ""
+    for target in ("return", assigned):
         value = _given(node.body, target)
         if value is not None:
-            rest = node.orelse[0] if node.orelse else _after(node, parents) if target == "return" else None
-            return _Branch(node.test, target, value, rest)
+            block = getattr(parents.get(node), "body", [])
+            after = block[block.index(node) + 1 :] if node in block and target == "return" else []
+            return _Branch(node.test, target, value, next(iter(node.orelse or after), None))
     return None
 
 
-def _after(node: ast.If, parents: Parents) -> ast.stmt | None:
-    """The statement after one that returns."""
-    beside = getattr(parents.get(node), "body", [])
-    at = beside.index(node) + 1 if node in beside else len(beside)
-    return beside[at] if at < len(beside) else None
-
-
 def _is_rest(test: ast.expr, parents: Parents) -> bool:
-    """Whether the choice that a test decides is what remains of another one, which says it all."""
+    """Return whether the choice that a test decides is the rest of another choice, which is reported as a whole."""
     chosen = parents.get(test)
     around = parents.get(chosen) if chosen is not None else None
     if isinstance(chosen, ast.IfExp):
@@ -132,13 +128,8 @@ def _is_rest(test: ast.expr, parents: Parents) -> bool:
     return branch is not None and branch.rest is chosen
 
 
-def _target(body: list[ast.stmt]) -> str:
-    only = body[0]
-    return ast.unparse(only.targets[0]) if isinstance(only, ast.Assign) else ""
-
-
 def _given(body: Sequence[ast.AST], target: str) -> ast.expr | None:
-    """What the only statement of a body sets ``target`` to, or returns."""
+    """Return the value that the only statement of a body assigns to ``target``, or returns if that is ``"return"``."""
     only = body[0] if len(body) == 1 else None
     if isinstance(only, ast.Return):
         return only.value if target == "return" else None

@@ -1,4 +1,4 @@
-"""What a file compiles, exports or captures, as far as it stands in the file itself."""
+"""The functions and modules that a file compiles, exports or captures, if the file itself defines them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import leaf
-
-from .nodes import Function, class_around
+from .nodes import Function, class_around, find_partial
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -17,14 +15,14 @@ if TYPE_CHECKING:
 _SAME = frozenset(
     {"to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_"}
 )
-"""Methods of a module that give the module back."""
+"""Methods of a module that return the module."""
 _DEPTH = 8
 
 Definition = Function | ast.Lambda | ast.ClassDef
 
 
 def compiled(use: Use, ctx: Context) -> Definition | None:
-    """The function, or the class of the module, that ``torch.compile(…)`` or ``@torch.compile`` is given."""
+    """Find the function, or the class of the module, that is passed to ``torch.compile(…)`` or decorated by it."""
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None
@@ -39,24 +37,19 @@ def compiled(use: Use, ctx: Context) -> Definition | None:
 
 
 def _partly(use: Use) -> Definition | None:
-    """What ``@partial(torch.compile, …)`` decorates."""
-    around, statement = use.parents[-1] if use.parents else None, use.place.statement
-    if not (
-        isinstance(around, ast.Call) and leaf(around.func) == "partial" and around.args[:1] == [use.node]
-    ):
-        return None
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return statement if around in statement.decorator_list else None
-    return None
+    """Return the definition that ``@partial(torch.compile, …)`` decorates."""
+    around, statement = find_partial(use), use.place.statement
+    is_decorated = isinstance(statement, (Function, ast.ClassDef)) and around in statement.decorator_list
+    return statement if is_decorated else None  # type: ignore[return-value]
 
 
 def statements(code: Function | ast.Lambda) -> Sequence[ast.AST]:
-    """What runs of a function, or the expression of a lambda."""
+    """Return the statements of a function, or the expression of a lambda."""
     return [code.body] if isinstance(code, ast.Lambda) else code.body
 
 
 def code_of(defined: Definition) -> Function | ast.Lambda | None:
-    """What runs when it is called: a function itself, a module's ``forward``."""
+    """Return the function that runs when a definition is called: itself, or a module's ``forward``."""
     if not isinstance(defined, ast.ClassDef):
         return defined
     return next(
@@ -65,44 +58,41 @@ def code_of(defined: Definition) -> Function | ast.Lambda | None:
 
 
 def _definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth: int) -> Definition | None:
-    if depth == 0:
-        return None
-    if isinstance(node, ast.Lambda):
-        return node
-    if isinstance(node, ast.Name):
-        owner = scope.find(node.id)
-        every = owner.bindings[node.id] if owner is not None else []
-        bindings = [one for one in every if one.value is None or one.value is not use.call]  # f = compile(f)
-        if len(bindings) == 1 and isinstance(bindings[0].node, (*_FUNCTIONS, ast.ClassDef)):
-            return bindings[0].node
-        value = ctx.uses.flow.definition(node, scope)
-        return None if value is None else _definition(value, scope, use, ctx, depth - 1)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-            return _definition(node.func.value, scope, use, ctx, depth - 1)
-        made = _definition(node.func, scope, use, ctx, depth - 1) if isinstance(node.func, ast.Name) else None
-        return made if isinstance(made, ast.ClassDef) else None
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        around = class_around(use)
-        if around is None:
+    """Find the definition of the function or module that an expression stands for, in at most ``depth`` steps."""
+
+    def follow(value: ast.expr | None) -> Definition | None:
+        return None if value is None or depth == 1 else _definition(value, scope, use, ctx, depth - 1)
+
+    match node:
+        case ast.Lambda():
+            return node
+        case ast.Name(id=name):
+            owner = scope.find(name)
+            every = owner.bindings[name] if owner is not None else []
+            bindings = [
+                one for one in every if one.value is None or one.value is not use.call
+            ]  # f = compile(f)
+            if len(bindings) == 1 and isinstance(bindings[0].node, (Function, ast.ClassDef)):
+                return bindings[0].node
+            return follow(ctx.uses.flow.definition(node, scope))
+        case ast.Call(func=ast.Attribute(value=owner_, attr=method)) if method in _SAME:
+            return follow(owner_)
+        case ast.Call(func=ast.Name() as made):
+            return module if isinstance(module := follow(made), ast.ClassDef) else None
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if (around := class_around(use)) is not None:
+            methods = (part for part in around.body if isinstance(part, Function) and part.name == name)
+            kept = [value for value in values_of(name, around) if value is not use.call]
+            return follow(kept[0]) if len(kept) == 1 else None if kept else next(methods, None)
+        case ast.Attribute(value=ast.Name(id="self")):
             return None
-        methods = (part for part in around.body if isinstance(part, Function) and part.name == node.attr)
-        kept = [value for value in values_of(node.attr, around) if value is not use.call]
-        if len(kept) == 1:
-            return _definition(kept[0], scope, use, ctx, depth - 1)
-        return None if kept else next(methods, None)
-    if isinstance(node, ast.Attribute) and node.attr == "forward":
-        module = _definition(node.value, scope, use, ctx, depth - 1)
-        return module if isinstance(module, ast.ClassDef) else None
+        case ast.Attribute(value=module_, attr="forward"):
+            return module if isinstance(module := follow(module_), ast.ClassDef) else None
     return None
 
 
 def values_of(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
-    """What a class assigns to the attribute ``name`` of its objects, wherever it does."""
+    """Yield the values that the methods of a class assign to an attribute called ``name``."""
     for part in ast.walk(around):
         if isinstance(part, ast.Assign):
             kept = [target.attr for target in part.targets if isinstance(target, ast.Attribute)]
             yield from [part.value] * kept.count(name)
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -1,4 +1,4 @@
-"""What binds a file or a project to one vendor's GPUs, whatever the code at hand could do elsewhere."""
+"""Signs that a file or project is for one vendor's GPUs, whatever the code at hand could do elsewhere."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _LIBRARIES = re.compile(
     rb"|causal_conv1d|isaacgym|linklink|cpp_extension|nvtx|nccl|get_device_capability|intel_extension_for_pytorch|ipex\w*|bigdl"
     rb"|torch_npu|habana_frameworks|torchrec|fbgemm_gpu|ProcessGroupNCCL)\b"
 )
-"""Libraries for one kind of device, and what asks for its kind."""
+"""Libraries for one kind of device, and functions that ask which kind it is."""
 
 _KERNELS = {" .cu .cuh ": r"__global__"}
 _BOUND = (
     (("cpp_extension",), ("CUDAExtension",)),
     (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
 )
-"""What some file of a project says that is for NVIDIA's GPUs."""
+"""Words and patterns of code that builds CUDA kernels, or asks NVIDIA's driver."""
 _TRITON = (("triton",), (r"@triton\.jit\b",))
 
 
 def needs_library(ctx: Context) -> bool:
-    """Whether the file names a library that is for one kind of device."""
+    """Return whether the file names a library for one kind of device."""
     return bool(_LIBRARIES.search(ctx.source.text))
 
 
 def has_triton(ctx: Context) -> bool:
-    """Whether the project has kernels in Triton: what it captures was written for the devices that those run on."""
+    """Return whether the project has Triton kernels, so that its graphs were written for the devices these run on."""
     return bool(ctx.project.spelling(_TRITON, beside=""))
 
 
 def is_bound(ctx: Context) -> bool:
-    """Whether the project has kernels in CUDA, builds some, or asks NVIDIA's driver."""
+    """Return whether the project contains or builds CUDA kernels, or asks NVIDIA's driver."""
     return any(ctx.elsewhere(_KERNELS)) or bool(ctx.project.spelling(*_BOUND, beside=""))

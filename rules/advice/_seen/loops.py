@@ -1,4 +1,4 @@
-"""The loops around a use, and whether they go over the first dimension of a tensor."""
+"""The loops that enclose a use, and whether they go over the first dimension of a tensor."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor
 
-from .nodes import own
-from .tensors import is_batch
+from .nodes import body_around, own
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-
 _SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
-"""Statements with which a round treats one element unlike the others."""
-
+"""Statements with which an iteration treats one element unlike the others."""
 
 _ALIKE = frozenset({"shape", "size", "dtype", "device", "ndim"})
-"""What the elements of a batch have in common."""
+"""Attributes that all elements of a batch have in common."""
+
+_ASKED = _ALIKE | {"dim", "unbind", "transpose", "mT", "view", "reshape"}
+"""Attributes of tensors (some of them of arrays as well), and never of lists."""
 
 
 class Loop(NamedTuple):
@@ -32,61 +33,57 @@ class Loop(NamedTuple):
 
 
 def loops(use: Use) -> Iterator[Loop]:
-    """The loops around a use inside of its function, the innermost first."""
+    """Yield the loops that enclose a use inside its function, innermost first."""
     for parent, around in zip(use.parents[::-1], [*use.parents[-2::-1], None], strict=True):
-        if isinstance(parent, (ast.ListComp, ast.GeneratorExp, ast.DictComp)) and len(parent.generators) == 1:
-            (only,) = parent.generators
-            yield Loop(
-                only.target, only.iter, [parent.value if isinstance(parent, ast.DictComp) else parent.elt]
-            )
-        elif isinstance(parent, ast.Lambda) and len(parent.args.args) == 1:
-            over = mapped_over(parent, around)
-            if over is not None:
-                yield Loop(ast.Name(parent.args.args[0].arg, ast.Load()), over, [parent.body])
+        match parent:
+            case (
+                ast.ListComp(elt=body, generators=[only])
+                | ast.GeneratorExp(elt=body, generators=[only])
+                | ast.DictComp(value=body, generators=[only])
+            ):
+                yield Loop(only.target, only.iter, [body])
+            case ast.Lambda(args=ast.arguments(args=[parameter]), body=body):
+                if (over := mapped_over(parent, around)) is not None:
+                    yield Loop(ast.Name(parameter.arg, ast.Load()), over, [body])
     for outer in use.place.ancestors():
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return
-        if isinstance(outer, ast.For):
-            yield Loop(outer.target, outer.iter, [*outer.body])
-        elif isinstance(outer, ast.While):
-            counting = _counting(outer, use)
-            if counting is not None:
-                yield counting
+        match outer:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return
+            case ast.For():
+                yield Loop(outer.target, outer.iter, [*outer.body])
+            case ast.While():
+                yield from _counting(outer, use)
 
 
 def mapped_over(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
-    """What ``map(function, over)`` goes over, where ``around`` is that call."""
-    if not (isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "map"):
-        return None
-    return around.args[1] if len(around.args) == 2 and around.args[0] is function else None
+    """Return the iterable of ``map(function, over)``, if ``around`` is that call."""
+    match around:
+        case ast.Call(func=ast.Name(id="map"), args=[first, over]) if first is function:
+            return over
+    return None
 
 
-def _counting(loop: ast.While, use: Use) -> Loop | None:
-    """``while i < n: …; i += 1`` from 0 on, as the ``for i in range(n)`` that it is."""
-    test = loop.test
-    if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)):
-        return None
-    counter = test.left.id
-    steps = [
-        part for part in own(loop.body) if isinstance(part, ast.AugAssign) and _root(part.target) == counter
+def _counting(loop: ast.While, use: Use) -> Iterator[Loop]:
+    """Yield ``while i < n: …; i += 1`` from 0 on as ``for i in range(n)``, which does the same."""
+    match loop.test:
+        case ast.Compare(left=ast.Name(id=counter) as target, ops=[ast.Lt()], comparators=[end]):
+            pass
+        case _:
+            return
+    changes = [
+        one for one in own(loop.body) if isinstance(one, ast.AugAssign) and _root(one.target) == counter
     ]
     scope = use.place.scope.find(counter)
-    starts = (
-        [one.value for one in scope.bindings[counter] if one.value is not None] if scope is not None else []
-    )
-    if (
-        [type(op) for op in test.ops] != [ast.Lt]
-        or [ast.unparse(step) for step in steps] != [f"{counter} += 1"]
-        or steps[0] is not loop.body[-1]
-        or [ast.unparse(start) for start in starts] != ["0"]
-    ):
-        return None
-    until = ast.Call(ast.Name("range", ast.Load()), [test.comparators[0]], [])
-    return Loop(test.left, until, [*loop.body[:-1]])
+    bindings = scope.bindings[counter] if scope is not None else []
+    starts = [ast.unparse(one.value) for one in bindings if one.value is not None]
+    is_step = changes == loop.body[-1:] and ast.unparse(loop.body[-1]) == f"{counter} += 1"
+    if is_step and starts == ["0"]:
+        until = ast.Call(ast.Name("range", ast.Load()), [end], [])
+        yield Loop(target, until, [*loop.body[:-1]])
 
 
 def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
-    """Whether ``node`` is what a loop over a tensor takes out of it in each round, alike in all and changed in none."""
+    """Return whether an expression is the element that each iteration of a loop over a tensor takes, and never changes."""
     if any(isinstance(part, _SINGLES_OUT) for part in own(loop.body)):
         return False
     target, over = loop.target, loop.over
@@ -106,19 +103,19 @@ def element_of(node: ast.expr, loop: Loop, use: Use, ctx: Context) -> bool:
     index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
     if not (isinstance(index, ast.Name) and isinstance(target, ast.Name) and index.id == target.id):
         return False
-    return _is_counted(over) and is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
+    return _is_counted(over) and _is_batch(node.value, use, ctx) and not _is_bound(node.value.id, loop)
 
 
 def _is_counted(over: ast.expr) -> bool:
-    """Whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
-    if not (isinstance(over, ast.Call) and leaf(over.func) == "range"):
-        return False
-    start = over.args[0] if len(over.args) == 2 else None
-    return len(over.args) == 1 or (isinstance(start, ast.Constant) and start.value == 0)
+    """Return whether a loop counts from 0 on: ``range(n)``, ``range(0, n)``."""
+    match over:
+        case ast.Call(func=function, args=[_] | [ast.Constant(value=0), _]):
+            return leaf(function) == "range"
+    return False
 
 
 def mentions(node: ast.AST, loop: Loop) -> bool:
-    """Whether an expression names what a loop counts or takes, but for what is the same of all elements of a batch."""
+    """Return whether an expression depends on the loop's variables by more than what all elements of a batch share."""
     if isinstance(node, ast.Attribute) and node.attr in _ALIKE:
         return False
     names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
@@ -128,14 +125,37 @@ def mentions(node: ast.AST, loop: Loop) -> bool:
 
 
 def is_unbound_batch(over: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a loop goes over a tensor, or over what its ``unbind`` gives."""
+    """Return whether a loop goes over a tensor, or over the result of its ``unbind``."""
     if isinstance(over, ast.Call) and leaf(over.func) == "unbind":
         return not over.keywords and (isinstance(over.func, ast.Attribute) or bool(over.args))
-    return is_batch(over, use, ctx)
+    return _is_batch(over, use, ctx)
+
+
+def _is_batch(node: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether an expression near ``use`` is one tensor for a program that works, and no list of some."""
+    if is_tensor(node, use.place, ctx.uses):
+        return True
+    if isinstance(node, ast.Name):
+        if _is_asked(node.id, use, ctx):
+            return True
+        node = ctx.uses.flow.definition(node, use.place.scope) or node
+    # A list has no `@`, and an array is a batch as well.
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+
+
+def _is_asked(name: str, use: Use, ctx: Context) -> bool:
+    """Return whether the function around asks a variable for something that no list has."""
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr in _ASKED
+        and isinstance(part.value, ast.Name)
+        and part.value.id == name
+        for part in own(body_around(use, ctx))
+    )
 
 
 def _is_bound(name: str, loop: Loop) -> bool:
-    """Whether a round binds a variable anew, or writes into it."""
+    """Return whether an iteration rebinds a variable, or writes into it."""
     return any(
         isinstance(part, (ast.Name, ast.Subscript))
         and not isinstance(part.ctx, ast.Load)

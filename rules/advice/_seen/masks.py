@@ -1,4 +1,4 @@
-"""Attention masks that are worked out of positions alone."""
+"""Attention masks that depend on positions alone, and not on data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 import enum
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.resolve import leaf, string
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf
 
 from .nodes import Function, class_around, own
 
@@ -23,31 +24,31 @@ _CHANGES = frozenset(
     {"float", "int", "long", "type", "logical_not", "half", "bfloat16", "abs", "neg", "clamp"}
 )
 _JOINS = frozenset({"logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "add", "mul"})
-"""What puts two masks together."""
+"""Functions and methods that combine two masks."""
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _DEPTH = 10
 _LARGEST = 200
-"""Nodes of an expression beyond which it is taken for something else."""
+"""The number of nodes from which on an expression is not looked into."""
 
 
 class Pattern(enum.Enum):
-    """What is known of a mask."""
+    """The kind of a mask."""
 
     CAUSAL = enum.auto()
-    """True where a position may see another that is not behind it."""
+    """A position sees itself and all positions before it."""
     POSITIONS = enum.auto()
-    """Anything else that is worked out of positions."""
+    """Any other function of positions."""
 
 
 class Masks:
-    """The patterns of masks in one file."""
+    """Finds the patterns of the masks in one file."""
 
     def __init__(self, use: Use, ctx: Context) -> None:
         self._use = use
         self._ctx = ctx
 
     def pattern(self, node: ast.expr, scope: Scope, depth: int = _DEPTH) -> Pattern | None:
-        """What an expression in ``scope`` is, through variables, buffers of the module and casts; None for data."""
+        """Return the pattern of an expression in ``scope``, through variables, buffers of the module and casts; None for data."""
         if depth == 0:
             return None
         if isinstance(node, ast.Name):
@@ -78,7 +79,7 @@ class Masks:
         return self._of_positions(node, scope) if sides else None
 
     def _filled(self, name: str, scope: Scope) -> ast.Call | None:
-        """The only statement of a function that writes into a tensor: ``bias.masked_fill_(hidden, -inf)``."""
+        """Return the only call of a function that writes into a tensor: ``bias.masked_fill_(hidden, -inf)``."""
         written = [
             node
             for statement in scope.node.body
@@ -114,7 +115,7 @@ class Masks:
         return _changed(found) if name in _CHANGES else found
 
     def _returned(self, function: ast.expr, scope: Scope) -> tuple[ast.expr, Scope] | None:
-        """What a function of the file, or a method of the class around, returns, where that is one expression."""
+        """Return the only expression that a function of the file, or a method of the enclosing class, returns, with its scope."""
         called: ast.AST | None = None
         if isinstance(function, ast.Name):
             owner = scope.find(function.id)
@@ -133,7 +134,7 @@ class Masks:
         return returns[0], inside
 
     def _are_joined(self, sides: list[ast.expr], scope: Scope, depth: int) -> bool:
-        """Whether patterns are put together, with each other or with numbers: ``causal + local``, ``(1 - causal) * -1e4``."""
+        """Return whether patterns are combined with each other or with numbers: ``causal + local``, ``(1 - causal) * -1e4``."""
         found = [self.pattern(side, scope, depth - 1) for side in sides]
         others = [side for side, pattern in zip(sides, found, strict=True) if pattern is None]
         return any(found) and all(self._is_filled(side, scope, depth - 1) for side in others)
@@ -141,48 +142,47 @@ class Masks:
     def _chosen(
         self, condition: ast.expr, values: list[ast.expr], scope: Scope, depth: int
     ) -> Pattern | None:
-        """A pattern that chooses among ``values``, none of which is data of its own, as a learned bias is."""
+        """Return the pattern of a choice among ``values``, unless one of them is data, such as a learned bias."""
         found = _changed(self.pattern(condition, scope, depth - 1))
         plain = all(self._is_filled(value, scope, depth) for value in values)
         return found if plain else None
 
     def _is_filled(self, node: ast.expr, scope: Scope, depth: int) -> bool:
-        """Whether an expression is one number, or a tensor of one, or a pattern itself."""
-        if isinstance(node, ast.Name):
-            value = self._ctx.uses.flow.definition(node, scope)
-            return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
-        if isinstance(node, ast.UnaryOp):
-            return self._is_filled(node.operand, scope, depth)
-        inner = node.value if isinstance(node, ast.Attribute) else node
-        if isinstance(inner, ast.Call) and leaf(inner.func) in _FILLS | _NUMBERS:
-            return True
-        if isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and node.attr == "inf"):
-            return True
+        """Return whether an expression is a number, a tensor filled with one, or a pattern."""
+        match node:
+            case ast.Name():
+                value = self._ctx.uses.flow.definition(node, scope)
+                return value is not None and depth > 0 and self._is_filled(value, scope, depth - 1)
+            case ast.UnaryOp(operand=operand):
+                return self._is_filled(operand, scope, depth)
+            case ast.Call(func=made) | ast.Attribute(value=ast.Call(func=made)) if (
+                leaf(made) in _FILLS | _NUMBERS
+            ):
+                return True
+            case ast.Constant() | ast.Attribute(attr="inf"):
+                return True
         return self.pattern(node, scope, depth - 1) is not None
 
     def _triangle(self, node: ast.Call, filled: ast.expr | None, at: int) -> Pattern | None:
-        if (
-            isinstance(filled, ast.Call)
-            and leaf(filled.func) in ("bool", "float")
-            and isinstance(filled.func, ast.Attribute)
-        ):
-            filled = filled.func.value
+        """Return the pattern of ``tril`` or ``triu`` of ``filled``; ``at`` is the position of its diagonal."""
+        match filled:
+            case ast.Call(func=ast.Attribute(value=inner, attr="bool" | "float")):
+                filled = inner
         if isinstance(filled, ast.Call) and leaf(filled.func) in ("tril", "triu"):  # a band
-            inner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
-            outer = next((one for one in (inner, *filled.args) if isinstance(one, ast.Call)), None)
+            owner = filled.func.value if isinstance(filled.func, ast.Attribute) else None
+            outer = next((one for one in (owner, *filled.args) if isinstance(one, ast.Call)), None)
             return Pattern.POSITIONS if self._triangle(filled, outer, at=0) is not None else None
         full = filled.left if isinstance(filled, ast.BinOp) and isinstance(filled.op, ast.Mult) else filled
         if filled is None or not (isinstance(full, ast.Call) and leaf(full.func) in _FILLS):
             return None
-        given = next((keyword.value for keyword in node.keywords if keyword.arg == "diagonal"), None)
-        given = node.args[at] if given is None and len(node.args) > at else given
+        given = argument(node, at, "diagonal")
         diagonal = 0 if given is None else getattr(given, "value", None)
         lower = leaf(node.func) in ("tril", "tril_") and diagonal == 0
         additive = leaf(node.func) in ("triu", "triu_") and diagonal == 1 and "inf" in ast.unparse(filled)
         return Pattern.CAUSAL if lower or additive else Pattern.POSITIONS
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Pattern | None:
-        """A buffer of the module around, by the one expression that it is given."""
+        """Return the pattern of a buffer of the enclosing module, if exactly one expression is assigned to it."""
         if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
             return None
         around = class_around(self._use)
@@ -196,7 +196,7 @@ class Masks:
         return self.pattern(*found[0], depth - 1) if len(found) == 1 else None
 
     def _of_positions(self, node: ast.expr, scope: Scope) -> Pattern | None:
-        """Whether positions are held against positions, and not against lengths: two parts add a dimension to a range."""
+        """Return whether an expression compares positions with positions, not with lengths: two parts add a dimension to a range."""
         added, counted = 0, False
         waiting: list[ast.AST] = [node]
         for part in waiting:  # which grows
@@ -214,23 +214,18 @@ class Masks:
 
 
 def _holds_against_itself(node: ast.expr) -> bool:
-    """Whether an expression is ``of[:, None] == of[None, :]``: what belongs to one document sees that document."""
+    """Return whether an expression is ``of[:, None] == of[None, :]``: each token sees the tokens of its own document."""
     if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and len(node.ops) == 1):
         return False
     sides = (node.left, node.comparators[0])
-    held = {
-        one.value.id for one in sides if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)
-    }
-    added = {
-        ast.unparse(one.slice)
-        for one in sides
-        if isinstance(one, ast.Subscript) and "None" in ast.unparse(one.slice)
-    }
-    return len(held) == 1 and len(added) == 2
+    parts = [side for side in sides if isinstance(side, ast.Subscript) and isinstance(side.value, ast.Name)]
+    slices = {ast.unparse(part.slice) for part in parts}
+    one_name = len({ast.unparse(part.value) for part in parts}) == 1
+    return one_name and len(slices) == 2 and all("None" in one for one in slices)
 
 
 def _is_leading(node: ast.Subscript) -> bool:
-    """Whether as many rows as columns are taken, from the first on: ``mask[:, :, :n, :n]``, and not ``mask[i : i + n]``."""
+    """Return whether a subscript takes as many rows as columns from the first on: ``mask[:, :, :n, :n]``."""
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     slices = [index for index in indices if isinstance(index, ast.Slice)]
     others = [index for index in indices if not isinstance(index, ast.Slice)]
@@ -240,12 +235,12 @@ def _is_leading(node: ast.Subscript) -> bool:
 
 
 def _kept(node: ast.AST, name: str) -> ast.expr | None:
-    """What a statement keeps as ``self.name``, or as the buffer of that name."""
-    if isinstance(node, ast.Assign):
-        target = node.targets[0]
-        return node.value if isinstance(target, ast.Attribute) and target.attr == name else None
-    if isinstance(node, ast.Call) and leaf(node.func) == "register_buffer" and len(node.args) > 1:
-        return node.args[1] if string(node.args[0]) == name else None
+    """Return the value that a node assigns to the attribute ``name``, or registers as the buffer of that name."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr=kept), *_], value=value) if kept == name:
+            return value
+        case ast.Call(func=function, args=[ast.Constant(value=kept), value, *_]) if kept == name:
+            return value if leaf(function) == "register_buffer" else None
     return None
 
 
@@ -258,5 +253,5 @@ def _sides(node: ast.expr) -> list[ast.expr]:
 
 
 def _changed(found: Pattern | None) -> Pattern | None:
-    """What is left of a pattern after its values have changed their meaning."""
+    """Return the pattern that is left after an operation that changes the meaning of a mask's values."""
     return None if found is None else Pattern.POSITIONS

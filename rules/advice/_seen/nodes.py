@@ -1,4 +1,4 @@
-"""The nodes of a function that run when it runs, what a context manager is entered for, and the definitions around a use."""
+"""The nodes that run when a function runs, the enclosing definitions of a use, and the ``with`` of a context manager."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import children
+from torchmigrate.semantics.resolve import leaf
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -15,48 +16,55 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Everything in the statements of ``body`` but for what is inside of functions and classes defined there."""
+    """Yield every node in some statements, but not the insides of functions and classes defined there."""
     waiting = list(body)
     for node in waiting:  # which grows
         yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if not isinstance(node, (Function, ast.ClassDef, ast.Lambda)):
             waiting += children(node)
 
 
 def body_around(use: Use, ctx: Context) -> list[ast.stmt]:
-    """The body of the innermost function around a use, or of the module."""
-    for outer in use.place.ancestors():
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return outer.body
-    return ctx.source.tree.body
+    """Return the body of the innermost function that encloses a use, or that of the module."""
+    functions = (outer.body for outer in use.place.ancestors() if isinstance(outer, Function))
+    return next(functions, ctx.source.tree.body)
 
 
 def class_around(use: Use) -> ast.ClassDef | None:
-    """The innermost class around a use."""
+    """Return the innermost class that encloses a use."""
     return next((outer for outer in use.place.ancestors() if isinstance(outer, ast.ClassDef)), None)
 
 
 def names_around(use: Use) -> Iterator[str]:
-    """The names of the functions and classes around a use, the innermost first."""
+    """Yield the names of the functions and classes that enclose a use, innermost first."""
     for outer in use.place.ancestors():
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(outer, (Function, ast.ClassDef)):
             yield outer.name
 
 
 def entered(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
-    """The ``with`` of a context manager, at once or from the variable that keeps it alone, and its expression there."""
+    """Return the ``with`` statement that enters the context manager a use creates, and the expression it enters there.
+
+    The context manager is created in the ``with`` itself, or kept in a variable before.
+    """
     statement = use.place.statement
     if isinstance(statement, ast.With):
-        return next(
-            ((statement, item.context_expr) for item in statement.items if item.context_expr is use.call),
-            None,
-        )
+        direct = any(item.context_expr is use.call for item in statement.items)
+        return (statement, use.call) if direct and use.call is not None else None
     if not (isinstance(statement, ast.Assign) and statement.value is use.call and use.call is not None):
         return None
     for part in own(body_around(use, ctx)):
-        for item in part.items if isinstance(part, ast.With) else ():
-            named = item.context_expr
+        if not isinstance(part, ast.With):
+            continue
+        for named in (item.context_expr for item in part.items):
             if isinstance(named, ast.Name) and ctx.uses.flow.definition(named, use.place.scope) is use.call:
-                assert isinstance(part, ast.With)
                 return part, named
+    return None
+
+
+def find_partial(use: Use) -> ast.Call | None:
+    """Return the call ``partial(function, …)`` whose first argument is the function at a use."""
+    match use.parents[-1:]:
+        case (ast.Call(args=[first, *_]) as call,) if first is use.node and leaf(call.func) == "partial":
+            return call
     return None

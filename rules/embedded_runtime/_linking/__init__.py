@@ -1,1 +1,1 @@
-"""Model files that Python writes and another language reads."""
+"""Model files that Python code saves and another language loads."""

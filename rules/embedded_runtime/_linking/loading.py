@@ -1,41 +1,44 @@
-"""What loads a model file, and where Python writes that file."""
+"""The finding at a call that loads a model file, with the place where Python code saves that file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding
-
-from ...torchscript._export.fixes import ASKS as _ASKS
-from ...torchscript._export.fixes import note
-from ...torchscript._export.readers import LITE_SAVED, LITE_SAVES, SAVED
+from torchmigrate.api import Finding, Kind
+from torchmigrate.foreign.use import WRITES
+from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
 
 if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
     from torchmigrate.foreign.context import ForeignContext
     from torchmigrate.foreign.use import ForeignUse
 
-__all__ = ["ASKS", "checked", "note"]
-
-ON_DEVICE = (
+_ON_DEVICE = (
     "lower the exported model with ExecuTorch and load the `.pte` file with `executorch::extension::Module`"
 )
-ON_DEVICE_HINT = (
-    "CMake: link `executorch executorch::backends executorch::extensions executorch::kernels`; Swift: "
+LINK_EXECUTORCH = (
+    "in CMake, link `executorch executorch::backends executorch::extensions executorch::kernels`; in Swift, use "
     '`.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")`'
 )
 
-ASKS = (*_ASKS, *LITE_SAVES)
-"""What a rule must put into its ``asks`` to call the function below."""
+ASKS = (*SAVES, *SAVE_METHODS, *LITE_SAVES)
+"""The symbols that a rule lists in its ``asks`` to use the functions below."""
 
 
 def checked(use: ForeignUse, ctx: ForeignContext, message: str | None = None) -> Iterator[Finding]:
-    """The finding at what loads a file, with the place where Python writes it."""
+    """Yield the finding at a call that loads a model file."""
     text = message or ctx.rule.message
     hint = None
     if ctx.is_on_device and "AOTInductor" in text:
-        text, hint = f"{text.partition(';')[0]}; {ON_DEVICE}", ON_DEVICE_HINT
-    written = ctx.saved(use.file, SAVED, LITE_SAVED) if use.file else ""
+        text, hint = f"{text.partition(';')[0]}; {_ON_DEVICE}", LINK_EXECUTORCH
+    written = ctx.saved(use.file) if use.file else ""
     if written:
         text = f"{text}; `{use.file}` is written at {written}"
     yield ctx.finding(use, text, hint=hint)
+
+
+def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
+    """Note the name of the model file that a use saves, for the files in other languages that load it."""
+    if use.kind is Kind.CALL and (name := find_file_name(use, ctx.uses)):
+        yield WRITES, (("name", name),)

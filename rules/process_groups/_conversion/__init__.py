@@ -1,1 +1,1 @@
-"""A parameter that is the name of a group, turned into the group wherever it leads."""
+"""The conversion of an operator's parameter from the name of a group to the group, wherever the parameter is used."""

@@ -1,4 +1,4 @@
-"""What the functions of a file do with a group's name: look-ups that change nothing."""
+"""How the functions of a file use the name of a group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._names.collectives import GROUP_SIZE, RESOLVE, TAKERS, group_argument
-from .._operators.functions import FUNCTION, Function, inside, named, parameters, scope_of
+from .._operators.functions import FUNCTION, Function, inside, named, parameters
 from .._operators.operators import Operator
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """Reads the functions of one file."""
+    """The uses of group names in the functions of one file."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._parents = ctx.uses.flow.parents
 
     def evidence(self, operator: Operator, index: int) -> ast.Call | None:
-        """The first call, in a function of the operator, that takes the parameter for the name of a group."""
+        """Return the first call in an operator's functions that takes the parameter as the name of a group."""
         if not operator.takes_string(index):
             return None
         for function in operator.functions:
@@ -33,7 +33,7 @@ class Reading:
         return None
 
     def means_group(self, read: ast.expr) -> bool:
-        """Whether a value is handed to what takes the name of a group."""
+        """Whether a value is passed to something that takes the name of a group."""
         call = self.call_with(read)
         callee = self.callee(call) if call is not None else ""
         if callee in RESOLVE or callee in GROUP_SIZE:
@@ -41,25 +41,25 @@ class Reading:
         return call is not None and callee in TAKERS and group_argument(call, callee) is read
 
     def call_with(self, read: ast.expr) -> ast.Call | None:
-        """The call that a value is an argument of."""
+        """Return the call that a value is an argument of."""
         parent = self._parents[read]
         call = self._parents[parent] if isinstance(parent, ast.keyword) else parent
         return call if isinstance(call, ast.Call) and call.func is not read else None
 
     def callee(self, call: ast.Call) -> str:
-        """The qualified name of what is certainly called; else empty."""
-        resolved = self._ctx.uses.names.resolve(call.func, scope_of(call, self._ctx))
+        """Return the qualified name of the function that is certainly called; empty if it is uncertain."""
+        resolved = self._ctx.uses.names.resolve(call.func, self._ctx.uses.scope_of(call))
         return resolved.names[0] if resolved is not None and resolved.certain else ""
 
     def function_around(self, node: ast.AST) -> Function | None:
-        """The innermost function around a node."""
+        """Return the innermost function around a node."""
         parent = self._parents.get(node)
         while parent is not None and not isinstance(parent, FUNCTION):
             parent = self._parents.get(parent)
         return parent
 
     def looked_up(self, function: Function, index: int) -> Iterator[str]:
-        """The variables of a function that are given the group which its parameter names, if bound only once."""
+        """Find the variables, bound once, to which a function assigns the group that its parameter names."""
         own = parameters(function)
         for read in named(function, own[index].arg) if index < len(own) else ():
             call = self.call_with(read)
@@ -71,14 +71,14 @@ class Reading:
 
 
 def sole_target(statement: ast.AST | None) -> ast.expr | None:
-    """What an assignment gives its value to, if that is one thing."""
+    """Return the target of an assignment that has only one."""
     if isinstance(statement, ast.AnnAssign):
         return statement.target
     return statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
 
 
 def kept_from(setup: Function, attribute: str) -> int | None:
-    """The input that a function with ``(ctx, inputs, output)`` keeps in an attribute."""
+    """Return the index of the input that a ``(ctx, inputs, output)`` function stores in an attribute."""
     position: dict[str, int] = {}
     for node in inside(setup):
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:

@@ -1,4 +1,4 @@
-"""The import that makes `ProcessGroup` a type which the schema of a custom operator can be inferred from.
+"""The import that lets torch infer the schema of a custom operator with a `ProcessGroup` parameter.
 
 Nothing but `torch.distributed.tensor` registers the class with torch, and neither `import torch` nor
 `import torch.distributed` imports that: without it, `custom_op` raises a ValueError where the operator is defined.
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context
 
 _MODULE = "torch.distributed.tensor"
-_REGISTERING = (_MODULE, "torch.distributed.fsdp")
+_REGISTERING = (f"{_MODULE}.", "torch.distributed.fsdp.")
 _IMPORT = f"import {_MODULE}  # noqa: F401  # so that custom operators can take a ProcessGroup"
 
 
 def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
-    """What the operators need once they take a group: the import, unless an earlier one has the same effect.
+    """Yield the import that the operators need once they take a group, unless an earlier one has the same effect.
 
     Raises NoFix.
     """
@@ -38,29 +38,24 @@ def registered(operators: Iterable[Operator], ctx: Context) -> Iterator[Insert]:
     body = ctx.source.tree.body
     first = min(list(operator.place.outwards())[-1].statement.lineno for operator in inferred)
     imports = [s for s in body if isinstance(s, (ast.Import, ast.ImportFrom)) and s.lineno < first]
-    if any(_registers(name) for statement in imports for name in _imported(statement)):
+    loaded = [name for statement in imports for name in _imported(statement)]
+    if any(f"{name}.".startswith(_REGISTERING) for name in loaded):
         return
     of_torch = [s for s in imports if any(name.partition(".")[0] == "torch" for name in _imported(s))]
     bound = ctx.uses.scopes.module.bindings.get("torch", [])
     if not of_torch or any(b.kind is not BindingKind.IMPORT or b.module != "torch" for b in bound):
-        raise NoFix(f"`{_MODULE}`, which lets an operator take a `ProcessGroup`, has no place to be imported")
-    before = [statement for statement in of_torch if _order(statement) < (False, _MODULE)]
+        raise NoFix(
+            f"no place was found for `import {_MODULE}`, which an operator with a `ProcessGroup` needs"
+        )
+    # isort sorts `import a.b` before `from a import b`, and each by the module.
+    before = [s for s in of_torch if isinstance(s, ast.Import) and _imported(s)[0] < _MODULE]
     at = before[-1] if before else of_torch[0]
     yield Insert(at, template(_IMPORT), after=bool(before))
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
-    """The modules that an import certainly loads (and names that may be modules)."""
+    """Return the modules that an import certainly loads, and the imported names, which may be modules."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     module = statement.module or ""
     return [] if statement.level else [module, *(f"{module}.{alias.name}" for alias in statement.names)]
-
-
-def _registers(module: str) -> bool:
-    return any(module == one or module.startswith(f"{one}.") for one in _REGISTERING)
-
-
-def _order(statement: ast.Import | ast.ImportFrom) -> tuple[bool, str]:
-    """Where isort puts an import among others of the same section."""
-    return isinstance(statement, ast.ImportFrom), _imported(statement)[0]

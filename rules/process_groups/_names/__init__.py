@@ -1,1 +1,1 @@
-"""Names of process groups: where they come from, what takes them, what stands in their place."""
+"""Names of process groups: where they come from, what takes them, and what replaces them."""

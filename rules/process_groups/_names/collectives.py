@@ -1,4 +1,4 @@
-"""What takes a process group or its name: the functional collectives, the operators below them, symmetric memory.
+"""The callables that take a process group or its name: functional collectives, their operators, symmetric memory.
 
 Source: torch/distributed/_functional_collectives.py and _symmetric_memory/__init__.py in the wheels of torch 2.1 to
 2.15; the operators' schemas in those of 2.13 and 2.15.
@@ -18,30 +18,47 @@ if TYPE_CHECKING:
 
 
 C10D = ("torch.distributed.distributed_c10d", "torch.distributed", "torch._C._distributed_c10d")
-"""The modules that offer torch.distributed's private functions."""
+"""The modules that export torch.distributed's private functions."""
 
 GET_NAME = (
     *(f"{module}._get_process_group_name" for module in C10D),
     "torch.distributed._functional_collectives._resolve_group_name",
 )
 RESOLVE = tuple(f"{module}._resolve_process_group" for module in C10D)
-"""Takes a name only, in torch 2.15 too."""
+"""The functions that take only a name, also in torch 2.15."""
 GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)
-"""Takes a `ProcessGroup`, too, since torch 2.12."""
+"""The functions that have also taken a `ProcessGroup` since torch 2.12."""
 
 
 class Parameter(NamedTuple):
-    """The parameter of a callee that takes the group."""
+    """The parameter of a callable that takes the group."""
 
     position: int
     """Counted from 0."""
     keyword: str
     since: Version = (2, 0)
-    """The version from which it takes an object."""
+    """The first version in which the parameter accepts an object."""
 
 
-def _functional() -> dict[str, Parameter]:
-    positions = {
+def _tabulate(
+    prefix: str,
+    parameter: Parameter,
+    names_by_position: Mapping[int, str],
+    overloads: tuple[str, ...] = ("",),
+) -> dict[str, Parameter]:
+    """Return the parameter of each callable, from the names of the callables by the position of the parameter."""
+    return {
+        f"{prefix}{name}{overload}": parameter._replace(position=position)
+        for position, names in names_by_position.items()
+        for name in names.split()
+        for overload in overloads
+    }
+
+
+FUNCTIONAL: Mapping[str, Parameter] = _tabulate(
+    "torch.distributed._functional_collectives.",
+    Parameter(0, "group"),
+    {
         1: "all_gather_into_tensor_coalesced all_gather_single_coalesced",
         2: """broadcast all_reduce all_gather_tensor all_gather_tensor_autograd all_reduce_coalesced permute_tensor
             all_gather_tensor_inplace all_reduce_inplace all_gather_inplace all_gather_single
@@ -50,16 +67,14 @@ def _functional() -> dict[str, Parameter]:
             all_to_all_single_autograd reduce_scatter_tensor_inplace reduce_scatter_inplace isend_inplace
             irecv_inplace reduce_scatter_single reduce_scatter_single_autograd reduce_scatter_single_coalesced""",
         4: "all_to_all_inplace",
-    }
-    return {
-        f"torch.distributed._functional_collectives.{name}": Parameter(position, "group")
-        for position, names in positions.items()
-        for name in names.split()
-    }
+    },
+)
+"""Functional collectives: they have taken a `ProcessGroup` since they exist (torch 2.1), and a name since 2.3."""
 
-
-def _operators() -> dict[str, Parameter]:
-    positions = {
+OPERATORS: Mapping[str, Parameter] = _tabulate(
+    "torch.ops.",
+    Parameter(0, "group_name", since=(2, 12)),
+    {
         2: """_c10d_functional.all_reduce _c10d_functional.all_reduce_ _c10d_functional.all_reduce_coalesced
             _c10d_functional.all_reduce_coalesced_ _c10d_functional.all_gather_into_tensor
             _c10d_functional.all_gather_into_tensor_coalesced _c10d_functional.all_gather_into_tensor_out
@@ -69,20 +84,10 @@ def _operators() -> dict[str, Parameter]:
             _c10d_functional.reduce_scatter_tensor_out _c10d_functional.all_to_all_single
             _c10d_functional_autograd.all_to_all_single _c10d_functional_autograd.reduce_scatter_tensor
             _dtensor.shard_dim_alltoall""",
-    }
-    return {
-        f"torch.ops.{name}{overload}": Parameter(position, "group_name", since=(2, 12))
-        for position, names in positions.items()
-        for name in names.split()
-        for overload in ("", ".default")
-    }
-
-
-FUNCTIONAL: Mapping[str, Parameter] = _functional()
-"""Functional collectives: a `ProcessGroup` since they exist (torch 2.1), a name since 2.3."""
-
-OPERATORS: Mapping[str, Parameter] = _operators()
-"""Operators whose ``group_name`` is of the type ``Any`` since torch 2.12.
+    },
+    overloads=("", ".default"),
+)
+"""Operators whose ``group_name`` has had the type ``Any`` since torch 2.12.
 
 ``isend``, ``irecv``, ``batch_p2p_ops`` and everything in ``torch.ops.symm_mem`` still take a string in 2.15.
 """
@@ -90,18 +95,19 @@ OPERATORS: Mapping[str, Parameter] = _operators()
 RENDEZVOUS: Mapping[str, Parameter] = {
     "torch.distributed._symmetric_memory.rendezvous": Parameter(1, "group", since=(2, 6))
 }
-"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory take names in 2.15, too."""
+"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
 
 TAKERS: Mapping[str, Parameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
 
 
 def group_argument(call: ast.Call, callee: str) -> ast.expr | None:
-    """What a call of one of the `TAKERS` hands over as the group."""
+    """Return the argument that a call of one of the `TAKERS` passes as the group."""
     taken = TAKERS[callee]
     return argument(call, taken.position, taken.keyword)
 
 
 def taker(resolved: Resolved | None) -> str | None:
-    """The one of the `TAKERS` that a name certainly is."""
-    certain = resolved is not None and resolved.certain and resolved.names[0] in TAKERS
-    return resolved.names[0] if certain and resolved is not None else None
+    """Return which of the `TAKERS` a name certainly is."""
+    if resolved is None or not resolved.certain or resolved.names[0] not in TAKERS:
+        return None
+    return resolved.names[0]

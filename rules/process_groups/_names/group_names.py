@@ -1,7 +1,7 @@
-"""Where the name of a process group comes from, and how the group itself is written there.
+"""The origin of a process group's name, and the expression for the group itself.
 
-A ``group_name`` is a process group's only where it reaches something that takes one; that is where the rules look
-from, backwards to the object.
+A ``group_name`` belongs to a process group only if it reaches something that takes one. The rules start there and go
+back to the object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAKERS = frozenset(
     for module in C10D
     for function in ("new_group", "split_group", "_get_default_group", "_resolve_process_group")
 )
-"""What returns a process group, and nothing but one on the ranks that go on to use it."""
+"""The functions that return a process group on all ranks that use their result."""
 
 _GROUP_LIKE = re.compile(r"(?i)(?:\w*_)?(?:pgs?|(?:process_?)?groups?|world)\d*\Z")
 _RECEIVERS = frozenset({"self", "cls", "ctx"})
@@ -35,34 +35,27 @@ _RECEIVERS = frozenset({"self", "cls", "ctx"})
 
 @dataclass(frozen=True, slots=True)
 class GroupName:
-    """An expression that gives a group's name, and the group that it is the name of."""
+    """An expression for a group's name, and the group that has the name."""
 
     node: ast.expr
     """``pg.group_name``, ``_get_process_group_name(pg)``, ``mesh._dim_group_names[i]``."""
     group: ast.expr
-    """``pg``; for a mesh the whole expression, since the group is spelled anew."""
+    """``pg``; for a mesh the whole expression, because the group is not written in the code."""
     doubt: str | None = None
     """Why ``group`` may not be the process group itself; None if it certainly is."""
     anew: Template | None = None
-    """``mesh.get_group(i)``, where the group does not stand in the code."""
+    """``mesh.get_group(i)``, where the group is not written in the code."""
 
     @property
     def written(self) -> Template:
-        """The group, to stand where its name stood."""
+        """The expression for the group, which replaces its name."""
         return self.anew or template("{group}", group=self.group)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptName:
-    """A name whose group is out of sight."""
-
-    holder: str
-    """What keeps the name: "the parameter `group_name`"."""
-
-
 def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | None:
-    """The group whose name an expression gives, where the expression itself shows it."""
+    """Return the group whose name an expression gives, if the expression itself shows the group."""
     if isinstance(node, ast.Attribute) and node.attr == "group_name":
+        # `self.group_name` is an attribute of the project's own class, and `self` is no process group.
         if isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
             return None
         return GroupName(node, node.value, doubt=_doubt(node.value, scope, ctx))
@@ -79,27 +72,27 @@ def name_of_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupName | Non
 
 
 def _gets_name(call: ast.Call, scope: Scope, ctx: Context) -> bool:
-    """Whether a call returns the name of its only argument: torch's function, or one of the file that only does that."""
+    """Whether a call returns the name of its only argument, by torch's function or by a one-line helper of the file."""
     resolved = ctx.uses.names.resolve(call.func, scope)
     if resolved is not None:
         tags = [string(argument) for argument in call.args[1:]]
         return resolved.certain and resolved.names[0] in GET_NAME and not call.keywords and tags in ([], [""])
-    owner = scope.find(call.func.id) if isinstance(call.func, ast.Name) else None
-    bindings = owner.bindings[leaf(call.func) or ""] if owner is not None else []
+    bindings = scope.find_bindings(call.func.id) if isinstance(call.func, ast.Name) else []
     function = bindings[0].node if len(bindings) == 1 else None
     if not isinstance(function, ast.FunctionDef) or len(call.args) != 1 or call.keywords:
         return False
-    returned = function.body[-1]
-    inner = next((s for s in ctx.uses.scopes.all if s.node is function), None)
-    if inner is None or not isinstance(returned, ast.Return) or returned.value is None:
+    body = function.body[ast.get_docstring(function) is not None :]
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
         return False
-    name = name_of_group(returned.value, inner, ctx) if len(function.args.args) == 1 else None
-    only = len(function.body) == 1 or (len(function.body) == 2 and ast.get_docstring(function) is not None)
-    return only and name is not None and leaf(name.group) == function.args.args[0].arg
+    inner = ctx.uses.scopes.by_node[function]
+    name = name_of_group(body[0].value, inner, ctx) if len(function.args.args) == 1 else None
+    return name is not None and leaf(name.group) == function.args.args[0].arg
 
 
-def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName | None:
-    """What is known about a group's name where it is handed over; None for anything that is not certainly one."""
+def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | str | None:
+    """Return what a group's name in an argument comes from: the expression that shows the group, or else the place that
+    stores the name, "the parameter `group_name`". None for anything that is not certainly a group's name.
+    """
     scope = use.place.scope
     direct = name_of_group(node, scope, ctx)
     if direct is not None:
@@ -112,12 +105,11 @@ def handed_over(node: ast.expr, use: Use, ctx: Context) -> GroupName | KeptName 
     return _kept(node, scope, ctx)
 
 
-def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
+def _kept(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
     if isinstance(node, ast.Name):
-        owner = scope.find(node.id)
-        bindings = owner.bindings[node.id] if owner is not None else []
+        bindings = scope.find_bindings(node.id)
         if len(bindings) == 1 and isinstance(bindings[0].node, ast.arg) and is_name(bindings[0].node):
-            return KeptName(f"the parameter `{node.id}`")
+            return f"the parameter `{node.id}`"
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
         own = _class_around(scope)
         stores = [
@@ -125,30 +117,30 @@ def _kept(node: ast.expr, scope: Scope, ctx: Context) -> KeptName | None:
             for store in _stores(ctx)
             if store.name == node.attr and _class_around(store.scope) is own
         ]
-        if stores and all(value is not None and _gives_name(value, place, ctx) for value, place in stores):
-            return KeptName(f"`{ctx.text(node)}`")
+        # A name that is taken from a parameter or another attribute counts as well.
+        if stores and all(
+            value is not None
+            and (
+                name_of_group(value, place, ctx) or (isinstance(value, ast.Name) and _kept(value, place, ctx))
+            )
+            for value, place in stores
+        ):
+            return f"`{ctx.text(node)}`"
     return None
 
 
-def _gives_name(value: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether a value that is stored is a group's name, as far as its own scope shows."""
-    return name_of_group(value, scope, ctx) is not None or (
-        isinstance(value, ast.Name) and _kept(value, scope, ctx) is not None
-    )
-
-
 class _Store(NamedTuple):
-    """An attribute that is given a value or declared."""
+    """An attribute that is assigned or declared."""
 
     name: str
     value: ast.expr | None
     scope: Scope
     holder: ast.expr | None
-    """The object that has the attribute; None for one of a class."""
+    """The object that has the attribute; None for an attribute of a class."""
 
 
 def _stores(ctx: Context) -> Iterator[_Store]:
-    """Every attribute that the file gives a value or declares."""
+    """Find every attribute that the file assigns or declares."""
     for place in ctx.uses.scopes.places:
         statement, scope = place.statement, place.scope
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -169,16 +161,16 @@ def _class_around(scope: Scope | None) -> Scope | None:
 
 
 def _doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
-    """Why an object with a ``group_name`` may not be the process group, or None."""
+    """Return why an object with a ``group_name`` may not be the process group, or None."""
     if isinstance(node, ast.IfExp):
         return _doubt(node.body, scope, ctx) or _doubt(node.orelse, scope, ctx)
     if _is_group(node, scope, ctx):
         return None
     own = (store.holder for store in _stores(ctx) if store.name == "group_name")
     if any(holder is None or leaf(holder) != "ctx" for holder in own):
-        return "objects in this file have a `group_name` of their own"
+        return "other objects in this file have a `group_name` as well"
     if isinstance(node, ast.Name) and _annotation(node, scope) is not None:
-        return f"`{node.id}` is annotated as something else than a process group"
+        return f"`{node.id}` is not annotated as a process group"
     inner: ast.expr = node
     while isinstance(inner, (ast.Subscript, ast.Call)):
         inner = inner.value if isinstance(inner, ast.Subscript) else inner.func
@@ -203,8 +195,7 @@ def _is_group(node: ast.expr, scope: Scope, ctx: Context) -> bool:
 
 
 def _annotation(name: ast.Name, scope: Scope) -> ast.expr | None:
-    """The annotation of the parameter that a name is."""
-    owner = scope.find(name.id)
-    bindings = owner.bindings[name.id] if owner is not None else []
+    """Return the annotation of the parameter that a name refers to."""
+    bindings = scope.find_bindings(name.id)
     found = [binding.node for binding in bindings if isinstance(binding.node, ast.arg)]
     return found[0].annotation if len(found) == len(bindings) == 1 else None

@@ -1,4 +1,4 @@
-"""What is said about a group's name that is handed over, and the changes that put the group in its place."""
+"""The finding about a group's name that is passed as an argument, and the changes that pass the group instead."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from torchmigrate.api import Finding, Fix, NoFix, Safety
 from torchmigrate.rewrite.changes import Remove, Replace
 from torchmigrate.semantics.dataflow import is_located
 
-from .._operators.functions import bound_around, scope_of
+from .._operators.functions import bound_around
 from .._operators.operators import is_part_of_one
 from .collectives import TAKERS, group_argument, taker
-from .group_names import GroupName, KeptName, handed_over
+from .group_names import GroupName, handed_over
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Place, Scope
+    from torchmigrate.semantics.scopes import Place
 
 _PURE = (ast.Name, ast.Attribute, ast.expr_context)
 
 
 def finding(use: Use, ctx: Context) -> Iterator[Finding]:
-    """The finding about a name that is handed to one of the `TAKERS`, with the fix that hands over the group."""
+    """Yield the finding about a name that is passed to one of the `TAKERS`, with the fix that passes the group."""
     assert use.call is not None
     argument = group_argument(use.call, use.symbol)
     name = handed_over(argument, use, ctx) if argument is not None else None
@@ -32,13 +32,11 @@ def finding(use: Use, ctx: Context) -> Iterator[Finding]:
     callee = use.symbol.removesuffix(".default").rpartition(".")[2]
     span = ctx.source.span(argument)
     if isinstance(name, GroupName):
-        message = f"`{ctx.text(argument)}` is handed to `{callee}`, which takes the process group itself"
+        message = f"`{ctx.text(argument)}` is passed to `{callee}`, which takes the process group itself"
         yield ctx.finding(use, message, fix=lambda: _fix(name, argument, ctx), span=span)
-    elif isinstance(name, KeptName) and not is_part_of_one(use, ctx):
-        message = (
-            f"{name.holder} is a group's name, handed to `{callee}`, which takes the process group itself"
-        )
-        hint = "keep the ProcessGroup where the name is kept now, and hand that over"
+    elif not is_part_of_one(use, ctx):
+        message = f"{name} is a group's name, passed to `{callee}`, which takes the process group itself"
+        hint = "store the ProcessGroup instead of its name, and pass the group"
         yield ctx.finding(use, message, span=span, hint=hint)
 
 
@@ -46,30 +44,34 @@ def _fix(name: GroupName, argument: ast.expr, ctx: Context) -> Fix:
     if name.doubt is not None:
         raise NoFix(name.doubt)
     text = ctx.shown(name.written)
-    title = f"Hand over `{text}`"
+    title = f"Pass `{text}`"
     if not isinstance(argument, ast.Name) or argument is name.node:
         return Fix((Replace(argument, name.written),), Safety.SAFE, title)
     variable = sole_variable(name.node, ctx)
     reads = variable[1] if variable is not None else []
+    # The variable can only hold the group if everything that reads the variable accepts one.
     follow_all = bool(reads) and all(_takes_group(read, ctx) for read in reads)
     stable = [read for read in (reads if follow_all else [argument]) if is_stable(name, read, ctx)]
     if argument in stable:
         replaced = [Replace(read, name.written) for read in stable]
         return Fix((*replaced, *without_variable(name.node, stable, ctx)), Safety.SAFE, title)
     if not follow_all or not isinstance(ctx.uses.flow.parents[name.node], ast.Assign):
-        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time that its name is used")
+        raise NoFix(f"`{ctx.text(name.group)}` may be another group by the time its name is used")
     return Fix((Replace(name.node, name.written),), Safety.SAFE, f"Keep `{text}` instead of its name")
 
 
 def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
-    """Whether the group, written where its name is read, certainly is the one whose name was taken."""
-    origin, scope = scope_of(name.node, ctx), scope_of(read, ctx)
+    """Whether the group, written where its name is read, certainly is the group whose name was taken."""
+    origin, scope = ctx.uses.scope_of(name.node), ctx.uses.scope_of(read)
     inside = list(ast.walk(name.group))
     names = {node.id for node in inside if isinstance(node, ast.Name)}
     attributes = {node.attr for node in inside if isinstance(node, ast.Attribute)}
     return (
         all(isinstance(node, _PURE) for node in inside)
-        and all(_is_one(identifier, origin, scope) for identifier in names)
+        and all(
+            origin.find(identifier) is scope.find(identifier) and len(origin.find_bindings(identifier)) == 1
+            for identifier in names
+        )
         and not names & bound_around(read, ctx.uses.flow.parents)
         and not (
             attributes and origin is not scope
@@ -81,14 +83,8 @@ def is_stable(name: GroupName, read: ast.expr, ctx: Context) -> bool:
     )
 
 
-def _is_one(name: str, origin: Scope, scope: Scope) -> bool:
-    """Whether a variable is the same one in two scopes, and never rebound."""
-    owner = origin.find(name)
-    return owner is not None and owner is scope.find(name) and len(owner.bindings[name]) == 1
-
-
 def sole_variable(value: ast.expr, ctx: Context) -> tuple[Place, list[ast.Name]] | None:
-    """The assignment of a value to a local variable that has no other one, and everything that reads it."""
+    """Return the only assignment of a value to a local variable, and all reads of the variable."""
     statement = ctx.uses.flow.parents[value]
     place = next((place for place in ctx.uses.scopes.places if place.statement is statement), None)
     if place is None or not isinstance(place.scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -103,7 +99,7 @@ def sole_variable(value: ast.expr, ctx: Context) -> tuple[Place, list[ast.Name]]
 
 
 def without_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) -> tuple[Remove, ...]:
-    """Removes the assignment of ``value`` to a variable, if only what is replaced reads that."""
+    """Remove the assignment of ``value`` to a variable if all reads of the variable are replaced."""
     variable = sole_variable(value, ctx)
     if variable is None or not set(replaced).issuperset(variable[1]):
         return ()
@@ -111,12 +107,12 @@ def without_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) ->
 
 
 def _takes_group(read: ast.expr, ctx: Context) -> bool:
-    """Whether something is called with the value that is read, and takes groups at the project's minimum version."""
+    """Whether the value is passed to something that accepts groups at the project's minimum version."""
     parents = ctx.uses.flow.parents
     call = parents[parents[read]] if isinstance(parents[read], ast.keyword) else parents[read]
     if not isinstance(call, ast.Call) or not is_located(call, parents):
         return False
-    callee = taker(ctx.uses.names.resolve(call.func, scope_of(call, ctx)))
+    callee = taker(ctx.uses.names.resolve(call.func, ctx.uses.scope_of(call)))
     if callee is None or TAKERS[callee].since > ctx.options.minimum:
         return False
     return group_argument(call, callee) is read

@@ -1,1 +1,1 @@
-"""The custom operators that a file defines, and the functions they are made of."""
+"""The custom operators that a file defines, and the functions that implement them."""

@@ -1,16 +1,11 @@
-"""What stands in a function, and in a statement."""
+"""The parameters, variables and expressions of functions and statements."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.nodes import children, walk
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.semantics.scopes import Scope
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -19,24 +14,24 @@ _BLOCKS = (ast.excepthandler, ast.match_case)
 
 
 def parameters(function: Function) -> list[ast.arg]:
-    """The parameters of a function, in the order of the operator's."""
+    """Return the parameters of a function, in the order of the operator's."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
 def inside(function: Function) -> Iterator[ast.AST]:
-    """Every node in the body of a function."""
+    """Walk over every node in the body of a function."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     for part in body:
         yield from walk(part)
 
 
 def named(function: Function, name: str) -> list[ast.Name]:
-    """Every variable of this name in the body of a function."""
+    """Return every variable of this name in the body of a function."""
     return [node for node in inside(function) if isinstance(node, ast.Name) and node.id == name]
 
 
 def spells(function: Function, name: str) -> bool:
-    """Whether a function has a parameter or uses a variable of this name, its own or another one's."""
+    """Whether a function, or one inside it, has a parameter or a variable of this name."""
     every = [function, *(node for node in inside(function) if isinstance(node, FUNCTION))]
     return bool(named(function, name)) or any(p.arg == name for f in every for p in parameters(f))
 
@@ -48,7 +43,7 @@ def is_context(node: ast.expr, function: Function) -> bool:
 
 
 def with_default(function: Function) -> list[ast.arg]:
-    """The parameters of a function that have a default."""
+    """Return the parameters of a function that have a default."""
     positional = [*function.args.posonlyargs, *function.args.args]
     optional = positional[len(positional) - len(function.args.defaults) :] if function.args.defaults else []
     pairs = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
@@ -56,7 +51,7 @@ def with_default(function: Function) -> list[ast.arg]:
 
 
 def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Every expression of a statement itself, without those of the statements inside."""
+    """Walk over the expressions of a statement, without those of the statements inside it."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         for child in children(waiting.pop()):
@@ -66,16 +61,8 @@ def expressions(statement: ast.stmt) -> Iterator[ast.AST]:
                     yield child
 
 
-def scope_of(node: ast.AST, ctx: Context) -> Scope:
-    """The scope that a node of the file is evaluated in."""
-    scopes = {scope.node: scope for scope in ctx.uses.scopes.all}
-    while node not in scopes:
-        node = ctx.uses.flow.parents[node]
-    return scopes[node]
-
-
 def bound_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> set[str]:
-    """The names that the lambdas and comprehensions around a node bind."""
+    """Return the names that the lambdas and comprehensions around a node bind."""
     bound: set[str] = set()
     while not isinstance(node, ast.stmt):
         node = parents[node]

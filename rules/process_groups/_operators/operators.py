@@ -1,4 +1,4 @@
-"""The custom operators that a file defines in Python, with everything that is registered for them there."""
+"""The custom operators that a file defines in Python, with everything that the file registers for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIBRARY = "torch.library.Library()"
 _CUSTOM_OP = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")
 _DEFINE = ("torch.library.define", f"{_LIBRARY}.define")
 
-# Where a registration expects the function that it registers: the position after the operator.
+# By registration: the position of the argument that is the registered function.
 _REGISTER = {
     "torch.library.register_fake": 1,
     "torch.library.impl_abstract": 1,
@@ -43,25 +43,30 @@ class Operator:
     name: str
     """``namespace::operator``."""
     call: ast.Call
-    """What defines it: the call (maybe a decorator) that gives its name or its schema."""
+    """The call (maybe a decorator) that defines the operator's name or schema."""
     place: Place
-    """Where that call stands."""
+    """The place of that call."""
     body: Function | None = None
-    """The function that its schema is inferred from; None where the schema is written."""
+    """The function from which the schema is inferred; None where the schema is written out."""
     schema: ast.Constant | None = None
     functions: list[Function] = field(default_factory=list)
-    """What has the operator's parameters: its body, its kernels, its fake functions."""
+    """The functions with the operator's parameters: its body, its kernels, its fake functions."""
     setups: list[Function] = field(default_factory=list)
-    """What has ``(ctx, inputs, output)``."""
+    """The functions with the parameters ``(ctx, inputs, output)``."""
     backwards: list[Function] = field(default_factory=list)
-    """What has ``(ctx, *gradients)``."""
+    """The functions with the parameters ``(ctx, *gradients)``."""
     calls: list[tuple[ast.Call, Scope]] = field(default_factory=list)
     unfollowed: list[ast.AST] = field(default_factory=list)
-    """Other places that name it."""
+    """Other places that name the operator."""
+
+    @property
+    def parts(self) -> list[Function]:
+        """All functions that are registered for the operator."""
+        return [*self.functions, *self.setups, *self.backwards]
 
     @property
     def parameters(self) -> list[str]:
-        """The names of its parameters, keyword-only ones last."""
+        """The names of the operator's parameters, keyword-only ones last."""
         if self.body is not None:
             return [parameter.arg for parameter in parameters(self.body)]
         declared = self.schema.value if self.schema is not None else ""
@@ -70,14 +75,14 @@ class Operator:
         return [name for name in names if name != "*"]
 
     def takes_string(self, index: int) -> bool:
-        """Whether a parameter is a string: by the schema where it is written, else by the annotation."""
+        """Whether a parameter is a string, by the schema if it is written out, else by the annotation."""
         if self.schema is not None:
             return f"str {self.parameters[index]}" in str(self.schema.value)
         return self.body is not None and is_name(parameters(self.body)[index])
 
 
 def is_name(parameter: ast.arg) -> bool:
-    """Whether a parameter's annotation says that it is a string, or a name of torch.distributed's."""
+    """Whether a parameter is annotated as a string, or as one of torch.distributed's types of names."""
     annotation = parameter.annotation
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return annotation.value == "str" or annotation.value.endswith("GroupName")
@@ -85,44 +90,38 @@ def is_name(parameter: ast.arg) -> bool:
 
 
 def operators_of(ctx: Context) -> dict[str, Operator]:
-    """The operators that the file defines, by name."""
+    """Return the operators that the file defines, by name."""
     if not _DEFINES.search(ctx.source.text):
         return {}
     return ctx.uses.once(_Collector, lambda: _Collector(ctx).found)
 
 
 def is_part_of_one(use: Use, ctx: Context) -> bool:
-    """Whether a use stands in a function that is registered for an operator: its own rule deals with that."""
+    """Whether a use is in a function of an operator, which has a rule of its own."""
     inside = set(use.place.ancestors()) | set(use.parents)
-    return any(
-        part in inside
-        for operator in operators_of(ctx).values()
-        for part in (*operator.functions, *operator.setups, *operator.backwards)
-    )
+    return any(part in inside for operator in operators_of(ctx).values() for part in operator.parts)
 
 
 class _Collector:
-    """Finds the operators of one file, and then what is registered for each."""
+    """The search for the operators of one file, and for everything that is registered for each."""
 
     def __init__(self, ctx: Context) -> None:
         self._resolve = ctx.uses.names.resolve
-        self._places = ctx.uses.scopes.places
         self.found: dict[str, Operator] = {}
         self._bodies: dict[ast.AST, Operator] = {}
-        """The operator that a name stands for which is bound to this function or call."""
+        """The operators, by the function or call to which their name in the file is bound."""
         self._seen: set[ast.AST] = set()
-        """What names an operator and is accounted for."""
-        for place in self._places:
-            for node in expressions(place.statement):
-                if isinstance(node, ast.Call):
-                    self._define(node, place)
+        """The nodes that name an operator and are already handled."""
+        nodes = [(node, place) for place in ctx.uses.scopes.places for node in expressions(place.statement)]
+        for node, place in nodes:
+            if isinstance(node, ast.Call):
+                self._define(node, place)
         if self.found:
-            for place in self._places:
-                for node in expressions(place.statement):
-                    self._refer(node, place)
-            for place in self._places:
-                for node in expressions(place.statement):
-                    self._leave(node, place.scope)
+            # A registration may stand before another use in any order, so the rest is noted at the end.
+            for node, place in nodes:
+                self._refer(node, place)
+            for node, place in nodes:
+                self._leave(node, place.scope)
 
     def _define(self, call: ast.Call, place: Place) -> None:
         callee = self._called(call, place.scope)
@@ -139,13 +138,14 @@ class _Collector:
                 operator.unfollowed.append(schema)
             self._bodies[body if body is place.statement else call] = operator
         elif callee in _DEFINE:
+            library = call.func.value if isinstance(call.func, ast.Attribute) else None
             of_library = callee != _DEFINE[0]
             schema = argument(call, 0 if of_library else 1, "schema")
             if not isinstance(schema, ast.Constant) or not isinstance(schema.value, str):
                 return
             name = string(call.args[0])
             if of_library:
-                name = f"{self._namespace(call, place.scope)}::{schema.value.partition('(')[0].strip()}"
+                name = f"{self._namespace_of(library, place.scope)}::{schema.value.partition('(')[0].strip()}"
             if name is None:
                 return
             operator = Operator(name, call, place, schema=schema)
@@ -156,15 +156,10 @@ class _Collector:
             operator.unfollowed.append(call)
         self.found[operator.name] = operator
 
-    def _namespace(self, call: ast.Call, scope: Scope) -> str | None:
-        """The namespace of the library that a method is called on: ``lib.define``, ``torch.library.impl(lib, …)``."""
-        library = call.func.value if isinstance(call.func, ast.Attribute) else None
-        return self._namespace_of(library, scope)
-
     def _namespace_of(self, library: ast.AST | None, scope: Scope) -> str | None:
+        """Return the namespace of a library: ``lib.define``, ``torch.library.impl(lib, …)``."""
         if isinstance(library, ast.Name):
-            owner = scope.find(library.id)
-            bindings = owner.bindings[library.id] if owner is not None else []
+            bindings = scope.find_bindings(library.id)
             library = bindings[0].value if len(bindings) == 1 else None
         return string(library.args[0]) if isinstance(library, ast.Call) and library.args else None
 
@@ -173,7 +168,7 @@ class _Collector:
         return resolved.names[0] if resolved is not None and resolved.certain else None
 
     def _function(self, call: ast.Call, position: int, place: Place) -> Function | None:
-        """The function that a call registers: the one that it decorates, or an argument."""
+        """Return the function that a call registers: the one that it decorates, or an argument."""
         if isinstance(place.statement, ast.FunctionDef) and call in place.statement.decorator_list:
             return place.statement
         given = argument(call, position, "func", "fn")
@@ -184,16 +179,14 @@ class _Collector:
     def _named(self, node: ast.expr | None, scope: Scope) -> Function | None:
         if isinstance(node, ast.Lambda):
             return node
-        owner = scope.find(node.id) if isinstance(node, ast.Name) else None
-        bindings = owner.bindings[node.id] if owner is not None and isinstance(node, ast.Name) else []
+        bindings = scope.find_bindings(node.id) if isinstance(node, ast.Name) else []
         found = bindings[0].node if len(bindings) == 1 else None
         return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
     def operator_of(self, node: ast.AST | None, scope: Scope) -> Operator | None:
-        """The operator that an expression names."""
+        """Return the operator that an expression names."""
         if isinstance(node, ast.Name):
-            owner = scope.find(node.id)
-            bindings = owner.bindings[node.id] if owner is not None else []
+            bindings = scope.find_bindings(node.id)
             if len(bindings) == 1:
                 return self._bodies.get(bindings[0].value or bindings[0].node)
         if isinstance(node, ast.Attribute):
@@ -233,7 +226,8 @@ class _Collector:
     def _register_by_name(self, call: ast.Call, callee: str, place: Place) -> None:
         position = _REGISTER[callee]
         name = string(call.args[0])
-        namespace = self._namespace(call, place.scope) if callee.startswith(_LIBRARY) else None
+        library = call.func.value if isinstance(call.func, ast.Attribute) else None
+        namespace = self._namespace_of(library, place.scope) if callee.startswith(_LIBRARY) else None
         if callee == "torch.library.impl" and name is None and len(call.args) > 1:
             namespace, name = self._namespace_of(call.args[0], place.scope), string(call.args[1])
             self._seen.add(call.args[1])
@@ -251,20 +245,21 @@ class _Collector:
         self._seen.update((*ast.walk(call.func), *call.args[:1]))
 
     def _autograd(self, operator: Operator, call: ast.Call, position: int, scope: Scope) -> None:
-        backward = self._named(argument(call, position, "backward"), scope)
+        given = argument(call, position, "backward")
+        backward = self._named(given, scope)
         setup = next((k.value for k in call.keywords if k.arg == "setup_context"), None)
         context = self._named(setup, scope)
         if backward is None or (setup is not None and context is None):
             operator.unfollowed.append(call)
             return
         operator.backwards.append(backward)
-        self._seen.update(node for node in (argument(call, position, "backward"), setup) if node is not None)
+        self._seen.update(node for node in (given, setup) if node is not None)
         if context is not None:
             operator.setups.append(context)
         self._seen.update((*ast.walk(call.func), *call.args[:position]))
 
     def _leave(self, node: ast.AST, scope: Scope) -> None:
-        """Notes a place that names an operator and is no registration and no call."""
+        """Record a node that names an operator and is neither a registration nor a call."""
         if node in self._seen or not isinstance(node, (ast.Name, ast.Attribute, ast.Constant, ast.Call)):
             return
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -275,7 +270,7 @@ class _Collector:
                 self._seen.update(ast.walk(node))
 
     def _named_by(self, node: ast.expr, scope: Scope) -> list[Operator]:
-        """The operators that an expression names, or the parts of which it names."""
+        """Return the operators that an expression names, or whose parts it names."""
         if isinstance(node, ast.Call):
             asked = node.func.id if isinstance(node.func, ast.Name) else ""
             if asked not in ("hasattr", "getattr") or len(node.args) < 2:
@@ -288,8 +283,4 @@ class _Collector:
         if operator is not None:
             return [operator]
         part = self._named(node, scope)
-        return (
-            [o for o in self.found.values() if part in (*o.functions, *o.setups, *o.backwards)]
-            if part
-            else []
-        )
+        return [operator for operator in self.found.values() if part is not None and part in operator.parts]

@@ -1,1 +1,1 @@
-"""What a change of the table means for one use, and how its recipes are carried out."""
+"""The meaning of a row of `torchmigrate.tables.changes` for one use, and the edits of its recipes."""

@@ -1,4 +1,4 @@
-"""What a call gives: beside the argument that a change is about, and by ``**``."""
+"""The arguments of a call: those that a change requires besides its own, and those that ``**`` unpacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_met(call: ast.Call, change: Change) -> bool:
-    """Whether a call gives the other arguments that a change wants, and none that it does not."""
+    """Return whether a call has the other arguments that a change requires, and none that it rules out."""
     values = (keyword.value for keyword in call.keywords)
     codes = [ast.unparse(one) for one in (*call.args, *call.keywords, *values)] if change.others else []
     return all(
@@ -23,14 +23,14 @@ def is_met(call: ast.Call, change: Change) -> bool:
 
 
 def spread(call: ast.Call, use: Use, ctx: Context) -> Iterator[ast.keyword]:
-    """The keywords of the dictionaries that a call spreads, where the file writes them: ``options = {"verbose": True}``."""
+    """Yield the keywords that ``**`` unpacks, if the file spells out the dictionary: ``options = {"verbose": True}``."""
     for keyword in call.keywords:
         if keyword.arg is None:
             yield from entries(keyword.value, use, ctx)
 
 
 def entries(given: ast.expr, use: Use, ctx: Context) -> Iterator[ast.keyword]:
-    """What a dictionary that is written as ``{"name": value}`` or ``dict(name=value)`` holds, as keywords."""
+    """Yield the entries of a dictionary written as ``{"name": value}`` or ``dict(name=value)``, as keywords."""
     kept = ctx.uses.flow.definition(given, use.place.scope) if isinstance(given, ast.Name) else None
     written = kept or given
     if isinstance(written, ast.Dict):
@@ -42,6 +42,6 @@ def entries(given: ast.expr, use: Use, ctx: Context) -> Iterator[ast.keyword]:
 
 
 def named(name: str, first: ast.expr, value: ast.expr) -> ast.keyword:
-    """A value that is given a name elsewhere than before ``=``, as a keyword from ``first``, which names it, to its end."""
+    """Create a keyword for a name and a value that are not joined by ``=``; it spans from ``first``, the name, to the value."""
     end = {"end_lineno": value.end_lineno, "end_col_offset": value.end_col_offset}
     return ast.keyword(name, value, lineno=first.lineno, col_offset=first.col_offset, **end)

@@ -1,4 +1,4 @@
-"""Classes of a project that derive from those of torch whose ``__init__`` takes an argument no more."""
+"""Classes of a project that derive from classes of torch whose ``__init__`` lost a parameter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Safety, Severity
+from torchmigrate.api import Finding, Severity
 from torchmigrate.rewrite.changes import DropArguments
 from torchmigrate.tables import changes
 
 from .making import require
+from .recipes import create_fix
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+    from torchmigrate.api import Context, Fix, Use
     from torchmigrate.semantics.guards import Reach
     from torchmigrate.semantics.scopes import Place
     from torchmigrate.tables.changes import Change
@@ -26,13 +27,15 @@ BASES = {
     "torch.optim.lr_scheduler._LRScheduler": (_CHANGES[_SCHEDULER][0], 2, False),
     **{symbol: (_CHANGES[symbol][0], 0, True) for symbol in _SAMPLERS},
 }
-"""Classes that others derive from, with what their ``__init__`` takes no more, at which place among positional arguments,
-and whether it is theirs only where they are the one base: `Sampler` has lost its ``__init__``."""
+"""Base classes, each with the change of its ``__init__``, the 0-based position of the lost parameter, and whether the
+change holds only if it is the single base: `Sampler` has lost its ``__init__``, so another base's may run."""
 
 
 def findings(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
-    """What a class, and those of the file that derive from it, hand to the ``__init__`` of its base, and ask of themselves,
-    that is no more."""
+    """Yield findings for a class that derives from the base at ``use``, and for the classes of the file derived from it.
+
+    They pass the lost parameter to the base's ``__init__``, or read the attribute that it used to set.
+    """
     for one in _line(owner, ctx):
         yield from _handed(use, one, ctx, reached)
         if use.symbol not in _SAMPLERS and len(one.bases) == 1:
@@ -40,7 +43,7 @@ def findings(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Ite
 
 
 def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
-    """A class, and those of the file that reach the same ``__init__`` through it, as it has none of its own."""
+    """Yield a class, and the classes of the file that inherit the same ``__init__`` through it."""
     line = [owner]
     for one in line:
         yield one
@@ -53,7 +56,7 @@ def _line(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
 
 
 def _derives(heir: ast.ClassDef, owner: ast.ClassDef, place: Place, ctx: Context) -> bool:
-    """Whether the first base that a class has from this file is ``owner``, by a name that means nothing else."""
+    """Return whether the first base that a class has from this file is ``owner``, by a name bound to nothing else."""
     for base in heir.bases:
         if isinstance(base, ast.Name) and (scope := place.scope.find(base.id)) is not None:
             return [binding.node for binding in scope.bindings[base.id]] == [owner]
@@ -61,25 +64,24 @@ def _derives(heir: ast.ClassDef, owner: ast.ClassDef, place: Place, ctx: Context
 
 
 def _handed(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iterator[Finding]:
-    """Calls of the base's ``__init__`` that hand the parameter on, by name or by its place."""
+    """Yield findings for calls of the base's ``__init__`` that pass the parameter, by keyword or by position."""
     change, position, alone = BASES[use.symbol]
     name = change.keywords[0]
     if alone and len(owner.bases) > 1:
         return
     for node in ast.walk(owner):
-        if not (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "__init__"
-        ):
-            continue
-        is_super = isinstance(node.func.value, ast.Call) and ast.unparse(node.func.value.func) == "super"
-        if not is_super and ast.unparse(node.func.value) != ast.unparse(use.node):
-            continue
-        at = position if is_super else position + 1
-        handed = [k for k in node.keywords if k.arg == name] or node.args[at : at + 1]
-        if handed and not any(isinstance(argument, ast.Starred) for argument in node.args):
-            argument = handed[0]
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__")):
+                at = position
+            case ast.Call(func=ast.Attribute(value=base, attr="__init__")):
+                if ast.unparse(base) != ast.unparse(use.node):
+                    continue
+                at = position + 1  # behind `self`
+            case _:
+                continue
+        passed = [k for k in node.keywords if k.arg == name] or node.args[at : at + 1]
+        if passed and not any(isinstance(argument, ast.Starred) for argument in node.args):
+            argument = passed[0]
             yield ctx.finding(
                 use,
                 f"`{name}` of `{use.symbol}` {change.state(ctx.options.target)}; {change.instead}",
@@ -91,7 +93,7 @@ def _handed(use: Use, owner: ast.ClassDef, ctx: Context, reached: Reach) -> Iter
 
 
 def _asked(use: Use, owner: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
-    """Reads of ``self.verbose``, which a scheduler has no more unless something in the file sets it."""
+    """Yield findings for reads of ``self.verbose``, which a scheduler lacks unless something in the file sets it."""
     change = BASES[use.symbol][0]
     (name,) = change.keywords
     if change.severity(ctx.options.target) is not Severity.ERROR or any(
@@ -104,7 +106,7 @@ def _asked(use: Use, owner: ast.ClassDef, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) == "self":
             yield ctx.finding(
                 use,
-                f"`self.{name}` of `{{symbol}}` {change.state(ctx.options.target)}; set it in the class itself",
+                f"`self.{name}` of `{{symbol}}` {change.state(ctx.options.target)}; set it in the class",
                 severity=Severity.ERROR,
                 span=ctx.source.span(node),
                 source=change.source,
@@ -115,9 +117,5 @@ def _dropped(
     call: ast.Call, argument: ast.expr | ast.keyword, ctx: Context, change: Change, reached: Reach
 ) -> Fix:
     require(change.needs, ctx, reached)
-    unsafe = change.recipes[-1].unsafe
-    title = f"Drop `{change.keywords[0]}`"
-    dropped = DropArguments(call, (argument,))
-    if unsafe:
-        return Fix((dropped,), Safety.UNSAFE, f"{title}; unsafe because {unsafe}")
-    return Fix((dropped,), Safety.SAFE, title)
+    edits = [DropArguments(call, (argument,))]
+    return create_fix(edits, f"Drop `{change.keywords[0]}`", change.recipes[-1])

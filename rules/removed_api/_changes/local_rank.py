@@ -1,4 +1,4 @@
-"""Whether a script can do without the argument ``--local-rank``, which torch's old launcher hands over and `torchrun` does not."""
+"""The scripts that need the argument ``--local-rank``, which torch's old launcher passes and `torchrun` does not."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from torchmigrate.project.project import Project
 
 _BROKEN = re.compile(r"\\\r?\n|\r?\n[ \t]*-[ \t]+")
-"""How a command goes on in the next line: in a shell, and as a list in YAML."""
+"""The break in a command of several lines: in a shell, and as a list in YAML."""
 _STARTED = re.compile(
     r"[^;&|\n]*?(?:(?<![\w.-])(?:-m|--module)[ \t]+(?P<module>[\w.]+)|(?P<file>[\w./-]+)\.py\b)"
 )
-"""What the launcher starts, behind its options; of a path with variables in it, what follows the last one."""
+"""The module or file that the launcher starts, behind its options; in a path with variables, the part behind the last one."""
 _TAKES = re.compile(rb"[\"']--local[_-]rank\b")
 _USES = re.compile(rb"\.local_rank\b(?!\s*=[^=])")
 _KNOWS = re.compile(rb"\bLOCAL_RANK\b|\bget_node_local_rank\b")
@@ -26,24 +26,24 @@ _SETS = re.compile(rb"\.local_rank\s*=[^=\n][^\n]*\bLOCAL_RANK\b")
 
 
 def unfit(command: str, project: Project, path: str) -> str:
-    """Why a move to `torchrun` is unsafe: what is to be known of the script that ``command``, in the file at ``path``, starts.
+    """Return why a move to `torchrun` is unsafe for the script that ``command``, in the file at ``path``, starts.
 
-    ``command`` is what stands behind the launcher's name. Raises NoFix where the script goes by ``--local-rank`` alone.
+    ``command`` is the text behind the launcher's name. Raises NoFix if the script knows its rank only by ``--local-rank``.
     """
     name = _started(command)
     scripts = _files(name, project, path) if name else []
     for script in scripts:
         if _needs_argument(script, project):
             raise NoFix(
-                f"`{os.path.basename(script)}` goes by `--local-rank`, which nothing tells it any more; "
-                "let it read `LOCAL_RANK` first"
+                f"`{os.path.basename(script)}` needs `--local-rank`, which `torchrun` does not pass; let it read "
+                "`LOCAL_RANK` first"
             )
-    doubt = "" if scripts else ", which is not found here,"
-    return f"the script{doubt} is told no `--local-rank` any more, and has to read `LOCAL_RANK`"
+    doubt = "" if scripts else ", which was not found in the project,"
+    return f"the script{doubt} no longer receives `--local-rank`, and has to read `LOCAL_RANK`"
 
 
 def _started(command: str) -> list[str]:
-    """The parts of the module's name, or of the path without its suffix."""
+    """Return the parts of the name of the module, or of the path of the file, that a command starts; [] if it is unclear."""
     found = _STARTED.match(_BROKEN.sub(" ", command))
     if found is None:
         return []
@@ -53,7 +53,7 @@ def _started(command: str) -> list[str]:
 
 
 def _files(name: list[str], project: Project, path: str) -> list[str]:
-    """The files of the project that may be meant: the one beside the command or above it, else all whose path ends so."""
+    """Return the files of the project that a name may mean: the one beside or above the command, else all that match."""
     every = [one for one in project.modules(name) if one.endswith(".py")]
     folder = os.path.dirname(os.path.abspath(path))
     while folder != os.path.dirname(folder):
@@ -65,7 +65,7 @@ def _files(name: list[str], project: Project, path: str) -> list[str]:
 
 
 def _needs_argument(script: str, project: Project) -> bool:
-    """Whether a script, or a module that it imports, takes the argument and uses it, and knows no other way to its rank."""
+    """Return whether a script, or a module that it imports, reads the argument and does not know `LOCAL_RANK`."""
     text = project.text(script) or b""
     texts = [text, *(project.text(one) or b"" for one in brought(project, script, text))]
     taking = [one for one in texts if _TAKES.search(one)]

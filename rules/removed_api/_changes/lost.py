@@ -1,4 +1,4 @@
-"""Names that the ledger has as lost, and that no entry by hand or other family is about."""
+"""Names that torch has dropped, according to the ledger, and that no entry by hand and no other family covers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Severity
+from torchmigrate.api import Finding, Fix, Kind, Rule, Severity
 from torchmigrate.model.versions import render
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
@@ -33,18 +33,17 @@ _OTHERS = (
         "torch.fx.experimental.symbolic_shapes.FloorDiv",
     ),
 )
-"""What other families are about, what only torch's own tests use, what torch redirects in `sys.modules`, and what gets its
-names at run time."""
-
+"""Prefixes of names that other families cover, that only torch's own tests use, that torch redirects in `sys.modules`, or
+that exist only at run time."""
 
 _INSIDES = re.compile(
     r"torch\._dynamo\.polyfills\b|torch\.(?:_refs|_prims\w*|_decomp|_lazy|_numpy|_vendor)\b"
 )
-"""The insides of the compilers that only stand for operators and for other libraries."""
+"""Internals of the compilers, whose names are those of operators and of other libraries."""
 
 
 def lost(level: api.Level) -> tuple[str, ...]:
-    """The symbols of one level, with all that was in its modules."""
+    """Return the lost symbols of one level, and patterns for everything in its lost modules."""
     written = changes.by_symbol(*changes.Kind)
     prefixes = (*_OTHERS, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
     return tuple(
@@ -56,8 +55,20 @@ def lost(level: api.Level) -> tuple[str, ...]:
     )
 
 
+def create_rule(code: str, *levels: api.Level, what: str) -> Rule:
+    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `findings`."""
+    symbols = tuple(name for level in levels for name in lost(level))
+    rule = Rule(code, symbols, pairs=dict.fromkeys(symbols, ()))
+
+    @rule.check
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield from findings(use, ctx, what)
+
+    return rule
+
+
 def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
-    """The finding for a use of a name that the target lacks."""
+    """Yield a finding for a use of a name that the target lacks; ``what`` says so, to be followed by a version."""
     entry, target = api.find(use.symbol.removesuffix(".*")), ctx.options.target
     if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return
@@ -68,16 +79,13 @@ def findings(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = 
         return
     first, last = had[-1]
     since = next(release for release in RELEASES if release > last)
-    had_by = f"torch {render(first)} to {render(last)}" if first < last else f"torch {render(last)} alone"
+    had_by = f"torch {render(first)} to {render(last)}" if first < last else f"only torch {render(last)}"
     yield ctx.finding(
         use,
-        f"`{{symbol}}` {what} since torch {render(since)}; {had_by} had it",
+        f"`{{symbol}}` {what} in torch {render(since)}; {had_by} had it",
         severity=Severity.ERROR,
         fix=fix,
     )
     for one in imports_at_first(use, ctx):
-        yield ctx.finding(
-            one,
-            f"`{{symbol}}` {what} since torch {render(since)}, and this import fails; {had_by} had it",
-            severity=Severity.ERROR,
-        )
+        message = f"`{{symbol}}` {what} in torch {render(since)}, so this import fails; {had_by} had it"
+        yield ctx.finding(one, message, severity=Severity.ERROR)

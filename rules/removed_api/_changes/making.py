@@ -1,4 +1,4 @@
-"""The fix of a change, where there is one, and which torch it needs."""
+"""The fix of a change, and the torch that its replacement needs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 
 def made(use: Use, ctx: Context, change: Change, reached: Reach) -> Fix:
-    """The fix of the first recipe that fits. Raises NoFix."""
+    """Create the fix of the first recipe that fits. Raises NoFix."""
     is_gone = change.gone is not None and change.gone <= ctx.options.target and not change.raises
     is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
     meant = use.is_itself_meant or is_exchanged(use)
     if meant and not (is_gone or is_value or change.names_the_same):
-        raise NoFix("the function itself is meant here, and what takes its place is another one")
+        raise NoFix(
+            "the function is not called here but used as an object, and its replacement is a different one"
+        )
     fix = fitting(use, ctx, change)
     require(change.needs, ctx, reached)
     return fix
 
 
 def require(needs: Version, ctx: Context, reached: Reach) -> None:
-    """Raises NoFix where the oldest torch that gets to a use lacks the replacement."""
+    """Raise NoFix if the oldest torch that reaches a use lacks the replacement."""
     if needs > (minimum := oldest(ctx, reached)):
         raise NoFix(
             f"the replacement needs torch {render(needs)}, and the project supports {render(minimum)}; raise its lower "
@@ -38,12 +40,12 @@ def require(needs: Version, ctx: Context, reached: Reach) -> None:
 
 
 def oldest(ctx: Context, reached: Reach) -> Version:
-    """The oldest torch that gets to a use."""
+    """Return the oldest torch that reaches a use."""
     return max(ctx.options.minimum, reached.low or ctx.options.minimum)
 
 
 def shim(use: Use, ctx: Context, change: Change, reached: Reach) -> str | None:
-    """How to support older versions as well, where the replacement is too new for them."""
+    """Return a hint how to support older releases as well, if the replacement is too new for them."""
     new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", leaf(use))
     if not new or change.needs <= oldest(ctx, reached):
         return None
@@ -52,7 +54,6 @@ def shim(use: Use, ctx: Context, change: Change, reached: Reach) -> str | None:
 
 
 def leaf(use: Use) -> str:
-    """The last part of the name that is used."""
-    return (
-        use.name.rpartition(".")[2].lstrip("_") if use.name.startswith("$") else use.name.rpartition(".")[2]
-    )
+    """Return the last part of the used name; that of an environment variable without leading underscores."""
+    last = use.name.rpartition(".")[2]
+    return last.lstrip("_") if use.name.startswith("$") else last

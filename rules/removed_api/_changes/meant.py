@@ -1,4 +1,4 @@
-"""What a use wants of the name: to call it, to replace it, or only to ask about it."""
+"""The intent of a use: to call the name, to replace it, or only to ask about it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _SETTINGS = re.compile(
     r"torch\.(?:_dynamo|_inductor|_functorch|compiler|distributed|fx\.experimental)\._?config\."
 )
-"""Modules of settings (`torch.utils._config_module`), which check what they are given a value for."""
+"""Modules of settings (`torch.utils._config_module`), which reject values for unknown names."""
 
 
 def is_replaced(use: Use) -> bool:
-    """Whether the use gives the name another value, which is fine but for settings."""
+    """Return whether the use assigns to the name, which works even if it is gone, unless it is a setting."""
     return use.kind is Kind.ASSIGNMENT and not _SETTINGS.match(use.symbol)
 
 
 def is_own(use: Use, change: Change, ctx: Context) -> bool:
-    """Whether an attribute of who knows what is one that the file itself defines."""
+    """Return whether the used attribute, whose owner is unknown, is one that the file itself defines."""
     if not use.symbol.startswith(".") or change.kind is changes.Kind.METHOD:
         return False
 
@@ -41,7 +41,7 @@ def is_own(use: Use, change: Change, ctx: Context) -> bool:
 
 
 def is_called(use: Use, ctx: Context) -> bool:
-    """Whether the name that an import brings, as one of several branches does, is called where it is bound."""
+    """Return whether the name that one of several alternative imports binds is called in its scope."""
     if not otherwise(use):
         return False
     assert isinstance(use.node, ast.alias)
@@ -54,34 +54,27 @@ def is_called(use: Use, ctx: Context) -> bool:
 
 
 def is_asked_for(use: Use) -> bool:
-    """Whether a test asks whether the name stands for anything: ``if GradScaler:``, ``not autocast``."""
+    """Return whether a test asks whether the name has a value: ``if GradScaler:``, ``not autocast``."""
     parent = use.parents[-1]
     return getattr(parent, "test", None) is use.node or isinstance(parent, ast.UnaryOp)
 
 
 def is_exchanged(use: Use) -> bool:
-    """Whether the function is read to put another one in its place (``F.upsample = wrapped(F.upsample)``), or to be asked
-    for its name."""
+    """Return whether the function is replaced by a wrapper (``F.upsample = wrapped(F.upsample)``), or asked for its name."""
     parent, statement = use.parents[-1], use.place.statement
     if isinstance(parent, ast.Attribute) and parent.attr.startswith("__"):
         return True
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(ast.dump(target) == ast.dump(_stored(use.node)) for target in targets)
-
-
-def _stored(node: ast.AST) -> ast.AST:
-    """A name or an attribute as the target of an assignment."""
-    if isinstance(node, ast.Attribute):
-        return ast.Attribute(node.value, node.attr, ast.Store())
-    return ast.Name(node.id, ast.Store()) if isinstance(node, ast.Name) else node
+    return any(ast.unparse(target) == ast.unparse(use.node) for target in targets)
 
 
 def warns_when_called(use: Use) -> bool:
+    """Return whether the name is one of a function or class, which does not warn before it is called."""
     entry = api.find(use.symbol)
     return entry is not None and entry.kind in ("function", "method", "class")
 
 
 def is_member(use: Use) -> bool:
-    """Whether the name is a value that a class holds, as an enumeration does: what takes it warns, no comparison."""
+    """Return whether the name is a member of a class, such as an enumeration: functions that take it warn, comparisons do not."""
     owner = api.find_any(use.symbol.rpartition(".")[0])
     return owner is not None and owner.kind == "class"

@@ -1,4 +1,4 @@
-"""Whether the code around a use is prepared for the name to be missing, or never gets there on the target."""
+"""Code that is prepared for a missing name, or that the target never reaches."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Binding, Place
 
 MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
-"""What a missing name raises."""
+"""The exceptions that a missing name raises."""
 ANY = frozenset({"Exception", "BaseException"})
 
 
 def is_done_without(use: Use, ctx: Context, reached: Reach) -> bool:
-    """Whether the target never trips over a name that it lacks. Where an import brings that very name, it is the import
-    that fails, however the name is read afterwards."""
+    """Return whether a name that the target lacks causes no failure.
+
+    If an import binds this very name, the import is what fails, however the name is read afterwards.
+    """
     brought = [(one, reach(one, ctx.uses)) for one in _imports(use, ctx)] or [(use, reached)]
     return all(is_guarded(one, ctx, at) or is_missed(one, ctx, at) for one, at in brought)
 
 
 def imports_at_first(use: Use, ctx: Context) -> Iterator[Use]:
-    """The imports that bring the symbol of a use, each at the first of its uses: the line that fails where it is gone."""
+    """Yield the imports that bind the symbol of a use and fail if it is gone, each for the first of its uses only."""
     for one in _imports(use, ctx):
         at = reach(one, ctx.uses)
-        told = ctx.uses.once((ctx.rule.code, one.node), lambda: use)
-        if told is use and not is_guarded(one, ctx, at) and not is_missed(one, ctx, at):
+        first = ctx.uses.once((ctx.rule.code, one.node), lambda: use)
+        if first is use and not is_guarded(one, ctx, at) and not is_missed(one, ctx, at):
             yield one
 
 
 def _imports(use: Use, ctx: Context) -> Iterator[Use]:
-    """The imports that bring the symbol of a use, or a module of it that is not there at the target."""
+    """Yield the imports that bind the symbol of a use, or a module of it that the target lacks."""
     named = root(use.node)
     owner = use.place.scope.find(named.id) if isinstance(named, ast.Name) else None
     if not isinstance(named, ast.Name) or owner is None:
@@ -58,10 +60,6 @@ def _imports(use: Use, ctx: Context) -> Iterator[Use]:
             yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
 
 
-def _joined(owner: str, name: str) -> str:
-    return f"{owner}.{name}"
-
-
 def _is_gone(name: str, ctx: Context) -> bool:
     entry, change = api.find(name), changes.by_symbol(changes.Kind.REMOVED).get(name)
     gone = change is not None and not change.raises and change.severity(ctx.options.target) is Severity.ERROR
@@ -69,10 +67,10 @@ def _is_gone(name: str, ctx: Context) -> bool:
 
 
 def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool = False) -> bool:
-    """Whether the target does not get to the use, or the code knows of another name for what it does.
+    """Return whether the target does not reach the use, or the code has an alternative to the name.
 
-    A handler is no fallback from a name that no release lacks (``is_always_there``), nor is what something else than torch has
-    not got.
+    A handler is no alternative to a name that every release has (``is_always_there``), and neither is code for the case
+    that something other than torch lacks a name.
     """
     named = use.node
     if isinstance(named, ast.alias):
@@ -83,9 +81,8 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
     fallback = bool(reached.fallback & (MISSING | ANY)) and not (is_always_there or _is_tried_again(use, ctx))
     target = ctx.options.target
     lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
-    lost = any(
-        _is_gone(part, ctx) for name in reached.present for part in accumulate(name.split("."), _joined)
-    )
+    prefixes = (part for name in reached.present for part in accumulate(name.split("."), "{}.{}".format))
+    lost = any(_is_gone(part, ctx) for part in prefixes)
     if ambiguous or fallback or lacks or lost or not reached.is_reached(target):
         return True
     brought = [reach(one, ctx.uses) for one in _imports(use, ctx)]
@@ -93,13 +90,13 @@ def is_guarded(use: Use, ctx: Context, reached: Reach, *, is_always_there: bool 
 
 
 def _is_tried_again(use: Use, ctx: Context) -> bool:
-    """Whether the use stands in the handler of what has failed although it uses the same name: not because that is missing."""
+    """Return whether the use is in a handler whose ``try`` uses the same name, and so failed for another reason."""
     tried = set(_walked(tried_before(use)))
     return bool(tried) and any(one.name == use.name and one.node in tried for one in ctx.uses.found)
 
 
 def tried_before(use: Use) -> list[ast.stmt]:
-    """What is tried where the use stands in the handler of it; empty where it stands in none."""
+    """Return the statements of the ``try`` in whose handler the use is; [] if it is in none."""
     for inner, outer in pairwise(use.place.outwards()):
         node = outer.statement
         if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
@@ -108,7 +105,7 @@ def tried_before(use: Use) -> list[ast.stmt]:
 
 
 def _walked(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """What is done whatever a test says: one may ask for the version, with the same name where it is an old one."""
+    """Yield the nodes below some statements that no test decides: a test of the version may guard the same name."""
     waiting = list(statements)
     while waiting:
         node = waiting.pop()
@@ -118,7 +115,7 @@ def _walked(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def is_missed(use: Use, ctx: Context, reached: Reach) -> bool:
-    """Whether the code is prepared for the name to be missing."""
+    """Return whether the code is prepared for a missing name."""
     owner = use.name
     while owner and owner not in reached.present:
         owner = owner.rpartition(".")[0]
@@ -127,21 +124,22 @@ def is_missed(use: Use, ctx: Context, reached: Reach) -> bool:
 
 
 def otherwise(use: Use) -> list[Binding]:
-    """What else may bind the name of an import, in another branch."""
+    """Return the other bindings of the name of an import, in other branches."""
     if not isinstance(use.node, ast.alias):
         return []
     name = use.node.asname or use.node.name
     owner = use.place.scope.find(name)
     bound = owner.bindings[name] if owner is not None else []
-    return [binding for binding in bound if binding.node is not use.node and not _is_placeholder(binding)]
-
-
-def _is_placeholder(binding: Binding) -> bool:
-    return isinstance(binding.value, ast.Constant) and binding.value.value in (None, False)
+    # `GradScaler = None` in a handler is no other class to call.
+    return [
+        one
+        for one in bound
+        if one.node is not use.node and getattr(one.value, "value", one) not in (None, False)
+    ]
 
 
 def asks_for(use: Use, keyword: str) -> bool:
-    """Whether the code around asks a signature for a parameter: ``"indexing" in inspect.signature(f).parameters``."""
+    """Return whether a test around a use asks for a parameter: ``"indexing" in inspect.signature(f).parameters``."""
     tests = [node.test for node in use.parents if isinstance(node, ast.IfExp)]
     for place in use.place.outwards():
         tests += [s.test for s in (place.statement, *place.before()) if isinstance(s, ast.If)]
@@ -156,7 +154,7 @@ def asks_for(use: Use, keyword: str) -> bool:
 
 
 def gives_it_elsewhere(use: Use, keyword: str) -> bool:
-    """Whether another branch makes the same call with the keyword: one that asks, in whatever way, for what torch takes."""
+    """Return whether another branch makes the same call with the keyword, so that the code chooses by what torch accepts."""
     call = use.call
     return call is not None and any(
         isinstance(other, ast.Call) and _adds(other, call, keyword)
@@ -167,7 +165,7 @@ def gives_it_elsewhere(use: Use, keyword: str) -> bool:
 
 
 def _branches(use: Use) -> Iterator[list[ast.stmt]]:
-    """The other branches of the conditions that the use stands in, and those before it that leave."""
+    """Yield the other branches of the conditions around the use, and those before it that return or raise."""
     for inner, outer in pairwise(use.place.outwards()):
         node = outer.statement
         if isinstance(node, ast.If):
@@ -178,7 +176,7 @@ def _branches(use: Use) -> Iterator[list[ast.stmt]]:
 
 
 def _adds(other: ast.Call, call: ast.Call, keyword: str) -> bool:
-    """Whether another call is the same one but for a keyword that it gives as well."""
+    """Return whether another call is the same but for an additional keyword."""
     if not any(one.arg == keyword for one in other.keywords):
         return False
     rest = [one for one in other.keywords if one.arg != keyword]

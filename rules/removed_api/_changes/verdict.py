@@ -1,11 +1,11 @@
-"""Whether a change concerns a use at the target, how badly, and what is said."""
+"""The severity of a change for a use at the target, and the finding for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Severity
+from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
 from torchmigrate.semantics.guards import Reach, reach
 from torchmigrate.tables import changes
 
@@ -20,13 +20,22 @@ if TYPE_CHECKING:
 _NOT_CALLED = (Kind.ANNOTATION, Kind.BASE, Kind.ISINSTANCE, Kind.IMPORT)
 
 
-def pairs(symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The symbols that gate 1 finds by pairs of names; what calls give has no name of its own to stand beside."""
-    return {symbol: () for symbol in symbols if "()" not in symbol}
+def create_rule(code: str, kind: changes.Kind) -> Rule:
+    """Create the rule that reports every use of a symbol that has a change of one kind."""
+    of_kind = changes.by_symbol(kind)
+    # The result of a call has no name of its own that the prefilter could look for.
+    pairs: dict[str, tuple[str, ...]] = {symbol: () for symbol in of_kind if "()" not in symbol}
+    rule = Rule(code, tuple(of_kind), pairs=pairs, safety=Safety.SAFE)
+
+    @rule.check
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield from findings(use, ctx, of_kind[use.symbol])
+
+    return rule
 
 
 def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
-    """What there is to say of the use of a name."""
+    """Yield the findings of a change for the use of a name, and for the import that fails with it."""
     reached = reach(use, ctx.uses)
     severity = verdict(use, ctx, change, reached)
     if severity is None:
@@ -43,16 +52,12 @@ def findings(use: Use, ctx: Context, change: Change) -> Iterator[Finding]:
     )
     if severity is Severity.ERROR and not change.raises:
         for one in imports_at_first(use, ctx):
-            yield ctx.finding(
-                one,
-                f"`{{symbol}}` {change.state(ctx.options.target)}, and this import fails; {instead}",
-                severity=severity,
-                source=change.source,
-            )
+            message = f"`{{symbol}}` {change.state(ctx.options.target)}, so this import fails; {instead}"
+            yield ctx.finding(one, message, severity=severity, source=change.source)
 
 
 def verdict(use: Use, ctx: Context, change: Change, reached: Reach) -> Severity | None:
-    """How bad the use is at the target; None where it is fine."""
+    """Return how severe the use is at the target; None if it works."""
     severity = change.severity(ctx.options.target)
     if use.kind is Kind.GUARD or is_own(use, change, ctx):
         return None

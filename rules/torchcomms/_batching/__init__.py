@@ -1,1 +1,1 @@
-"""Single operations rewritten into one batch that is proved to complete."""
+"""Fixes that rewrite single operations into one batch, which is proved to complete."""

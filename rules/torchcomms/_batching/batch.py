@@ -1,4 +1,4 @@
-"""Rewrites the single operations of a trap into one `batch_isend_irecv`, and proves that the result completes."""
+"""The fix that turns the single operations of a trap into one `batch_isend_irecv`, if the result completes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change
-from torchmigrate.rewrite.syntax import rewritten
+from torchmigrate.text.read import read
+from torchmigrate.text.source import SourceError
 
 from .._simulator.program import Program
 from .constancy import Constancy
@@ -20,7 +21,7 @@ from .sites import Form, kept_otherwise, sites_of
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-    from .._simulator.requests import Requests, Trap
+    from .._simulator.traps import Trap, Traps
 
 _REPLACED = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 _THROUGH_ANOTHER = tuple(
@@ -29,54 +30,63 @@ _THROUGH_ANOTHER = tuple(
     for quote in "\"'"
     for verb in ("patch", "setattr", "sys.modules")
 )
-"""How a test replaces the functions in the module that calls them: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
-_SEPARATE = 'give each direction a group of its own, or use a group with `backend="nccl-lazy"` (torch 2.14)'
+"""How tests patch the functions in the calling module: ``patch("ring.dist.isend")``, ``setattr(ring, "dist", …)``."""
+_SEPARATE = 'give each direction its own group, or use a group with `backend="nccl-lazy"` (torch 2.14)'
 
 
 def fix(use: Use, trap: Trap, ctx: Context) -> Fix:
-    """The fix for a trap. Raises NoFix."""
-    from .._simulator.requests import POSTING, Requests
+    """Return the fix for a trap. Raises NoFix."""
+    from .._simulator.traps import POSTING, Traps
 
     if ctx.project.uses(*POSTING, kinds=_REPLACED):
         raise NoFix(
-            "the project looks for `isend` and `irecv`, or replaces them, and `P2POp` takes the original ones only"
+            "the project tests for `isend` and `irecv` or patches them, and `P2POp` accepts only the original functions"
         )
     for path, line in ctx.project.spelling(*_THROUGH_ANOTHER, beside=ctx.source.path):
         raise NoFix(
-            f"{ctx.project.shown(path)}:{line} may replace `isend` and `irecv`, and `P2POp` takes the original ones only"
+            f"{ctx.project.shown(path)}:{line} may patch `isend` and `irecv`, and `P2POp` accepts only the original functions"
         )
-    before = Requests.of(ctx.uses)
+    # The proof: the changed program is simulated like the one before.
+    before = Traps.from_uses(ctx.uses)
     changes = tuple(_changes(use, trap, ctx, before))
     if not _completes(changes, before, ctx):
         raise NoFix(
-            f"one batch on this side alone would not meet single operations on the other before torch 2.15; {_SEPARATE}"
+            f"before torch 2.15, a batch on this side would not match single operations on the other side; {_SEPARATE}"
         )
     return Fix(changes, Safety.UNSAFE, "Issue the operations as one `batch_isend_irecv`")
 
 
-def _completes(changes: Sequence[Change], before: Requests, ctx: Context) -> bool:
-    """Whether the changed program has one trap less, and its batches complete on either kind of communicator."""
-    program = Program.changed(ctx.uses, rewritten(ctx.source.tree, changes))
+def _completes(changes: Sequence[Change], before: Traps, ctx: Context) -> bool:
+    """Return whether the changed program has one trap less, and its batches complete on either kind of communicator."""
+    from torchmigrate.rewrite.rewriter import Rewriter  # libcst takes a while to import
+
+    try:
+        after = read(ctx.source.path, ctx.source.replaced(Rewriter(ctx.source).edits(changes)))
+        program = Program.from_changed(ctx.uses, after.tree)
+    except SourceError as error:
+        raise NoFix(f"the file cannot be rewritten: {error.message}") from None
     found = type(before)(program)
     program.scopes.release()
-    return len(found.traps) < len(before.traps) and len(found.batches) > len(before.batches)
+    return len(found.found) < len(before.found) and len(found.batches) > len(before.batches)
 
 
-def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[Change]:
+def _changes(use: Use, trap: Trap, ctx: Context, before: Traps) -> Iterator[Change]:
     function = Function(use.place.scope.node)
     nodes = sorted(trap.nodes, key=lambda node: (node.lineno, node.col_offset))
     if any(node not in function.parents for node in nodes):
         raise NoFix(f"the operations are spread over several functions; {_SEPARATE}")
     groups = {ast.unparse(group) if (group := group_of(node)) else "" for node in nodes}
     if len(groups) > 1:
-        raise NoFix("the operations do not name their group alike, and a batch has one")
-    sites = sites_of(nodes, function, before.syntax)
-    constancy = Constancy(sites, function, before.syntax)
+        raise NoFix("the operations name their groups differently, and a batch has only one")
+    sites = sites_of(nodes, function, before.program)
+    constancy = Constancy(sites, function, before.program)
     constancy.check_between()
-    operations = Operations(use, ctx, before.syntax)
+    operations = Operations(use, ctx, before.program)
     rewriting = Rewriting(sites, function, operations, frozenset(use.place.scope.bindings))
     forms, targets = {site.form for site in sites}, {site.target for site in sites}
     one_block = len({id(function.blocks[site.statement]) for site in sites}) == 1
+    if forms == {Form.NONE}:
+        constancy.check_blocking()
     if forms <= {Form.NAME, Form.NONE} and one_block:
         return rewriting.named()
     if len(targets) > 1 or not forms <= {Form.APPEND, Form.NAME_AND_APPEND, Form.LIST}:
@@ -84,7 +94,8 @@ def _changes(use: Use, trap: Trap, ctx: Context, before: Requests) -> Iterator[C
     constancy.check_list(ctx.source.tree)
     if forms == {Form.APPEND} and one_block and len(sites) > 1:
         return rewriting.extended()
-    if forms == {Form.LIST} and len(sites) == 1 and not isinstance(sites[0].value, ast.ListComp):
+    are_exclusive = all(function.exclude(sites[0].statement, site.statement) for site in sites[1:])
+    if forms == {Form.LIST} and are_exclusive and isinstance(sites[0].value, ast.List):
         return rewriting.wrapped()
     constancy.check_loops(function.blocks[rewriting.last_in_block()])
     return rewriting.collected()

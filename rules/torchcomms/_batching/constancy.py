@@ -1,4 +1,4 @@
-"""What must not change while operations wait for the others of their batch: their tensors, and the list of requests."""
+"""Checks that tensors and the list of requests stay untouched while operations wait for the rest of their batch."""
 
 from __future__ import annotations
 
@@ -7,53 +7,60 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.api import NoFix
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import parents, walk
 from torchmigrate.semantics.resolve import leaf
 
-from .._groups.groups import argument
-from .._simulator.syntax import Syntax
+from .._simulator.program import Program
 from .._simulator.values import COLLECTIVES, SINGLE
 from .function import Function, root
 from .sites import Form, Site
 
 _ORDERED = frozenset({"wait", "batch_isend_irecv", *COLLECTIVES, *SINGLE})
-"""What must keep its place among the operations."""
+"""Calls that must keep their position among the operations."""
 
 
 @dataclass(frozen=True)
 class Constancy:
-    """Checks what happens between the sites of one function. Every method raises NoFix."""
+    """Checks of the code between the sites of one function. Every method raises NoFix."""
 
     sites: Sequence[Site]
     function: Function
-    syntax: Syntax
+    program: Program
 
     def check_between(self) -> None:
-        """Between the first operation and the last, nothing may touch what has been handed over."""
+        """Check that nothing between the first operation and the last touches the tensors they transfer."""
         issuing = {site.statement for site in self.sites}
         first, last = self.sites[0].statement.lineno, self.sites[-1].statement.end_lineno or 0
         for statement in self.function.blocks:
+            # Compound statements are judged by the statements in them.
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
-            if not _ORDERED.isdisjoint(self.syntax.called(statement)):
+            if not _ORDERED.isdisjoint(self.program.called(statement)):
                 raise NoFix("the operations are not waited for together")
             for site in self.sites:
                 earlier = site.statement.lineno < statement.lineno
                 if earlier and not self.function.exclude(site.statement, statement):
                     _check_untouched(statement, site)
 
+    def check_blocking(self) -> None:
+        """Check that no operation uses the tensor that a blocking call before it has transferred."""
+        for index, site in enumerate(self.sites):
+            for later in self.sites[index + 1 :] if site.form is Form.NONE else ():
+                _check_untouched(later.statement, site)
+
     def check_loops(self, block: Sequence[ast.stmt]) -> None:
-        """In a loop that issues operations, nothing may touch those of an earlier round."""
+        """Check that nothing in a loop touches the tensors of operations from an earlier round."""
         below = {node for statement in block for node in walk(statement)}
         for site in self.sites:
-            for around in self.function.outwards(site.statement):
-                if around in block and not isinstance(around, (ast.For, ast.While, ast.If)):
-                    raise NoFix("the operations stand in a block that may be left early")
-                if isinstance(around, (ast.For, ast.While)) and around in below:
-                    self._check_round(around, site)
+            for outer in self.function.outwards(site.statement):
+                if outer in block and not isinstance(outer, (ast.For, ast.While, ast.If)):
+                    raise NoFix("the operations are in a block that may be left early")
+                if isinstance(outer, (ast.For, ast.While)) and outer in below:
+                    self._check_round(outer, site)
 
     def _check_round(self, loop: ast.For | ast.While, site: Site) -> None:
-        made = self.syntax.assigned(loop)
+        made = self.program.assigned(loop)
         tensors = [tensor for call in site.calls if (tensor := argument(call, 0, "tensor")) is not None]
         if all(root(tensor) in made for tensor in tensors):
             return
@@ -67,18 +74,18 @@ class Constancy:
                 _check_untouched(statement, site)
 
     def check_list(self, tree: ast.Module) -> None:
-        """The list of requests may only be emptied, filled by the operations, and waited for as a whole."""
+        """Check that the list of requests is only emptied, filled by the operations, and waited for as a whole."""
         target = self.sites[0].target
         whole = self.function.node if "." not in target else tree
         issuing = {part for site in self.sites for part in walk(site.statement)}
         is_appended = any(site.form is Form.NAME_AND_APPEND for site in self.sites)
-        around = parents(whole)
+        parent_of = parents(whole)
         for node in walk(whole):
             is_list = isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == target
             if (
                 is_list
                 and node not in issuing
-                and not _waits_or_empties(node, around, is_appended=is_appended)
+                and not _waits_or_empties(node, parent_of, is_appended=is_appended)
             ):
                 raise NoFix(
                     f"`{target}` is used for more than waiting for all of it, and a batch may return one request for all"
@@ -92,34 +99,34 @@ def _check_untouched(statement: ast.stmt, site: Site) -> None:
 
 
 def _only_makes(statement: ast.stmt) -> bool:
-    """``x = torch.empty_like(y)``: reads no contents."""
+    """Return whether it only allocates, like ``x = torch.empty_like(y)``."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Call) and (leaf(value.func) or "").startswith(("empty", "zeros", "ones"))
 
 
 def _touches(statement: ast.stmt, tensor: ast.expr) -> bool:
-    """Whether a statement reads the variable that a tensor comes from; ``x[0]`` is not ``x[1]``."""
+    """Return whether a statement reads the variable that a tensor comes from; ``x[0]`` and ``x[1]`` differ."""
     index = _index(tensor)
-    around = parents(statement)
+    parent_of = parents(statement)
     for part in walk(statement):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id == root(tensor):
-            other = _index(around.get(part))
+            other = _index(parent_of.get(part))
             if index is None or other is None or index == other:
                 return True
     return False
 
 
 def _index(node: ast.AST | None) -> object:
-    """The constant in ``x[0]``, or None."""
+    """Return the constant in ``x[0]``, or None."""
     constant = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
     return node.slice.value if constant else None  # type: ignore[union-attr]
 
 
-def _waits_or_empties(node: ast.AST, around: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
-    """Whether a place that names the list of requests does no more than a batch allows."""
-    parent = around[node]
+def _waits_or_empties(node: ast.AST, parent_of: dict[ast.AST, ast.AST], *, is_appended: bool) -> bool:
+    """Return whether a use of the list of requests does no more than a batch allows."""
+    parent = parent_of[node]
     if isinstance(parent, (ast.For, ast.comprehension)):
-        return parent.iter is node and _waits(parent, around)
+        return parent.iter is node and _waits(parent, parent_of)
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return _is_empty(parent.value)
     if isinstance(parent, ast.While):
@@ -134,11 +141,11 @@ def _is_empty(value: ast.expr | None) -> bool:
     )
 
 
-def _waits(loop: ast.For | ast.comprehension, around: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a loop over requests does nothing with each but wait for it."""
+def _waits(loop: ast.For | ast.comprehension, parent_of: dict[ast.AST, ast.AST]) -> bool:
+    """Return whether a loop over requests does nothing but wait for each."""
     if not isinstance(loop.target, ast.Name):
         return False
-    body: ast.AST = loop if isinstance(loop, ast.For) else around[loop]
+    body: ast.AST = loop if isinstance(loop, ast.For) else parent_of[loop]
     every = list(walk(body))
     reads = [n for n in every if isinstance(n, ast.Name) and n.id == loop.target.id]
     waited = {n.value for n in every if isinstance(n, ast.Attribute) and n.attr == "wait"}

@@ -1,4 +1,4 @@
-"""Single operations, as the elements of a batch."""
+"""Templates that turn single operations into the elements of a batch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Part, Symbol, Template
+from torchmigrate.semantics.calls import argument
 
-from .._groups.groups import argument
-from .._simulator.syntax import Syntax
+from .._simulator.program import Program
 from .._simulator.values import SINGLE
 
 if TYPE_CHECKING:
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class Operations:
-    """Writes operations where ``use`` is."""
+    """Renders operations with the names that are visible at ``use``."""
 
-    def __init__(self, use: Use, ctx: Context, syntax: Syntax) -> None:
+    def __init__(self, use: Use, ctx: Context, program: Program) -> None:
         self._use = use
         self._ctx = ctx
-        self._syntax = syntax
+        self._program = program
 
     def symbol(self, name: str) -> Symbol:
-        """How something of torch.distributed's is named there. Raises NoFix."""
+        """Return a symbol of torch.distributed as named at the use. Raises NoFix."""
         return self._ctx.symbol(f"torch.distributed.{name}", self._use)
 
     def operation(self, call: ast.Call) -> Template:
-        """The `P2POp` that stands for a single operation. Raises NoFix."""
-        name = self._syntax.name(call)
+        """Return the `P2POp` that replaces a single operation. Raises NoFix."""
+        name = self._program.find_name(call)
         if name not in SINGLE:
-            raise NoFix(f"`{ast.unparse(call.func)}` is not the name of the operation that it calls")
+            raise NoFix(f"`{ast.unparse(call.func)}` is a local alias of the operation")
         sends = "send" in name
         names = ("dst", "group_dst") if sends else ("src", "group_src")
         tensor, group, tag = argument(call, 0, "tensor"), group_of(call), argument(call, 3, "tag")
@@ -41,7 +41,7 @@ class Operations:
         assert tensor is not None  # only calls with both written out are simulated
         assert peer is not None or in_group is not None
         if in_group is not None and self._ctx.options.minimum < (2, 6):
-            raise NoFix("a rank within the group can be given to `P2POp` since torch 2.6")
+            raise NoFix("`P2POp` takes a rank within the group (`group_peer`) only since torch 2.6")
         own = call.func if name in ("isend", "irecv") else self.symbol("isend" if sends else "irecv")
         given: list[tuple[str, Part | None]] = [
             ("{op}", own),
@@ -59,7 +59,7 @@ class Operations:
         return Template(f"{{P2POp}}({arguments})", {"P2POp": self.symbol("P2POp"), **present})
 
     def batch(self, calls: Iterable[ast.Call], code: str = "{batch}", **parts: Part) -> Template:
-        """Code with ``{batch}``, which is a call with operations on lines of their own. Raises NoFix."""
+        """Return code in which ``{batch}`` is a call with one operation per line. Raises NoFix."""
         made = {f"operation{index}": self.operation(call) for index, call in enumerate(calls)}
         lines = "".join(f"    {{{name}}},\n" for name in made)
         listed = f"{{batch_isend_irecv}}([\n{lines}])"
@@ -68,6 +68,6 @@ class Operations:
 
 
 def group_of(call: ast.Call) -> ast.expr | None:
-    """The group that an operation is given; None for the default one."""
+    """Return the group argument of an operation; None for the default group."""
     given = argument(call, 2, "group")
     return None if isinstance(given, ast.Constant) and given.value is None else given

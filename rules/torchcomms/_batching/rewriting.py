@@ -1,4 +1,4 @@
-"""What takes the place of single operations: one batch, in the form that their requests are kept in."""
+"""The changes that replace single operations by one batch, in the form in which their requests are kept."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torchmigrate.rewrite.changes import Insert, Merge, Remove, Replace, Replace
 
 from .function import Function
 from .operations import Operations
-from .sites import Form, Site, kept_otherwise
+from .sites import Form, Site
 
 
 @dataclass(frozen=True)
 class Rewriting:
-    """The changes for the sites of one function. Every method raises NoFix."""
+    """The changes for the sites of one function. Every method may raise NoFix."""
 
     sites: Sequence[Site]
     function: Function
     operations: Operations
     bound: frozenset[str]
-    """The names of the scope."""
+    """The names bound in the scope."""
 
     @property
     def _block(self) -> list[ast.stmt]:
@@ -37,19 +37,19 @@ class Rewriting:
 
     def wrapped(self) -> Iterator[Change]:
         """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
-        (site,) = self.sites
-        if site.value is None or not site.calls:
-            raise kept_otherwise()
-        if site.value.lineno == site.value.end_lineno and site.holder is not None:
-            new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
-            yield ReplaceStatement(self._alone(site.statement), new)
-            return
-        batch = self.operations.symbol("batch_isend_irecv")
-        yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
-        yield from self._in_place(site)
+        for site in self.sites:
+            assert site.value is not None
+            assert site.holder is not None
+            if site.value.lineno == site.value.end_lineno:
+                new = self.operations.batch(site.calls, "{requests} = {batch}", requests=site.holder)
+                yield ReplaceStatement(self._alone(site.statement), new)
+                continue
+            batch = self.operations.symbol("batch_isend_irecv")
+            yield replace(site.value, "{batch}({listed})", batch=batch, listed=site.value)
+            yield from self._in_place(site)
 
     def collected(self) -> Iterator[Change]:
-        """Operations under conditions: the list holds them first, and their requests from then on."""
+        """Operations under conditions: the list first holds them, and after the batch their requests."""
         last, target = self.last_in_block(), self.sites[0].target
         for site in self.sites:
             yield from self._in_place(site)
@@ -58,7 +58,7 @@ class Rewriting:
         yield Insert(self._alone(last), template(exchange, batch=batch), after=True)
 
     def last_in_block(self) -> ast.stmt:
-        """The statement with the last operation, in the block where the list of requests is made."""
+        """Return the statement with the last operation, in the block where the list of requests is created."""
         target = self.sites[0].target
         if not target.isidentifier():
             raise NoFix("the operations depend on conditions, and their requests outlive the function")
@@ -68,25 +68,26 @@ class Rewriting:
             if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == target
         ]
         if len(made) != 1:
-            raise NoFix(f"`{target}` is made in several places")
+            raise NoFix(f"`{target}` is created in several places")
         block, last = self.function.blocks[made[0]], self.sites[-1].statement
-        for around in (last, *self.function.outwards(last)):
-            if isinstance(around, ast.stmt) and around in block:
-                return around
-        raise NoFix(f"`{target}` is not made where it is filled")
+        for outer in (last, *self.function.outwards(last)):
+            if isinstance(outer, ast.stmt) and outer in block:
+                return outer
+        raise NoFix(f"`{target}` is not created in the block that fills it")
 
     def named(self) -> Iterator[Change]:
-        """Requests with names of their own, waited for one after the other; a blocking call waits where it stands."""
+        """Requests with their own names, waited for one after the other; a blocking call waits at once."""
         last = self.sites[-1]
         waits = sorted(
             (self._wait(site) for site in self.sites if site.form is Form.NAME), key=lambda wait: wait.lineno
         )
         blocking = [site for site in self.sites if site.form is Form.NONE]
-        if len(blocking) > 1 or (blocking and blocking[0] is not last):
-            raise NoFix("a blocking call stands before the last operation")
+        if blocking and waits and blocking != [last]:
+            raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
-            raise NoFix("the requests are not waited for where they are made")
+            raise NoFix("the requests are not waited for in the block that issues them")
         places = [self._block.index(wait) for wait in waits]
+        # Work between two waits would come after both of them.
         if not blocking and places != list(range(places[0], places[0] + len(places))):
             raise NoFix("work is done between the waits, and a batch may return one request for all")
         request, requests = self._fresh("request"), self._fresh("requests")
@@ -101,25 +102,21 @@ class Rewriting:
         yield from map(Remove, others)
 
     def _merged(self, code: str, **parts: ast.expr) -> Merge:
-        """One statement for all sites, which stand in one block."""
+        """Return one statement for all sites, which are in one block."""
         statements = tuple(self._alone(site.statement) for site in self.sites)
         calls = [call for site in self.sites for call in site.calls]
-        if not all(site.calls for site in self.sites):
-            raise kept_otherwise()
         return Merge(statements, self.operations.batch(calls, code, **parts))
 
     def _in_place(self, site: Site) -> Iterator[Change]:
-        if not site.calls:
-            raise kept_otherwise()
         yield from (Replace(call, self.operations.operation(call)) for call in site.calls)
 
     def _alone(self, statement: ast.stmt) -> ast.stmt:
         if not self.function.has_own_lines(statement):
-            raise NoFix("several statements stand on one line")
+            raise NoFix("several statements share a line")
         return statement
 
     def _wait(self, site: Site) -> ast.stmt:
-        """The one statement that waits for a named request, which nothing else may use."""
+        """Return the one statement that waits for a named request, which nothing else may use."""
         found: list[ast.stmt] = []
         block = self.function.blocks[site.statement]
         for node in ast.walk(self.function.node):
@@ -138,7 +135,7 @@ class Rewriting:
                 )
             found.append(statement)
         if len(found) != 1:
-            raise NoFix(f"`{site.target}` is not waited for once, where it is made")
+            raise NoFix(f"`{site.target}` is not waited for exactly once in the block that issues it")
         return found[0]
 
     def _fresh(self, name: str) -> str:

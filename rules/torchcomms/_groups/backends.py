@@ -1,4 +1,4 @@
-"""The backends that source code names when it makes a process group."""
+"""The backends that source code names when it creates a process group."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 UNDEFINED = ""
-"""The backend where none is given: the default one of every device."""
+"""The backend where none is given: the default backend of every device."""
 
 
 def backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[str] | None:
-    """The backends that an expression near ``use`` can name, in lower case; None where that is not known."""
+    """Return the backends that an expression near ``use`` may name, in lower case; None if unknown."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return frozenset([UNDEFINED])
     value = string(node)
@@ -47,6 +47,7 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
     for binding in owner.bindings[name] if owner else ():
         given = default_of(binding.node, owner.node) if owner else None
         default = string(given) if given is not None else None
+        # A default that the file never contrasts with nccl is taken for the value.
         if default is not None and b"nccl" not in ctx.source.text.lower():
             return frozenset([default])
         literal = isinstance(binding.value, (ast.Constant, ast.IfExp, ast.JoinedStr, ast.Attribute, ast.Call))
@@ -57,7 +58,7 @@ def _of_name(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
 
 
 def default_of(parameter: ast.AST, function: ast.AST) -> ast.expr | None:
-    """What a parameter of a function is by default."""
+    """Return the default of a function's parameter."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     spec = function.args
@@ -73,10 +74,10 @@ def _union(parts: list[frozenset[str] | None]) -> frozenset[str] | None:
 
 
 def by_device(backend: str) -> list[str]:
-    """The backends in ``"cpu:gloo,cuda:nccl"``, or the one that is named."""
+    """Return the backends in ``"cpu:gloo,cuda:nccl"``, or the only one in ``"nccl"``."""
     return [part.rpartition(":")[2] for part in backend.split(",")]
 
 
 def is_nccl(backend: str) -> bool:
-    """Whether a backend is (or, on a GPU, becomes) the one that torch 2.15 runs on torchcomms."""
+    """Return whether a backend is, or on a GPU becomes, the one that torch 2.15 runs on torchcomms."""
     return backend == UNDEFINED or any(part in ("nccl", "nccl2") for part in by_device(backend))

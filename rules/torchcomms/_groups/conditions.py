@@ -1,8 +1,9 @@
-"""Conditions that have another value on some ranks than on others."""
+"""Conditions whose value differs between ranks."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,18 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Place
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN = frozenset({"int", "str", "bool", "any", "all"})
 _PLACES = frozenset({"index", "count"})
-"""Methods that say where, or how often, something is in a list: of a rank, that is another number on another one."""
+"""Methods that find or count an item in a list; for a rank, the result differs between ranks."""
 _COMPUTED = (ast.BinOp, ast.Subscript, ast.IfExp)
 
 
 def differs(test: ast.expr, use: Use, ctx: Context, depth: int = 3) -> Ground:
-    """What says that a condition near ``use`` has another value on some ranks than on others.
+    """Return the evidence that the value of a condition near ``use`` differs between ranks.
 
-    ``rank is None`` and ``rank == -1`` ask whether there are ranks at all, which is the same everywhere.
+    ``rank is None`` and ``rank == -1`` test whether there are ranks at all, which is the same everywhere.
     """
     if isinstance(test, ast.BoolOp):
         return max(differs(part, use, ctx, depth) for part in test.values)
@@ -54,7 +56,7 @@ def _is_no_rank(node: ast.AST) -> bool:
 
 
 def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
-    """``dist.get_rank(group)``, which is -1 outside of the group; ``places.get(rank)``, which is None."""
+    """Judge ``dist.get_rank(group)``, which is -1 outside of the group, and ``places.get(rank)``, which may be None."""
     if isinstance(node, ast.Call) and node.args:
         if ctx.is_named(node.func, use, *c10d("get_rank")):
             return Ground.VALUE
@@ -65,12 +67,12 @@ def _asks_for_membership(node: ast.expr, use: Use, ctx: Context) -> Ground:
 
 
 def _looked_up(key: ast.expr, use: Use, ctx: Context) -> Ground:
-    """What a table has for a rank may be the same for another."""
+    # A table may have the same value for several ranks, so the evidence is weak.
     return min(_mentions_rank(key, use, ctx, depth=0), Ground.NAME)
 
 
 def _mentions_rank(node: ast.expr, use: Use, ctx: Context, depth: int = 2) -> Ground:
-    """Whether a side of a comparison depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
+    """Judge whether an operand depends on the rank: ``rank % 2``, ``ranks.index(rank)``, ``roles[rank]``."""
     found = rank_ground(node, use, ctx)
     if isinstance(node, ast.BinOp):
         return max(_mentions_rank(part, use, ctx, depth) for part in (node.left, node.right))
@@ -92,7 +94,7 @@ def _is_computed(value: ast.expr) -> bool:
 
 
 def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: int) -> Ground:
-    """``is_source = rank == 0``, ``self.is_source``; ``not rank``, where the variable certainly is one."""
+    """Judge a variable: ``is_source = rank == 0``, ``self.is_source``; a rank itself only where that is certain."""
     given = values(node, use, ctx) if depth else []
     found = max((differs(value, there, ctx, depth - 1) for value, there in given), default=Ground.NONE)
     if isinstance(node, ast.Attribute) and depth:
@@ -104,16 +106,14 @@ def _of_variable(node: ast.Name | ast.Attribute, use: Use, ctx: Context, depth: 
 
 def _of_property(name: str, use: Use, ctx: Context, depth: int) -> Ground:
     found = Ground.NONE
-    for place in definitions(name, ctx):
-        assert isinstance(place.statement, FUNCTION)
-        if any(leaf(one) in ("property", "cached_property") for one in place.statement.decorator_list):
-            for value, there in _returned(place, ctx):
-                found = max(found, differs(value, replace(use, place=there), ctx, depth))
+    for function, value, there in _find_returned(name, ctx):
+        if any(leaf(one) in ("property", "cached_property") for one in function.decorator_list):
+            found = max(found, differs(value, replace(use, place=there), ctx, depth))
     return found
 
 
 def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
-    """A function of the file that returns such a condition, or one whose name says so: ``is_main_process()``."""
+    """Judge a call of a function of the file that returns such a condition, or of ``is_main_process()``."""
     called = leaf(call.func) or ""
     if called in _PLAIN and call.args:
         (inner,) = call.args[:1]
@@ -122,54 +122,43 @@ def _of_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> Ground:
     if called in _PLACES or rank_ground(call, use, ctx) is Ground.VALUE:
         return _mentions_rank(call, use, ctx)
     found = Ground.NONE
-    for place in definitions(called, ctx) if depth else ():
-        for statement, there in _returned(place, ctx):
-            found = max(found, differs(statement, replace(use, place=there), ctx, depth - 1))
-            found = max(found, _of_parameter(place.statement, statement, call, use, ctx))
+    for function, value, there in _find_returned(called, ctx) if depth else ():
+        found = max(found, differs(value, replace(use, place=there), ctx, depth - 1))
+        found = max(found, _of_parameter(function, value, call, use, ctx))
     return Ground.NAME if found is Ground.NONE and is_choice_name(called) else found
 
 
-def _of_parameter(function: ast.AST, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
-    """Whether a function compares one of its parameters for which it is given a rank here."""
-    assert isinstance(function, FUNCTION)
+def _of_parameter(function: Definition, value: ast.expr, call: ast.Call, use: Use, ctx: Context) -> Ground:
+    """Judge whether a function compares a parameter that this call passes a rank for."""
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
-    compared = {
-        part.id
-        for node in walk(value)
-        if isinstance(node, ast.Compare)
-        for part in walk(node)
-        if isinstance(part, ast.Name)
-    }
+    compares = (node for node in walk(value) if isinstance(node, ast.Compare))
+    compared = {part.id for node in compares for part in walk(node) if isinstance(part, ast.Name)}
     given = [argument for name, argument in zip(names, call.args, strict=False) if name in compared]
     return max((rank_ground(argument, use, ctx) for argument in given), default=Ground.NONE)
 
 
-def definitions(name: str, ctx: Context) -> list[Place]:
-    """The functions of this name in the file."""
-    return ctx.uses.once(definitions, lambda: _definitions(ctx)).get(name, [])
+class _Functions:
+    """The functions of one file."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.by_name: dict[str, list[Place]] = {}
+        self.returned: dict[ast.AST, list[tuple[ast.expr, Place]]] = {}
+        """The expressions that each function returns, and where."""
+        for place in ctx.uses.scopes.places:
+            statement = place.statement
+            if isinstance(statement, FUNCTION):
+                self.by_name.setdefault(statement.name, []).append(place)
+            elif isinstance(statement, ast.Return) and statement.value is not None:
+                function = next((outer for outer in place.ancestors() if isinstance(outer, FUNCTION)), None)
+                if function is not None:
+                    self.returned.setdefault(function, []).append((statement.value, place))
 
 
-def _definitions(ctx: Context) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
-    for place in ctx.uses.scopes.places:
-        if isinstance(place.statement, FUNCTION):
-            found.setdefault(place.statement.name, []).append(place)
-    return found
-
-
-def _returned(function: Place, ctx: Context) -> list[tuple[ast.expr, Place]]:
-    """What a function returns, and where."""
-    return ctx.uses.once(_returned, lambda: _returns(ctx)).get(function.statement, [])
-
-
-def _returns(ctx: Context) -> dict[ast.stmt, list[tuple[ast.expr, Place]]]:
-    """What each function of the file returns."""
-    found: dict[ast.stmt, list[tuple[ast.expr, Place]]] = {}
-    for place in ctx.uses.scopes.places:
-        statement = place.statement
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            around = next((outer for outer in place.ancestors() if isinstance(outer, FUNCTION)), None)
-            if around is not None:
-                found.setdefault(around, []).append((statement.value, place))
-    return found
+def _find_returned(name: str, ctx: Context) -> Iterator[tuple[Definition, ast.expr, Place]]:
+    """Yield the functions of this name in the file, with each expression that they return, and where."""
+    functions = ctx.uses.once(_Functions, lambda: _Functions(ctx))
+    for place in functions.by_name.get(name, []):
+        assert isinstance(place.statement, FUNCTION)
+        for value, there in functions.returned.get(place.statement, []):
+            yield place.statement, value, there

@@ -1,4 +1,4 @@
-"""The device that a function sets before it makes a group."""
+"""The device that a function sets before it creates a group."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PURE = frozenset({"int", "device", "device_count", "get", "getenv", "environ"})
 
 
 def device_of(use: Use, ctx: Context) -> Template | None:
-    """The device that the same function sets, as an argument of the call (an index is one since torch 2.8).
+    """Return the device that the same function sets, as an argument for the call (an index works since torch 2.8).
 
-    It is one that whoever makes the group has set, or sets next; not one of another branch.
+    Only a device that every run reaching the call sets counts, not one of another branch.
     """
     for statement in _run_with(use):
         call = statement.value if isinstance(statement, ast.Expr) else None
@@ -34,11 +34,12 @@ def device_of(use: Use, ctx: Context) -> Template | None:
 
 
 def _run_with(use: Use) -> Iterator[ast.stmt]:
-    """The statements that every run of the function comes through that comes to ``use``."""
+    """Yield the statements that every run of the function executes that reaches ``use``, the nearest first."""
     for place in use.place.outwards():
         if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return
         yield from reversed(place.before())
+        # A device set right after the call counts as well, unless control may leave first.
         if place is use.place:
             after = place.block[len(place.before()) + 1 :]
             yield from takewhile(lambda s: not isinstance(s, (ast.Return, ast.Raise, *_COMPOUND)), after)
@@ -77,13 +78,13 @@ def _is_annotated_as_device(node: ast.expr, use: Use) -> bool:
 
 
 def _has_index(node: ast.expr) -> bool:
-    """Whether a literal, maybe an f-string, spells a colon: ``"cuda:0"``."""
+    """Return whether a literal (or f-string) contains a colon: ``"cuda:0"``."""
     parts = (string(part) or "" for part in ast.walk(node))
     return any(":" in part for part in parts)
 
 
 def _is_known(part: ast.AST, use: Use) -> bool:
-    """Whether a part of an expression has the same value before and after the use."""
+    """Return whether a part of an expression has the same value before and after the use."""
     if isinstance(part, ast.Call):
         return leaf(part.func) in _PURE
     if isinstance(part, ast.Name):
@@ -106,7 +107,7 @@ def _is_known(part: ast.AST, use: Use) -> bool:
 
 
 def _may_be_none(binding: Binding, function: ast.AST) -> bool:
-    """Whether a variable is None by default; ``torch.device("cuda", None)`` has no index, which the call refuses."""
+    """Return whether a variable may be None; ``torch.device("cuda", None)`` has no index, so the call refuses it."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     default = default_of(binding.node, function)

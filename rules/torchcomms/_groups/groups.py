@@ -1,10 +1,12 @@
-"""Process groups as source code makes them: names of the functions, and what the project notes of them."""
+"""The functions that create process groups, and the facts about a project's groups that rules share."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.calls import argument
 
 from .backends import backends, is_nccl
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def c10d(*names: str) -> tuple[str, ...]:
-    """The qualified names of functions of torch.distributed, in the package and where they are defined."""
+    """Return the qualified names of torch.distributed's functions, in the package and where they are defined."""
     return tuple(
         f"torch.distributed.{module}{name}" for name in names for module in ("", "distributed_c10d.")
     )
@@ -30,32 +32,22 @@ EAGER_WORLD = "init_process_group: device_id"
 GLOO_GROUP = "new_group: gloo"
 
 
-def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
-    """An argument given by position or by name; None where it is absent (or hidden in ``*`` or ``**``)."""
-    for given in call.keywords:
-        if given.arg == keyword:
-            return given.value
-    positional = call.args[: position + 1]
-    if len(positional) <= position or any(isinstance(given, ast.Starred) for given in positional):
-        return None
-    return positional[position]
-
-
 def is_of_another_world(call: ast.Call) -> bool:
-    """Whether the `HELPER` is called, at least at times, as for a default group, which lists no ranks."""
+    """Return whether a call of the `HELPER` may pass no ranks, as for a default group."""
     ranks = argument(call, 2, "global_ranks_in_group")
     parts = [ranks.body, ranks.orelse] if isinstance(ranks, ast.IfExp) else [ranks]
     return any(isinstance(part, (ast.List, ast.Tuple)) and not part.elts for part in parts)
 
 
 def note(use: Use, ctx: Context) -> Iterator[str]:
-    """What a call that makes a process group tells about the project."""
+    """Yield the facts about the project that a call creating a process group shows."""
     if use.call is None:
         return
     position = 0 if use.symbol in INIT else 2
     found = backends(argument(use.call, position, "backend"), use, ctx)
     hidden = any(given.arg is None for given in use.call.keywords)
     if use.symbol in INIT:
+        # What `**` hides may name another backend.
         if found is None or hidden:
             yield UNKNOWN_WORLD
         else:
@@ -67,6 +59,6 @@ def note(use: Use, ctx: Context) -> Iterator[str]:
 
 
 def may_be_nccl(ctx: Context) -> bool:
-    """Whether the default group can be nccl's: unless the project makes it, and each time of another backend."""
+    """Return whether the default group may use nccl: not if the project always creates it with another backend."""
     other = ctx.project.uses(OTHER_WORLD)
     return not other or bool(ctx.project.uses(NCCL_WORLD, UNKNOWN_WORLD))

@@ -1,7 +1,8 @@
-"""How programs call their ranks and the number of these: the one place that knows.
+"""The names that programs give to their ranks and to the number of ranks.
 
 Frameworks name the rank within a group after what the group is for: ``tp_rank``, ``pipeline_rank``,
-``tensor_model_parallel_rank``, ``dp_shard_rank``. A ``lora_rank`` is that of a matrix, and a ``src_rank`` another one's.
+``tensor_model_parallel_rank``, ``dp_shard_rank``. A ``lora_rank`` is the rank of a matrix, and a ``src_rank`` that of
+another process.
 
 Source: the variables and functions of Megatron-LM (`megatron/core/parallel_state.py`), DeepSpeed
 (`deepspeed/utils/groups.py`), vLLM (`vllm/distributed/parallel_state.py`), SGLang (`sglang/srt/distributed`) and
@@ -42,20 +43,20 @@ _CHOICE = re.compile(
 
 
 def is_rank_name(name: str) -> bool:
-    """Whether a variable, parameter or attribute is called as the process's own rank in some group is."""
+    """Return whether a variable of this name probably holds the process's own rank in some group."""
     return _RANK.fullmatch(name) is not None
 
 
 def is_rank_getter(name: str) -> bool:
-    """Whether a function is called as one is that returns such a rank: ``get_data_parallel_rank``."""
+    """Return whether a function of this name probably returns the own rank: ``get_data_parallel_rank``."""
     return _GETTER.fullmatch(name) is not None
 
 
 def is_size_name(name: str) -> bool:
-    """Whether a variable is called as the number of ranks in some group is."""
+    """Return whether a variable of this name probably holds the number of ranks in some group."""
     return _SIZE.fullmatch(name) is not None
 
 
 def is_choice_name(name: str) -> bool:
-    """Whether a flag, or a function that returns one, is called as one is that singles ranks out: ``is_main_process``."""
+    """Return whether a flag (or getter) of this name probably singles out ranks: ``is_main_process``."""
     return _CHOICE.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Which expressions are ranks, and what says so."""
+"""The expressions that are ranks, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Severity
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.resolve import leaf, string
 
-from .groups import INIT, argument, c10d
+from .groups import INIT, c10d
 from .rank_names import is_rank_getter, is_rank_name
 
 if TYPE_CHECKING:
@@ -22,22 +23,22 @@ _ENVIRONMENT = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD
 
 
 class Ground(enum.IntEnum):
-    """What says that a value is a rank."""
+    """The evidence that a value is a rank."""
 
     NONE = 0
     NAME = 1
-    """Nothing but its name."""
+    """Only its name."""
     VALUE = 2
-    """Where it comes from, or goes to: ``dist.get_rank()``, ``init_process_group(rank=...)``."""
+    """Its origin or its use: ``dist.get_rank()``, ``init_process_group(rank=...)``."""
 
 
 def severity_if(certain: bool, ctx: Context) -> Severity:
-    """The severity of a rule, where it is certain what the ranks are; a name alone makes no error."""
+    """Return the rule's severity, lowered to a warning where only names show what the ranks are."""
     return ctx.severity if certain else min(ctx.severity, Severity.WARNING, key=lambda one: one.rank)
 
 
 def rank_ground(node: ast.AST, use: Use, ctx: Context, depth: int = 3) -> Ground:
-    """Whether an expression is a rank: because it asks for one, or by its name."""
+    """Return the evidence that an expression is a rank: it asks for one, or has the name of one."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         given = values(node, use, ctx) if depth else []
         found = [rank_ground(value, there, ctx, depth - 1) for value, there in given]
@@ -60,7 +61,10 @@ def _asks_for_rank(node: ast.AST, use: Use, ctx: Context, depth: int) -> bool:
 
 
 def values(node: ast.Name | ast.Attribute, use: Use, ctx: Context) -> list[tuple[ast.expr, Use]]:
-    """What a variable is given in its scope, or an attribute of this name anywhere in the file; each as a use there."""
+    """Return the values assigned to a variable in its scope, or to an attribute of this name anywhere in the file.
+
+    Each comes with a use at the place of the assignment.
+    """
     if isinstance(node, ast.Name):
         owner = use.place.scope.find(node.id)
         bindings = owner.bindings[node.id] if owner else []
@@ -70,7 +74,7 @@ def values(node: ast.Name | ast.Attribute, use: Use, ctx: Context) -> list[tuple
 
 
 def _stored(ctx: Context) -> dict[str, list[tuple[ast.expr, Place]]]:
-    """The values that attributes are given in the file, by their names, and where."""
+    """Return the values that the file assigns to attributes, and where, by attribute name."""
     found: dict[str, list[tuple[ast.expr, Place]]] = {}
     for place in ctx.uses.scopes.places:
         statement = place.statement
@@ -83,7 +87,7 @@ def _stored(ctx: Context) -> dict[str, list[tuple[ast.expr, Place]]]:
 
 
 def _handed_over(ctx: Context) -> frozenset[str]:
-    """What the file hands to torch as the rank of the process."""
+    """Return the expressions that the file passes to torch as the rank of the process."""
     calls = (use.call for use in ctx.uses.found if use.symbol in INIT and use.call is not None)
     ranks = (argument(call, 4, "rank") for call in calls)
     return frozenset(ast.unparse(rank) for rank in ranks if rank is not None)

@@ -1,4 +1,4 @@
-"""The code that only some ranks reach, and the conditions that let them."""
+"""Code that only some ranks reach, and the conditions on its way."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _LEAVING = (ast.Return, ast.Continue, ast.Break)
 
 
 class Condition(NamedTuple):
-    """A condition that lets only some ranks reach a place."""
+    """A condition that lets only some ranks reach a statement."""
 
     test: ast.expr
     ground: Ground
     otherwise: Sequence[list[ast.stmt]] = ()
-    """The blocks of which the other ranks run one instead; none, where nothing is known of them."""
+    """The blocks of which the other ranks run one instead; empty if unknown."""
 
 
 def conditions(use: Use, ctx: Context) -> Iterator[Condition]:
-    """The conditions of the same function that let only some ranks reach ``use``."""
+    """Yield the conditions of the same function that let only some ranks reach ``use``."""
     yield from _in_expressions(use, ctx)
     inner: ast.stmt | None = None
     for place in use.place.outwards():
@@ -49,7 +49,7 @@ def conditions(use: Use, ctx: Context) -> Iterator[Condition]:
 def _around(
     statement: ast.stmt, inner: ast.stmt, place: Place, use: Use, ctx: Context
 ) -> Iterator[Condition]:
-    """A statement around the place, of which only some ranks run the block with ``inner``."""
+    """Yield the condition of an enclosing statement whose block with ``inner`` only some ranks run."""
     if isinstance(statement, (ast.If, ast.While)) and (ground := differs(statement.test, use, ctx)):
         otherwise = statement.body if inner in statement.orelse else statement.orelse
         if not otherwise and leaves(statement.body):
@@ -65,7 +65,7 @@ def _around(
 
 
 def _in_expressions(use: Use, ctx: Context) -> Iterator[Condition]:
-    """``a if test else b``, ``test and a``, ``[a for … if test]``."""
+    """Yield the conditions within the expression: ``a if test else b``, ``test and a``, ``[a for … if test]``."""
     for parent, child in zip(use.parents, (*use.parents[1:], use.node), strict=True):
         tests: list[ast.expr] = []
         if isinstance(parent, ast.IfExp) and child is not parent.test:
@@ -80,7 +80,7 @@ def _in_expressions(use: Use, ctx: Context) -> Iterator[Condition]:
 
 
 def _left(earlier: ast.stmt, use: Use, ctx: Context) -> Iterator[Condition]:
-    """A statement before the place, in which some ranks leave."""
+    """Yield the condition of an earlier statement in which some ranks leave."""
     if isinstance(earlier, ast.If):
         ground = differs(earlier.test, use, ctx)
         if ground and leaves(earlier.body) != leaves(earlier.orelse):
@@ -95,12 +95,12 @@ def _left(earlier: ast.stmt, use: Use, ctx: Context) -> Iterator[Condition]:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Whether the statements after these are not reached. An exception ends the program, and does not count."""
+    """Return whether a block ends in a return, break or continue; an exception, which ends the program, does not count."""
     return bool(body) and isinstance(body[-1], _LEAVING)
 
 
 def in_loop(use: Use) -> bool:
-    """Whether a use is repeated by a loop, or a comprehension, of its function."""
+    """Return whether a loop or a comprehension of the same function repeats a use."""
     if any(isinstance(parent, _COMPREHENSION) for parent in use.parents):
         return True
     for outer in use.place.ancestors():
@@ -112,7 +112,7 @@ def in_loop(use: Use) -> bool:
 
 
 def calls_of(function: ast.AST, use: Use, ctx: Context) -> Iterator[Use]:
-    """The calls, in the same file, of a function of it or of a method by way of ``self``."""
+    """Yield the calls, in the same file, of a function of the file, or of a method through ``self``."""
     if not isinstance(function, FUNCTION):
         return
     for call, place in ctx.uses.once(calls_of, lambda: _calls(ctx)).get(function.name, []):
@@ -122,7 +122,7 @@ def calls_of(function: ast.AST, use: Use, ctx: Context) -> Iterator[Use]:
 
 
 def _calls(ctx: Context) -> dict[str, list[tuple[ast.Call, Place]]]:
-    """Every call of the file, by the last name of what is called."""
+    """Return all calls of the file by the last identifier of the called function."""
     places = {place.statement: place for place in ctx.uses.scopes.places}
     found: dict[str, list[tuple[ast.Call, Place]]] = {}
     for node in ctx.uses.flow.parents:
@@ -136,7 +136,7 @@ def _calls(ctx: Context) -> dict[str, list[tuple[ast.Call, Place]]]:
 
 
 def _outside(call: ast.Call, ctx: Context) -> tuple[ast.AST, ...]:
-    """From the statement down to the call, which is the parent of what it calls."""
+    """Return the nodes from the statement down to the call."""
     found: list[ast.AST] = [call]
     while not isinstance(found[-1], ast.stmt):
         found.append(ctx.uses.flow.parents[found[-1]])

@@ -1,25 +1,22 @@
 """Single operations that the form of the code alone shows to be in flight together, with several peers.
 
-For code that cannot be run: one side of a scatter, or the methods of a class that keep their requests for later.
+For code that cannot be simulated: one side of a scatter, or the methods of a class that keep their requests for later.
 """
 
 from __future__ import annotations
 
 import ast
-import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.semantics.calls import argument
 from torchmigrate.semantics.nodes import walk
 
-from .._groups.groups import argument
 from .program import Program
-from .syntax import Syntax
-from .values import is_cpu
+from .values import Function, is_cpu_group_name
 
-_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-_COMPREHENSION = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ON_CPU = re.compile(r"\.cpu\(\)|\bfrombuffer\(|\bfrom_numpy\(|device=(?:torch\.device\()?['\"]cpu\b")
 
 
@@ -32,153 +29,119 @@ class _Kept(NamedTuple):
     """Whether a list takes the requests of several calls, for whatever peers these name."""
 
 
-def together(program: Program, syntax: Syntax) -> Iterator[frozenset[ast.Call]]:
-    """The operations that are in flight together, as sets."""
-    parents = program.flow.parents
-    by_class: dict[ast.ClassDef, list[_Kept]] = {}
-    for call in parents:
-        if not isinstance(call, ast.Call) or syntax.name(call) not in ("isend", "irecv"):
-            continue
-        peer, group = _peer(call), argument(call, 2, "group")
-        if peer is None or (group is not None and is_cpu(syntax.text(group))) or _is_on_cpu(call, parents):
-            continue
-        if _is_of_each(call, peer, parents, syntax):
-            yield frozenset([call])
-            continue
-        method = _around(call, parents, *_FUNCTION)
-        owner = parents.get(method) if method is not None else None
-        if isinstance(owner, ast.ClassDef) and isinstance(method, _FUNCTION):
-            requests = _requests(call, method, owner, parents)
-            keeping = max((_keeping(request, parents) for request in requests), default=_Keeping.NOT)
-            if keeping:
-                given = {parameter.arg for parameter in (*method.args.args, *method.args.kwonlyargs)}
-                is_repeated = keeping is _Keeping.IN_LIST and not given.isdisjoint(_names(peer))
-                by_class.setdefault(owner, []).append(_Kept(call, syntax.text(peer), is_repeated))
-    for kept in by_class.values():
-        if len({one.peer for one in kept}) > 1 or any(one.is_repeated for one in kept):
-            yield frozenset(one.call for one in kept)
+class FlightSearch:
+    """The search for operations in flight together in one file."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.parents = program.flow.parents
+
+    def find_sets(self) -> Iterator[frozenset[ast.Call]]:
+        """Yield sets of operations that are in flight together."""
+        by_class: dict[ast.ClassDef, list[_Kept]] = {}
+        for call in self.parents:
+            if not isinstance(call, ast.Call) or self.program.find_name(call) not in ("isend", "irecv"):
+                continue
+            peer = argument(call, 1, "dst", "group_dst", "src", "group_src")
+            group = argument(call, 2, "group")
+            by_gloo = group is not None and is_cpu_group_name(self.program.text(group))
+            if peer is None or by_gloo or self._is_on_cpu(call):
+                continue
+            if self._is_collected(call, peer):
+                yield frozenset([call])
+                continue
+            method = self._find_outer(call, *_FUNCTIONS)
+            owner = self.parents.get(method) if method is not None else None
+            if isinstance(owner, ast.ClassDef) and isinstance(method, Function):
+                by_class.setdefault(owner, []).extend(self._find_kept(call, peer, method, owner))
+        for kept in by_class.values():
+            if len({one.peer for one in kept}) > 1 or any(one.is_repeated for one in kept):
+                yield frozenset(one.call for one in kept)
+
+    def _find_outer(self, node: ast.AST, *kinds: type[ast.AST]) -> ast.AST | None:
+        """Return the innermost node of these kinds that encloses another."""
+        parent = self.parents.get(node)
+        while parent is not None and not isinstance(parent, kinds):
+            parent = self.parents.get(parent)
+        return parent
+
+    def _is_on_cpu(self, call: ast.Call) -> bool:
+        """Return whether the tensor is made on the CPU, in the call or in the same function."""
+        tensor = argument(call, 0, "tensor")
+        function = self._find_outer(call, *_FUNCTIONS, ast.Module)
+        if tensor is None:
+            return False
+        sources, name = [tensor], ast.unparse(tensor)
+        if function is not None and isinstance(tensor, ast.Name):
+            stores = (part for part in walk(function) if isinstance(part, ast.Assign))
+            sources += [store.value for store in stores if name in map(ast.unparse, store.targets)]
+        return any(_ON_CPU.search(self.program.text(source)) for source in sources)
+
+    def _is_collected(self, call: ast.Call, peer: ast.expr) -> bool:
+        """Return whether a loop or a comprehension collects the requests of operations with each of several peers."""
+        names, parent = _find_names(peer), self.parents[call]
+        made = parent.value if isinstance(parent, ast.DictComp) else getattr(parent, "elt", None)
+        if made is call:
+            generators: list[ast.comprehension] = getattr(parent, "generators", [])
+            return any(names & _find_names(generator.target) for generator in generators)
+        loop, holder = self._find_outer(call, ast.For, *_FUNCTIONS), self._find_list(call)
+        if not isinstance(loop, ast.For) or "wait" in self.program.called(loop) or holder is None:
+            return False
+        changing = self.program.assigned(loop)
+        return bool(names & changing) and changing.isdisjoint(sorted(_find_names(holder))[:1])
+
+    def _find_list(self, node: ast.AST) -> ast.expr | None:
+        """Return the list that a request is added to at once, alone or with its tensor."""
+        parent = self.parents[node]
+        if isinstance(parent, (ast.Tuple, ast.List)):
+            node, parent = parent, self.parents[parent]
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and node in parent.args:
+            return parent.func.value if parent.func.attr in ("append", "extend", "appendleft") else None
+        return parent.target if isinstance(parent, ast.AugAssign) and parent.value is node else None
+
+    def _find_kept(
+        self, call: ast.Call, peer: ast.expr, method: Function, owner: ast.ClassDef
+    ) -> Iterator[_Kept]:
+        """Yield the operation if its method, or a caller of the method, leaves the request in the object."""
+        requests = [call]
+        if isinstance(self.parents[call], ast.Return):
+            calls = (node for node in walk(owner) if isinstance(node, ast.Call))
+            requests = [node for node in calls if ast.unparse(node.func) == f"self.{method.name}"]
+        listed = [is_list for request in requests for is_list in self._find_holders(request)]
+        if listed:
+            given = {parameter.arg for parameter in (*method.args.args, *method.args.kwonlyargs)}
+            is_repeated = any(listed) and not given.isdisjoint(_find_names(peer))
+            yield _Kept(call, self.program.text(peer), is_repeated)
+
+    def _find_holders(self, call: ast.Call) -> Iterator[bool]:
+        """Yield, for each attribute in which the enclosing method leaves a request, whether it holds several."""
+        method = self._find_outer(call, *_FUNCTIONS)
+        if method is None or _waits_after(call, method):
+            return
+        places: list[ast.AST] = [call]
+        parent = self.parents[call]
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            names = (n for n in walk(method) if isinstance(n, ast.Name) and n.id == parent.targets[0].id)
+            places = [name for name in names if isinstance(name.ctx, ast.Load)]
+        for place in places:
+            holder, above = self._find_list(place), self.parents[place]
+            if isinstance(above, ast.Assign) and above.value is place and _is_own(above.targets[0]):
+                yield isinstance(above.targets[0], ast.Subscript)
+            elif holder is not None and _is_own(holder):
+                yield True
 
 
-def _peer(call: ast.Call) -> ast.expr | None:
-    keywords = ("dst", "group_dst", "src", "group_src")
-    named = (argument(call, 1, keyword) for keyword in keywords)
-    return next((peer for peer in named if peer is not None), None)
-
-
-def _names(node: ast.AST) -> set[str]:
+def _find_names(node: ast.AST) -> set[str]:
     return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
 
-def _around(node: ast.AST, parents: Mapping[ast.AST, ast.AST], *kinds: type[ast.AST]) -> ast.AST | None:
-    """The innermost node of these kinds around another."""
-    parent = parents.get(node)
-    while parent is not None and not isinstance(parent, kinds):
-        parent = parents.get(parent)
-    return parent
-
-
-def _is_on_cpu(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether the tensor is made in the CPU's memory, where it is named or in the same function."""
-    tensor = argument(call, 0, "tensor")
-    if tensor is None:
-        return False
-    function = _around(call, parents, *_FUNCTION, ast.Module)
-    sources = [tensor] if function is None else [tensor, *_assigned(tensor, function)]
-    return any(_ON_CPU.search(ast.unparse(source)) for source in sources)
-
-
-def _assigned(node: ast.expr, function: ast.AST) -> Iterator[ast.expr]:
-    for part in walk(function) if isinstance(node, ast.Name) else ():
-        if isinstance(part, ast.Assign) and any(
-            isinstance(target, ast.Name) and isinstance(node, ast.Name) and target.id == node.id
-            for target in part.targets
-        ):
-            yield part.value
-
-
-def _is_of_each(call: ast.Call, peer: ast.expr, parents: Mapping[ast.AST, ast.AST], syntax: Syntax) -> bool:
-    """Whether a loop, or a comprehension, collects the requests of operations with each of several peers."""
-    names = _names(peer)
-    parent = parents[call]
-    made = parent.value if isinstance(parent, ast.DictComp) else getattr(parent, "elt", None)
-    if isinstance(parent, _COMPREHENSION) and made is call:
-        return any(names & _names(generator.target) for generator in parent.generators)
-    loop = _around(call, parents, ast.For, *_FUNCTION)
-    if not isinstance(loop, ast.For) or "wait" in syntax.called(loop):
-        return False
-    listed = _listed(call, parents)
-    if listed is None or not names & (_names(loop.target) | syntax.assigned(loop)):
-        return False
-    holder = next(iter(_names(listed)), "")
-    return holder not in syntax.assigned(loop)
-
-
-def _listed(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.expr | None:
-    """The list that a request is added to at once, alone or with its tensor."""
-    parent = parents[node]
-    if isinstance(parent, (ast.Tuple, ast.List)):
-        node, parent = parent, parents[parent]
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and node in parent.args:
-        return parent.func.value if parent.func.attr in ("append", "extend", "appendleft") else None
-    return parent.target if isinstance(parent, ast.AugAssign) and parent.value is node else None
-
-
-class _Keeping(enum.IntEnum):
-    """What a method does with a request."""
-
-    NOT = 0
-    ALONE = 1
-    """Leaves it in an attribute of the object."""
-    IN_LIST = 2
-    """Adds it to a list there."""
-
-
-def _requests(
-    call: ast.Call, method: ast.AST, owner: ast.ClassDef, parents: Mapping[ast.AST, ast.AST]
-) -> Iterator[ast.Call]:
-    """The call of an operation, or the calls of the method that does no more than return its request."""
-    if not isinstance(parents[call], ast.Return) or not isinstance(method, _FUNCTION):
-        yield call
-        return
-    for node in walk(owner):
-        function = node.func if isinstance(node, ast.Call) else None
-        if isinstance(function, ast.Attribute) and function.attr == method.name and _is_own(function):
-            assert isinstance(node, ast.Call)
-            yield node
-
-
-def _keeping(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> _Keeping:
-    """Whether the method around leaves the request in its object, and does not wait for it itself."""
-    method = _around(call, parents, *_FUNCTION)
-    if method is None or _waits_after(call, method):
-        return _Keeping.NOT
-    places: list[ast.AST] = [call]
-    parent = parents[call]
-    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-        name = parent.targets[0].id
-        names = (node for node in walk(method) if isinstance(node, ast.Name) and node.id == name)
-        places = [node for node in names if isinstance(node.ctx, ast.Load)]
-    found = _Keeping.NOT
-    for place in places:
-        into = _listed(place, parents)
-        above = parents[place]
-        if isinstance(above, ast.Assign) and above.value is place and _is_own(above.targets[0]):
-            listed = isinstance(above.targets[0], ast.Subscript)
-            found = max(found, _Keeping.IN_LIST if listed else _Keeping.ALONE)
-        elif into is not None and _is_own(into):
-            found = _Keeping.IN_LIST
-    return found
-
-
 def _is_own(node: ast.expr) -> bool:
-    """``self.x``, ``self.x[…]``."""
+    """Return whether an expression is ``self.x`` or an item of it."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _waits_after(call: ast.Call, method: ast.AST) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "wait" and node.lineno > call.lineno
-        for node in walk(method)
-    )
+    waits = (n for n in walk(method) if isinstance(n, ast.Attribute) and n.attr == "wait")
+    return any(wait.lineno > call.lineno for wait in waits)

@@ -1,4 +1,4 @@
-"""The values that interpreting a program on a small world knows, and what it guesses from names."""
+"""The values that the interpreter follows, and what it guesses from names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._groups.rank_names import is_rank_name, is_size_name
-from .schedule import Channels, Group, Operation, Transfer
+from .communicators import Channels, Operation
 
-WORLD = Group("world")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
 SINGLE = frozenset({"isend", "irecv", "send", "recv"})
 COLLECTIVES = frozenset(
     [
@@ -21,8 +22,6 @@ COLLECTIVES = frozenset(
         *("reduce_scatter", "reduce_scatter_tensor", "scatter"),
     ]
 )
-RELEVANT = SINGLE | {"batch_isend_irecv", "P2POp", "wait"}
-"""Names that, called, may matter; statements without them (and without calls of helpers that have them) are skipped."""
 
 
 class Unclear(Exception):
@@ -34,18 +33,25 @@ class Raised(Exception):
 
 
 class Returned(Exception):
-    """A function has come to its ``return``."""
+    """A function has reached its ``return``."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class Broken(Exception):
-    """A loop has come to a ``break``."""
+    """A loop has reached a ``break``."""
 
 
 class Continued(Exception):
-    """A round of a loop has come to a ``continue``."""
+    """A round of a loop has reached a ``continue``."""
+
+
+class NotARing(Exception):
+    """A neighbor guessed by name is compared with ``value``, which stands for a missing neighbor."""
+
+    def __init__(self, value: int | None) -> None:
+        self.value = value
 
 
 @dataclass(frozen=True)
@@ -56,30 +62,15 @@ class Opaque:
 
 
 @dataclass(frozen=True)
-class OnCpu(Opaque):
-    """A tensor in the CPU's memory (or the CPU itself), which a group with several backends gives to gloo."""
+class CpuTensor(Opaque):
+    """A tensor in the CPU's memory (or the CPU device), which a group with several backends passes to gloo."""
 
 
 @dataclass(frozen=True)
-class Torch:
-    """Something of torch's, by its qualified name."""
+class TorchName:
+    """A function or module of torch (or `os`), by its qualified name."""
 
     name: str
-
-
-@dataclass(frozen=True)
-class Request:
-    """What isend, irecv and asynchronous collectives return."""
-
-    operation: Operation
-
-
-@dataclass(frozen=True)
-class PeerOperation:
-    """A `P2POp`."""
-
-    transfer: Transfer
-    group: Group
 
 
 @dataclass(eq=False)
@@ -92,53 +83,49 @@ class Instance:
 
 @dataclass(frozen=True)
 class Method:
-    """A function of the file, and the object that it belongs to."""
+    """A function of the file, and the object that it is bound to."""
 
-    definition: ast.FunctionDef | ast.AsyncFunctionDef
+    definition: Function
     instance: Instance | None = None
 
 
 class Assumed(int):
-    """A rank that only its name tells, or what a program makes of one: a number, or the outcome of a test."""
+    """A number or truth value that depends on a variable that only its name shows to be a rank."""
 
 
-class Guess(Assumed):
-    """A neighbour's rank that only its name tells."""
+class Neighbor(Assumed):
+    """The rank of a neighbor that only the variable's name shows."""
 
 
 @dataclass
 class World:
     """What all ranks of one run share.
 
-    ``choices`` are the outcomes of opaque conditions; those not in it are added as they come up. ``end`` is what a
-    neighbour is called where there is none (in a ring, which has no ends, it does not occur).
+    ``choices`` are the outcomes of unknown conditions; new ones are added as they come up. ``end`` is the value that
+    stands for a missing neighbor (it does not occur in a ring). ``is_presumed`` says that every rank was taken to pass
+    all tensors, which shows what may overlap, but not that anything hangs.
     """
 
     size: int
     choices: dict[str, bool] = field(default_factory=dict)
     is_ring: bool = True
     end: int | None = None
+    is_presumed: bool = False
 
 
-class NotARing(Exception):
-    """A guessed neighbour is compared with ``value``, which stands for there being none."""
-
-    def __init__(self, value: int | None) -> None:
-        self.value = value
+def _compile_words(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:^|_)(?:{words})(?:_|$)")
 
 
-_NEXT = re.compile(
-    r"(?:^|_)(?:next|right|successor|dst|dest|destination|send_to|send_rank|to_rank|down)(?:_|$)"
-)
-_PREVIOUS = re.compile(
-    r"(?:^|_)(?:prev|previous|left|predecessor|src|source|recv_from|recv_rank|from_rank|up)(?:_|$)"
-)
+_NEXT = _compile_words("next|right|successor|dst|dest|destination|send_to|send_rank|to_rank|down")
+_PREVIOUS = _compile_words("prev|previous|left|predecessor|src|source|recv_from|recv_rank|from_rank|up")
 DIFFERS = re.compile(
     r"first|last|even|odd|parity|send|recv|receive|src|dst|source|leader|master|main|head|tail|root|stage"
-    r"|rank|neighbo|has_|prev|next|left|right|top|bottom|left|edge|bound|owner|coord|peer|member",
+    r"|rank|neighbo|has_|prev|next|left|right|top|bottom|edge|bound|owner|coord|peer|member",
     re.IGNORECASE,
 )
 """Names in conditions that tell ranks apart."""
+_CPU_GROUP = re.compile(r"cpu|gloo|metadata|coordinat", re.IGNORECASE)
 
 BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -166,72 +153,65 @@ COMPARE: Mapping[type, Callable[[Any, Any], bool]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 BUILTINS: Mapping[str, Callable[..., Any]] = {
-    **{f.__name__: f for f in (abs, bool, divmod, int, len, max, min, sum)},
-    "range": lambda *a: list(range(*a))[:64],
+    **{f.__name__: f for f in (abs, bool, divmod, int, len, list, max, min, sorted, sum, tuple)},
+    "range": lambda *a: list(range(*a)[:64]),
     "reversed": lambda a: list(reversed(a)),
-    "sorted": sorted,
     "enumerate": lambda *a: list(enumerate(*a)),
-    "list": lambda *a: list(*a),
-    "tuple": lambda *a: tuple(*a),
     "dict": lambda **a: a,
-    "set": lambda *a: list(*a),
+    "set": list,
 }
 PLAIN = (int, str, bool, float, type(None), list, tuple, dict)
-
-
-UNKNOWN = object()
 EACH = "each of "
-"""What the key of a loop variable begins with whose values are not followed."""
+"""The prefix of an opaque key that stands for every item of an iterable that is not followed."""
 
 
-def guess(name: str, rank: int, world: World) -> Any:
-    """What a parameter or an attribute of this name probably is; UNKNOWN if the name says nothing."""
-    if is_rank_name(name):
+def guess_value(name: str, rank: int, world: World, key: str = "") -> Any:
+    """Return the probable value of a variable or getter of this name; `Opaque(key)` if the name shows nothing."""
+    stem = name.removeprefix("get_")
+    if is_rank_name(stem):
         return Assumed(rank)
-    if is_size_name(name):
+    if is_size_name(stem):
         return world.size
     for pattern, step in ((_NEXT, 1), (_PREVIOUS, -1)):
         if pattern.search(name):
             peer = rank + step
             if world.is_ring:
-                return Guess(peer % world.size)
-            return Guess(peer) if 0 <= peer < world.size else world.end
-    return list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else UNKNOWN
+                return Neighbor(peer % world.size)
+            return Neighbor(peer) if 0 <= peer < world.size else world.end
+    return (
+        list(range(world.size)) if name in ("ranks", "group_ranks", "global_ranks") else Opaque(key or name)
+    )
 
 
-def derived(value: Any, *sources: Any) -> Any:
-    """A value that was made of others: assumed, too, if one of them is."""
+def derive_value(value: Any, *sources: Any) -> Any:
+    """Return a value computed from the sources, as `Assumed` if one of the sources is."""
     is_assumed = any(isinstance(source, Assumed) for source in sources)
     return Assumed(value) if is_assumed and isinstance(value, int) else value
 
 
-def nothing() -> None:
-    """What a round of a `while` loop begins with."""
-
-
 def channels_of(backend: Any) -> Channels | None:
+    """Return the channels that a group of this backend has; None for nccl, where the torch version decides."""
     if not isinstance(backend, str) or "nccl" in backend:
         lazy = isinstance(backend, str) and ("nccl-lazy" in backend or "nccl-legacy" in backend)
         return Channels.PAIR if lazy else None
     return Channels.DIRECTION
 
 
-def is_cpu(name: str) -> bool:
-    return bool(re.search(r"cpu|gloo|metadata|coordinat", name, re.IGNORECASE))
+def is_cpu_group_name(name: str) -> bool:
+    """Return whether a variable of this name probably holds a group for the CPU."""
+    return _CPU_GROUP.search(name) is not None
 
 
 def holds_request(value: Any) -> bool:
+    """Return whether a value is a request or contains one."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_request, value))
-    return isinstance(value, Request)
+    return isinstance(value, Operation)
 
 
-def method_of(definition: ast.ClassDef, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    for statement in definition.body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == name:
-            return statement
-    return None
-
-
-def is_true(test: ast.expr) -> bool:
-    return isinstance(test, ast.Constant) and bool(test.value)
+def find_method(definition: ast.ClassDef, name: str) -> Function | None:
+    """Return the method of this name that a class defines itself."""
+    functions = (
+        part for part in definition.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+    return next((function for function in functions if function.name == name), None)

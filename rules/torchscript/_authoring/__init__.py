@@ -1,1 +1,1 @@
-"""What makes TorchScript, what only TorchScript reads, and whether a project still needs it."""
+"""The code that makes TorchScript, the code that only TorchScript reads, and whether a project still needs it."""

@@ -1,4 +1,4 @@
-"""The symbols that make, save and load TorchScript, and the question whether a project still does."""
+"""The symbols that make and load TorchScript, and whether a project still does so."""
 
 from __future__ import annotations
 
@@ -23,24 +23,17 @@ FREEZES = (
     *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
 )
 OPTIMIZES = ("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference")
-SAVES = ("torch.jit.save", "torch.jit._serialization.save")
 LOADING = ("torch.jit.load", "torch.jit._serialization.load")
 BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
-MADE = tuple(
-    f"torch.jit.{maker}()"
-    for maker in ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-)
-"""The results of functions that give a ScriptModule."""
-SAVE_METHODS = tuple(f"{made}.save" for made in MADE)
 
 TRACING = (*TRACES, *TRACE_MODULES)
 AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript")
-"""What compiles the project's own Python to TorchScript.
+"""The symbols that compile the project's own Python to TorchScript.
 
 `torch.jit.load` is not among them: a loaded file brings compiled code, which reads none of the project's markers.
 """
 ASKS = (*AUTHORING, *BASES, *LOADING)
-"""What a rule must put into its ``asks`` to call the functions below."""
+"""The symbols that a rule lists in its ``asks`` to call the functions below."""
 
 _INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
 
@@ -50,20 +43,20 @@ IF_TRACING = (
     "torch.jit.script_if_tracing",
 )
 TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.export")
-"""What a rule must put into its ``asks`` to call `traces` and `is_traced`."""
+"""The symbols that a rule lists in its ``asks`` to call the functions below that are about tracing."""
 
 
 def traces(ctx: Context) -> bool:
-    """Whether the checked project does what refuses to meet a compiled function.
+    """Whether the checked project traces in a way that rejects compiled functions.
 
-    These are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
+    Such are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
     """
     return any(True for _ in _tracing(ctx))
 
 
 def traced_at(ctx: Context) -> str:
-    """The nearest place of those for which `traces` is true."""
+    """Return the nearest place that traces, where there is one, as ``path:line``."""
     found = nearest(list(_tracing(ctx)), ctx)
     return f"{found.path}:{found.line}"
 
@@ -78,7 +71,7 @@ def _tracing(ctx: Context) -> Iterator[Mention]:
 
 
 def nearest(mentions: Sequence[Mention], ctx: Context) -> Mention:
-    """The one that is nearest to this file: by the folders that both lie in, then by order."""
+    """Return the mention that is nearest to this file: in the most folders shared with it, then by order."""
     return min(mentions, key=lambda mention: _distance(mention, ctx))
 
 
@@ -89,7 +82,7 @@ def _distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
 
 
 def is_traced(ctx: Context) -> bool:
-    """Whether this file expects to be called from a trace: it asks whether it is."""
+    """Whether this file expects to be traced: it checks whether it is."""
     return not ctx.uses.symbols.isdisjoint(IF_TRACING)
 
 

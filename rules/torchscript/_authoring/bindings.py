@@ -1,4 +1,4 @@
-"""Whether code in C++ is given ScriptModules by Python: what it casts has to stay one."""
+"""Whether C++ code receives ScriptModules from Python, which then have to stay ScriptModules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _ATTRIBUTE = r"\battr\(\s*\"_c\"\s*\)"
 _CAST = r"\bcast\s*<\s*(?:const\s+)?torch::jit::(?:script::)?(?:Module|Function|StrongFunctionPtr)\b"
 _CASTS = {" .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": f"{_ATTRIBUTE}|{_CAST}"}
-"""How code in C++ takes a ScriptModule, or a ScriptFunction, out of what Python hands to it."""
+"""How C++ code takes a ScriptModule, or a ScriptFunction, out of a Python object."""
 _SOUGHT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (('"_c"',), (_ATTRIBUTE,)),
     (("torch::jit",), (_CAST,)),
@@ -20,7 +20,7 @@ _SOUGHT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def check(ctx: Context) -> None:
-    """Raises NoFix where code in C++ is handed ScriptModules or ScriptFunctions."""
+    """Raise NoFix where C++ code receives ScriptModules or ScriptFunctions."""
     looked_into = [
         (ctx.project.shown(path), line) for path, line in ctx.project.spelling(*_SOUGHT, beside="")
     ]

@@ -1,60 +1,53 @@
-"""Where another file may find that a class of TorchScript modules has become a plain one."""
+"""Where another file may notice that a class of TorchScript modules has become a plain one."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
-from .authoring import BASES, SAVE_METHODS, SAVES
+from .authoring import BASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
 
 ASKS = (*BASES, *SAVES, *SAVE_METHODS)
-"""What a rule must put into its ``asks`` to call `check`."""
+"""The symbols that a rule lists in its ``asks`` to call the check below."""
 
 _SCRIPT_ONLY = ("save", "save_to_buffer", "_save_for_lite_interpreter", "graph_for", "code_with_constants")
 
 
 def check(definition: ast.ClassDef, ctx: Context) -> None:
-    """Raises NoFix where another file derives from a class, saves its instances, or is given them and saves something."""
+    """Raise NoFix where another file derives from a class, saves its instances, or receives them and saves something."""
     name = re.escape(definition.name)
     derived = ((name, "script_method"), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{name}\b",))
     for path, line in ctx.project.spelling(derived, beside=ctx.source.path):
         raise NoFix(
-            f"{ctx.project.shown(path)}:{line} derives from `{definition.name}`, and has to change with it"
+            f"{ctx.project.shown(path)}:{line} derives from `{definition.name}`, and has to change as well"
         )
     saved = ((name,), (rf"(?<!\btorch)\.(?:{'|'.join(_SCRIPT_ONLY)})\(", rf"(?<!class ){name}\("))
     for path, line in ctx.project.spelling(saved, beside=ctx.source.path):
         raise NoFix(
-            f"{ctx.project.shown(path)}:{line} may ask `{definition.name}` for what only a TorchScript module has"
+            f"{ctx.project.shown(path)}:{line} may use an attribute of `{definition.name}` that only a TorchScript module has"
         )
     saving = ctx.project.uses(*SAVES, *SAVE_METHODS, kinds=frozenset(Kind) - {Kind.IMPORT})
     if not saving:
         return
-    given = _given_away(definition, ctx)
+    given = ctx.uses.once(_lines, lambda: _lines(ctx)).get(definition.name)
     place = f"line {given}" if given is not None else None
     made = ((name,), (rf"(?<!class )\b{name}\(",))
     for path, line in ctx.project.spelling(made, beside=ctx.source.path):
         place = place or f"{ctx.project.shown(path)}:{line}"
     if place is not None:
-        raise NoFix(
-            f"{place} gives an instance away, and {saving[0].path}:{saving[0].line} saves TorchScript"
-        )
-
-
-def _given_away(definition: ast.ClassDef, ctx: Context) -> int | None:
-    """The first line of a function that returns an instance of a class, itself or in a variable."""
-    return ctx.uses.once(_lines, lambda: _lines(ctx)).get(definition.name)
+        raise NoFix(f"{place} passes an instance on, and {saving[0].path}:{saving[0].line} saves TorchScript")
 
 
 def _lines(ctx: Context) -> dict[str, int]:
-    """The classes, by name, of which a function of the file returns an instance, each with the line."""
+    """Return the classes, by name, whose instances a function of the file returns, each with the line of the `return`."""
     parents, returned, made = ctx.uses.flow.parents, dict[str, int](), dict[tuple[ast.AST, str], str]()
     for node in parents:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -62,16 +55,10 @@ def _lines(ctx: Context) -> dict[str, int]:
             if is_returned(node, parents):
                 returned.setdefault(node.func.id, node.lineno)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                made[_function(node, parents), statement.targets[0].id] = node.func.id
+                made[ctx.uses.scope_of(node).node, statement.targets[0].id] = node.func.id
     for node in parents:
         if isinstance(node, ast.Name) and is_returned(node, parents):
-            called = made.get((_function(node, parents), node.id))
+            called = made.get((ctx.uses.scope_of(node).node, node.id))
             if called is not None:
                 returned.setdefault(called, node.lineno)
     return returned
-
-
-def _function(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
-    while not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-        node = parents[node]
-    return node

@@ -1,4 +1,4 @@
-"""What is inert in eager mode, and whether TorchScript still needs it."""
+"""Markers that do nothing in eager mode, and whether TorchScript still needs them."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
 
 REACHES = "TorchScript made of these lines"
-"""What `_script.reach` notes beside a script that compiles no more than some functions of its file."""
+"""Mention: the lines of its own file that a script compiles, if it compiles nothing else."""
 _COMPILED_IN_TRACES = (
     *("torch.jit.export", "torch._jit_internal.export"),
     *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing", "torch.jit._trace._script_if_tracing"),
 )
-"""What is compiled while something is traced; everything else runs as Python then, and no marker is read."""
+"""The symbols that are compiled during a trace; everything else runs as Python, and its markers are not read."""
 ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
-"""What a rule must put into its ``asks`` to call the functions below, with `_script.reach.note` for its note."""
+"""The symbols that a rule lists in its ``asks``, with the note about scripted lines as its note, to call the functions below."""
 
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
 
 def needed_by(use: Use, ctx: Context, *others: Mention) -> str | None:
-    """What keeps a marker for TorchScript in place, as a sentence, or None if it can go.
+    """Return why a marker for TorchScript has to stay, or None if it can be removed.
 
-    ``others`` are further places that the marker waits for.
+    ``others`` are further places that need the marker.
     """
     waiting = waits_for(use, ctx, *others)
     if waiting is None and ctx.options.keep_torchscript_support:
-        return "your users may script this code; if they do not, set `keep-torchscript-support = false`"
+        return "users of the project may script this code; if they do not, set `keep-torchscript-support = false`"
     return waiting
 
 
 def let_go(use: Use, ctx: Context, *others: Mention) -> None:
-    """Raises NoFix, with the sentence of `needed_by`, if a marker cannot go."""
+    """Raise NoFix, with the reason, if a marker cannot be removed."""
     if reason := needed_by(use, ctx, *others):
         raise NoFix(reason)
 
 
 def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
-    """The nearest place where the project itself makes TorchScript that may hold the code of ``use``, or of ``others``.
+    """Return the nearest place where the project makes TorchScript that may contain the code of ``use``, or of ``others``.
 
-    As a sentence; None without one. ``is_traced``: whether a trace does more than to run the code.
+    The result is a reason for NoFix, or None. ``is_traced``: whether a trace does more with the marker than to run the code.
     """
     uses = ctx.project.uses
     makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
+    # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
     if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
         makers = [maker for maker in makers if maker.symbol not in TRACING]
     used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
@@ -64,7 +65,7 @@ def waits_for(use: Use, ctx: Context, *others: Mention, is_traced: bool = False)
 
 
 def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
-    """Whether the code of ``use`` may be compiled there: a script of functions compiles them and what they call."""
+    """Whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
     noted = ctx.uses.once(REACHES, lambda: _noted(makers, ctx)).get((maker.path, maker.line))
     if noted is None:
         return True
@@ -75,9 +76,10 @@ def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context
 
 
 def _noted(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:
-    """The notes of the places where all that is scripted is noted."""
+    """Return the notes about lines, by place, of the places where all scripted code is noted."""
     notes: dict[tuple[str, int], list[Mention]] = {}
     for note in ctx.project.uses(REACHES):
         notes.setdefault((note.path, note.line), []).append(note)
+    # Several scripts may share a line: unless all of them are noted, it is unknown what they compile.
     counted = Counter((maker.path, maker.line) for maker in makers)
     return {place: found for place, found in notes.items() if len(found) == counted[place]}

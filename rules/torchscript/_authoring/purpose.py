@@ -1,6 +1,6 @@
-"""What a call of `script` or `trace` is there for, where that is not the module or function that it gives.
+"""The purpose of a call of `script` or `trace` whose result is not the point.
 
-A test that something scripts, or a check of it, loses its meaning with any other call in its place.
+A test that something can be scripted, or a check of it, loses its meaning if another call replaces this one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
 from .._script.fate import importers
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Place
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _RAISING = re.compile(
     r"(assert_?)?(raises|warns|logs)|deprecated_call|does_not_raise|suppress", re.IGNORECASE
 )
@@ -34,49 +34,51 @@ _INSTEAD = "what replaces it can be tested with `torch.export.export(module, (in
 
 
 def check(use: Use, ctx: Context) -> None:
-    """Raises NoFix where a use tests, checks or registers something, and does not make something to be used."""
+    """Raise NoFix where a use tests, checks or registers something, instead of making something to be used."""
     verb = "be scripted" if use.symbol in SCRIPTS else "be traced"
     if _is_asserted(use, ctx):
         if not is_test(ctx.source.path):
-            raise NoFix("what is around it expects or suppresses what it raises")
-        raise NoFix(f"it is what a test asserts about, and this test goes with TorchScript; {_INSTEAD}")
+            raise NoFix("the code around it expects or suppresses an exception of this call")
+        raise NoFix(f"a test makes an assertion about it, and is to be removed with TorchScript; {_INSTEAD}")
     if use.call is not None and use.decorated is None and is_unused(use.call, use.place, ctx):
         if is_test(ctx.source.path):
-            raise NoFix(f"this test shows that something can {verb}, and goes with TorchScript; {_INSTEAD}")
+            raise NoFix(
+                f"this test shows that something can {verb}, and is to be removed with TorchScript; {_INSTEAD}"
+            )
         raise NoFix(
-            f"nothing uses its result: it registers something with TorchScript, or checks that it can {verb}; "
+            f"nothing uses its result: the call registers something with TorchScript, or checks that it can {verb}; "
             "remove it together with TorchScript"
         )
+    is_in_function = any(isinstance(statement, Function) for statement in use.place.ancestors())
     if is_test(ctx.source.path) and (name := _said(use) or _file(ctx.source.path)):
-        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
-    if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and _function(use) is not None:
+        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
+    if is_test(ctx.source.path) and ctx.options.keep_torchscript_support and is_in_function:
         raise NoFix(
-            f"the test shows that users can still do this; it goes with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
+            f"the test shows that users can still do this; remove it with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
         )
 
 
 def check_left(call: ast.Call, given: ast.expr, place: Place, ctx: Context) -> None:
-    """Raises NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``, or an option do nothing.
+    """Raise NoFix where ``scripted = torch.jit.script(plain)`` would become ``scripted = plain``, or an option do nothing.
 
-    A variable of such a name is there to be chosen, compared or shown beside the other, and so is any in a function of a test.
+    A variable with such a name is there to be chosen, compared or printed next to the plain one, and so is any variable in a
+    function of a test.
     """
     target = _bound(call, ctx)
     is_same = target is not None and ast.unparse(target) == ast.unparse(given)
     if switch := _switch(place, is_emptied=is_same and all(map(_is_kept, place.block))):
-        raise NoFix(f"the option in line {switch.lineno} chooses TorchScript, and would choose nothing")
+        raise NoFix(f"the option in line {switch.lineno} enables TorchScript, and would have no effect")
     if not isinstance(target, ast.Name) or place.scope.is_class:
         return
     if _SAYS_SO.search(target.id) and ast.unparse(given) != target.id:
-        raise NoFix(
-            f"`{target.id}` would be made of `{ctx.text(given)}` itself, and its name would not be true"
-        )
-    is_local = isinstance(place.scope.node, _Function)
+        raise NoFix(f"`{target.id}` would be `{ctx.text(given)}` itself, and its name would be misleading")
+    is_local = isinstance(place.scope.node, Function)
     if is_local and is_test(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
-        raise NoFix(f"this test has `{target.id}` beside `{given.id}`, which would be one thing")
+        raise NoFix(f"this test compares `{target.id}` with `{given.id}`, and both would be the same")
 
 
 def _is_kept(statement: ast.stmt) -> bool:
-    """Whether a statement binds a name to what a call makes of its value, so that it goes where that stays as it is."""
+    """Whether a statement rebinds a name to the result of a call on it, so that nothing is left without the call."""
     match statement:
         case ast.Assign(targets=[target], value=ast.Call() as call):
             given = argument(call, 0, "obj", "mod", "func")
@@ -85,24 +87,20 @@ def _is_kept(statement: ast.stmt) -> bool:
 
 
 def _switch(place: Place, *, is_emptied: bool) -> ast.If | None:
-    """The condition around a statement, within its function, that says by a name that it is about TorchScript.
+    """Return the condition around a statement, within its function, whose names show that it is about TorchScript.
 
-    The innermost counts in any case where nothing would be left below it.
+    If nothing would be left below the innermost condition, that one is returned in any case.
     """
     for number, statement in enumerate(place.ancestors()):
-        if isinstance(statement, (*_Function, ast.ClassDef)):
+        if isinstance(statement, (Function, ast.ClassDef)):
             return None
-        if isinstance(statement, ast.If) and is_emptied and number == 0:
-            return statement
-        if isinstance(statement, ast.If) and any(
-            _SAYS_SO.search(leaf(node) or "") for node in ast.walk(statement.test)
-        ):
+        if isinstance(statement, ast.If) and ((is_emptied and number == 0) or _match_test(statement)):
             return statement
     return None
 
 
 def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
-    """The variable that gets the value of a call, or what is done with it: ``y = torch.jit.script(f)(x)``."""
+    """Return the variable that a call's result is assigned to, maybe after being called: ``y = torch.jit.script(f)(x)``."""
     inner: ast.AST = call
     while isinstance(inner, (ast.Call, ast.Attribute)):
         outer = ctx.uses.flow.parents[inner]
@@ -113,23 +111,28 @@ def _bound(call: ast.Call, ctx: Context) -> ast.expr | None:
 
 
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
-    """Raises NoFix where a test has a class only to see what becomes of TorchScript modules."""
-    if is_test(ctx.source.path) and (name := _says_so(definition.name) or _file(ctx.source.path)):
-        raise NoFix(f"`{name}` is about TorchScript, and goes with it; {_INSTEAD}")
+    """Raise NoFix where a test has a class only to see what happens to TorchScript modules."""
+    if is_test(ctx.source.path) and (name := _match_name(definition.name) or _file(ctx.source.path)):
+        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
 
 
-def _says_so(name: str) -> str | None:
+def _match_name(name: str) -> str | None:
     return name if _SAYS_SO.search(name) else None
 
 
+def _match_test(statement: ast.If) -> str | None:
+    """Return the first name in a condition that is about TorchScript."""
+    return next(filter(_match_name, (leaf(node) or "" for node in ast.walk(statement.test))), None)
+
+
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by its name or by that of a folder around it."""
+    """Whether a file holds tests, judging by the names of the file and of the folders around it."""
     *folders, name = path.replace(os.sep, "/").split("/")
     return bool(_TEST_FILE.fullmatch(name.partition(".")[0])) or not _TEST_FOLDERS.isdisjoint(folders[-4:])
 
 
 def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
-    """Whether nothing is done with the value of an expression, which is then there for its effect."""
+    """Whether nothing uses the value of an expression, which is then there for its effect."""
     statement = place.statement
     if isinstance(statement, ast.Expr) and statement.value is value:
         return True
@@ -142,7 +145,7 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
         return True
     if target.id in place.scope.outer:
         return False
-    if not isinstance(place.scope.node, _Function) and not _is_shown(target.id, value, place, ctx):
+    if not isinstance(place.scope.node, Function) and not _is_shown(target.id, value, place, ctx):
         return False
     reaching = ctx.uses.flow.reaching(target.id, place.scope)
     return not reaching.captured and not any(target in state for state in reaching.reads.values())
@@ -151,12 +154,13 @@ def is_unused(value: ast.expr, place: Place, ctx: Context) -> bool:
 def _is_shown(name: str, value: ast.expr, place: Place, ctx: Context) -> bool:
     """Whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
     given = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    # A model that the module goes on to use has a name of its own.
     is_rebound = len(place.scope.bindings[name]) > 1
     return is_rebound and isinstance(given, ast.Call) and place.scope.parent is None and not importers(ctx)
 
 
 def _is_asserted(use: Use, ctx: Context) -> bool:
-    """Whether the use stands in an assertion of its own, or under one about what it raises."""
+    """Whether the use is in an assertion of its own, or under one about what it raises."""
     inner: ast.AST = use.call or use.node
     for parent in reversed(use.parents):
         if parent is inner:
@@ -169,37 +173,26 @@ def _is_asserted(use: Use, ctx: Context) -> bool:
             return True
         inner = parent
     for statement in use.place.ancestors():
-        if isinstance(statement, _Function):
+        if isinstance(statement, Function):
             break
-        if isinstance(statement, (ast.With, ast.AsyncWith)) and any(map(_raises, statement.items)):
-            return True
+        for item in statement.items if isinstance(statement, (ast.With, ast.AsyncWith)) else ():
+            entered = item.context_expr
+            if isinstance(entered, ast.Call) and _RAISING.match(leaf(entered.func) or ""):
+                return True
     return False
 
 
-def _raises(item: ast.withitem) -> bool:
-    node = item.context_expr
-    return isinstance(node, ast.Call) and bool(_RAISING.match(leaf(node.func) or ""))
-
-
-def _function(use: Use) -> str | None:
-    """The name of the function around the use, innermost first."""
-    inside = [s for s in use.place.ancestors() if isinstance(s, _Function)]
-    return inside[0].name if inside else None
-
-
 def _file(path: str) -> str | None:
-    """The name of a file whose tests it says are about TorchScript: ``test_jit.py``."""
+    """Return the name of a file whose tests are about TorchScript by that name: ``test_jit.py``."""
     name = os.path.basename(path)
     return name if re.search(r"(?<![a-z])(jit|torch_?script)(?![a-z])", name) else None
 
 
 def _said(use: Use) -> str | None:
-    """What says, around a use in a test, that the test is about TorchScript: a function, a class, a condition."""
+    """Return what shows that the test around a use is about TorchScript: the name of a function, a class or a condition."""
     for statement in use.place.ancestors():
-        if isinstance(statement, (*_Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
+        if isinstance(statement, (Function, ast.ClassDef)) and _SAYS_SO.search(statement.name):
             return statement.name
-        if isinstance(statement, ast.If):
-            named = [leaf(node) or "" for node in ast.walk(statement.test)]
-            if found := next((name for name in named if _SAYS_SO.search(name)), None):
-                return found
+        if isinstance(statement, ast.If) and (name := _match_test(statement)):
+            return name
     return None

@@ -1,7 +1,7 @@
-"""The classes of a file that derive from `ScriptModule`, rewritten together.
+"""One fix for all classes of a file that derive from `ScriptModule`.
 
-One fix for all of them: a `script_method` in a class whose base has become a plain module is a stub that cannot be
-called, and the base may be another class of the file.
+A `script_method` in a class whose base has become a plain module is a stub that cannot be called, and the base may be
+another class of the file, so all classes change together.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *escaping.ASKS)
-"""What a rule must put into its ``asks`` to call the function below."""
+"""The symbols that a rule lists in its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
-    [
+    {
         "define",
         "save",
         "save_to_buffer",
         "graph",
         "inlined_graph",
+        "graph_for",
         "code",
         "code_with_constants",
-        "graph_for",
         "copy",
-    ]
+    }
 )
 
 
 def fix_of(ctx: Context) -> Fix:
-    """The fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    """Return the fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    # All findings of the file share this fix, so it is made once; a raised NoFix cannot be cached, a returned one can.
     found = ctx.uses.once(fix_of, lambda: _outcome(ctx))
     if isinstance(found, NoFix):
         raise found.with_traceback(None)
@@ -74,7 +75,7 @@ def _fix(ctx: Context) -> Fix:
 
 
 def _alias(use: Use) -> ast.Name | None:
-    """The variable of the module that a use gives another name with, if it does: ``MyModule = torch.jit.ScriptModule``."""
+    """Return the module's variable that a use assigns to another name: ``MyModule = torch.jit.ScriptModule``."""
     statement = use.place.statement
     if not isinstance(statement, ast.Assign) or statement.value is not use.node or use.place.scope.parent:
         return None
@@ -83,7 +84,7 @@ def _alias(use: Use) -> ast.Name | None:
 
 
 def _unnamed(name: ast.Name, use: Use, ctx: Context) -> Change:
-    """Takes a name away that only decorators and bases have, all of which change. Raises NoFix."""
+    """Remove a name that only decorators and bases use, all of which change. Raises NoFix."""
     known = {
         other.node
         for other in ctx.uses.found
@@ -91,7 +92,7 @@ def _unnamed(name: ast.Name, use: Use, ctx: Context) -> Change:
     }
     for node in ctx.uses.flow.parents:
         if isinstance(node, ast.Name) and node.id == name.id and node is not name and node not in known:
-            raise NoFix(f"line {node.lineno} does something else with `{name.id}`")
+            raise NoFix(f"line {node.lineno} uses `{name.id}` in another way")
     for path, line in ctx.project.spelling(
         ((name.id,), (rf"\b{name.id}\b",)), beside="", among=importers(ctx)
     ):
@@ -101,27 +102,25 @@ def _unnamed(name: ast.Name, use: Use, ctx: Context) -> Change:
 
 def _undecorated(use: Use, ctx: Context) -> Change:
     if use.kind is not Kind.DECORATOR:
-        raise NoFix("the file also uses `script_method` in another way than as a decorator")
+        raise NoFix("the file also uses `script_method` other than as a decorator")
     method, definition = use.decorated, ctx.uses.flow.parents[use.decorated] if use.decorated else None
-    if isinstance(definition, ast.ClassDef) and definition not in _changing(ctx):
+    if isinstance(definition, ast.ClassDef) and definition not in ctx.uses.once(
+        _derived, lambda: _derived(ctx)
+    ):
         raise NoFix(
-            f"line {definition.lineno} derives `{definition.name}` from what is not of this file, and has to change with it"
+            f"line {definition.lineno} derives `{definition.name}` from a class of another file, and has to change as well"
         )
     if (is_traced(ctx) or traces(ctx)) and any(map(depends_on_values, reached(method, use.place.scope, ctx))):
         place = "this file" if is_traced(ctx) else traced_at(ctx)
         raise NoFix(
-            f"{place} traces, which keeps the loops, branches and conversions to numbers of line {use.node.lineno} "
+            f"{place} traces, and a trace keeps the loops, branches and conversions to numbers of line {use.node.lineno} "
             "only while they are scripted"
         )
     return ctx.undecorated(use)
 
 
-def _changing(ctx: Context) -> set[ast.ClassDef]:
-    """The classes of the file that derive from `ScriptModule`, directly or through another class of the file."""
-    return ctx.uses.once(_changing, lambda: _derived(ctx))
-
-
 def _derived(ctx: Context) -> set[ast.ClassDef]:
+    """Return the classes of the file that derive from `ScriptModule`, directly or through another class of the file."""
     found = [
         use.place.statement
         for use in ctx.uses.found
@@ -145,7 +144,7 @@ def _derived(ctx: Context) -> set[ast.ClassDef]:
 def _rebased(use: Use, ctx: Context) -> Change:
     definition = use.place.statement
     if not isinstance(definition, ast.ClassDef) or not use.certain:
-        raise NoFix(f"`{ctx.text(use.node)}` may stand for something else in line {use.node.lineno}")
+        raise NoFix(f"`{ctx.text(use.node)}` may be something else in line {use.node.lineno}")
     check_class(definition, ctx)
     escaping.check(definition, ctx)
     if attribute := next(_script_only(definition, ctx), None):
@@ -158,25 +157,23 @@ def _rebased(use: Use, ctx: Context) -> Change:
     return ctx.renamed(use, "torch.nn.Module")
 
 
-def _named_so(ctx: Context) -> Iterator[ast.Attribute]:
-    """The places of the file that read an attribute that only a TorchScript module has."""
-    for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY:
-            yield node
-
-
 def _script_only(definition: ast.ClassDef, ctx: Context) -> Iterator[str]:
-    """What the file reads from instances of the class that only a TorchScript module has."""
+    """Find the TorchScript-only attributes that the file reads from instances of the class."""
     inside = {node for part in definition.body for node in ast.walk(part)}
-    for node in ctx.uses.once(_SCRIPT_ONLY, lambda: list(_named_so(ctx))):
+    readers = ctx.uses.once(
+        _SCRIPT_ONLY,
+        lambda: [
+            node
+            for node in ctx.uses.flow.parents
+            if isinstance(node, ast.Attribute) and node.attr in _SCRIPT_ONLY
+        ],
+    )
+    for node in readers:
         owner: ast.AST | None = node.value
         if isinstance(owner, ast.Name) and owner.id == "self" and node in inside:
             yield node.attr
         if isinstance(owner, ast.Name):
             owner = next((d for s in ctx.uses.scopes.all if (d := ctx.uses.flow.definition(owner, s))), None)
-        if (
-            isinstance(owner, ast.Call)
-            and isinstance(owner.func, ast.Name)
-            and owner.func.id == definition.name
-        ):
-            yield node.attr
+        match owner:
+            case ast.Call(func=ast.Name(id=name)) if name == definition.name:
+                yield node.attr

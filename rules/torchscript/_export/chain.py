@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.calls import argument, arguments
 from torchmigrate.semantics.dataflow import RETURNED, Escape, is_returned
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
 from .._authoring.authoring import (
     FREEZES,
     LOADING,
     OPTIMIZES,
-    SAVE_METHODS,
-    SAVES,
     SCRIPTS,
     TRACE_MODULES,
     TRACES,

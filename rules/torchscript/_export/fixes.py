@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
 
-from .._authoring.authoring import IF_TRACING, LOADING, SAVE_METHODS, SAVES
+from .._authoring.authoring import IF_TRACING, LOADING
 from .._script import replaced
 from . import moving
 from .chain import ASKS as CHAIN_ASKS
 from .local import chains
-from .moving import UNTRACED, file_of, followed, moved
-from .readers import LITE_SAVES, foreign_readers, named_readers
+from .moving import UNTRACED, followed, moved
+from .readers import foreign_readers, named_readers
 from .telling import ASKS as TELLING_ASKS
 from .values import made_by
 
@@ -67,7 +68,7 @@ def consumers(use: Use, ctx: Context) -> str | None:
         return None
     if use.symbol not in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
         return None
-    name = file_of(use, ctx)
+    name = find_file_name(use, ctx.uses)
     found = named_readers(name, ctx)
     if not found:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,12 +9,20 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Change, Edit, Joint
 from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.model_files import (
+    SAVE_METHODS,
+    SAVES,
+    find_file_name,
+    find_path_argument,
+    identify_file,
+    is_buffer,
+)
 
-from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES, TRACES
+from .._authoring.authoring import LOADING, TRACES
 from .chain import Chain
 from .local import chains
-from .paths import identity, is_buffer, is_temporary, renaming
-from .readers import LITE_SAVED, LITE_SAVES, LOADED, SAVED, Group, Link, group_of
+from .paths import is_temporary, renaming
+from .readers import LOADED, SAVED, Group, Link, group_of
 from .saving import loaded
 from .sizes import given, written
 
@@ -32,7 +39,7 @@ def moved(chain: Chain, fix: Fix) -> Fix:
     groups: list[Group] = []
     for file in chain.files:
         path = file.paths[0]
-        name = identity(path, chain.use, chain.ctx)
+        name = identify_file(path, chain.use, chain.ctx.uses)
         # Nothing else can load a file that does not outlive the program.
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
@@ -49,14 +56,14 @@ def moved(chain: Chain, fix: Fix) -> Fix:
 
 def followed(use: Use, ctx: Context) -> Fix:
     """Return the fix of a load whose file another module saves. Raise NoFix where there is none."""
-    name = file_of(use, ctx)
+    name = find_file_name(use, ctx.uses)
     group = group_of(name, ctx, is_saved=False, is_read=True)
     changes: list[Change] = []
     paths = []
     for other in ctx.uses.found:
-        if other.symbol in LOADING and other.kind is Kind.CALL and file_of(other, ctx) == name:
+        if other.symbol in LOADING and other.kind is Kind.CALL and find_file_name(other, ctx.uses) == name:
             changes += loaded(Chain(other, ctx))
-            paths.append(_path(other))
+            paths.append(find_path_argument(other))
     if group.is_renamed:
         changes += renaming([path for path in paths if path is not None], ctx, use)
     return _part(tuple(changes), group, ctx)
@@ -77,16 +84,14 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
     if use.kind is not Kind.CALL or use.call is None:
         return
     if use.symbol in LOADING:
-        if not is_buffer(_path(use), use, ctx):
+        if not is_buffer(find_path_argument(use), use, ctx.uses):
             yield LOADED, _link(use, ctx).details
     elif use.symbol in (*SAVES, *SAVE_METHODS):
         yield SAVED, _link(use, ctx).details
-    elif use.symbol in LITE_SAVES and (name := file_of(use, ctx)):
-        yield LITE_SAVED, (("name", name),)
 
 
 def _link(use: Use, ctx: Context) -> Link:
-    path, kept, shown = _path(use), "", ""
+    path, kept, shown = find_path_argument(use), "", ""
     found = chains(ctx).get(id(use.node))
     reason = found.reason if found is not None else UNTRACED
     if use.symbol in LOADING:
@@ -104,15 +109,5 @@ def _link(use: Use, ctx: Context) -> Link:
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
     renames = bool(paths and renaming(paths, ctx, use))
     saves = use.symbol not in LOADING
-    name = identity(path, use, ctx)
+    name = identify_file(path, use, ctx.uses)
     return Link(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
-
-
-def file_of(use: Use, ctx: Context) -> str | None:
-    """Return the name of the file that a call saves or loads, where the code spells it."""
-    return identity(_path(use), use, ctx)
-
-
-def _path(use: Use) -> ast.expr | None:
-    assert use.call is not None
-    return argument(use.call, 1 if use.symbol in SAVES else 0, "f")

@@ -17,7 +17,6 @@ from torchmigrate.api import NoFix, NotYet
 from torchmigrate.foreign.use import LANGUAGES, READS
 from torchmigrate.project.modules import module_path
 
-from .._authoring.authoring import MADE
 from .sizes import differs
 
 if TYPE_CHECKING:
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
     from torchmigrate.project.search import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
-LITE_SAVED = "Lite Interpreter file saved"
-"""The kinds of notes."""
-
-LITE_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
-LITE_OWNERS = ("", *MADE, "torch.utils.mobile_optimizer.optimize_for_mobile()")
-"""The objects that have these methods: any object, and results of known functions."""
-LITE_SAVES = tuple(f"{owner}{LITE_METHODS[0]}" for owner in LITE_OWNERS)
-"""The symbols that save a file for the Lite Interpreter."""
 
 _SOURCES = {
     " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (

@@ -19,8 +19,9 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.calls import argument, arguments, value
+from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
-from .._authoring.authoring import LOADING, SAVE_METHODS, SAVES
+from .._authoring.authoring import LOADING
 from .chain import Chain, File, is_method
 from .compiling import without_modes
 from .paths import is_same, may_be_same

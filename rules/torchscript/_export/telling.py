@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from torchmigrate.api import Context, Kind, NoFix
 from torchmigrate.semantics.calls import arguments, value
 from torchmigrate.semantics.dataflow import RETURNED, is_returned
+from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import AUTHORING, BASES, SAVES, TRACES_ASKS, traced_at, traces
+from .._authoring.authoring import AUTHORING, BASES, TRACES_ASKS, traced_at, traces
 from .._script.bodies import IS_SCRIPTING
 from .._script.fate import importers, parameter_of
 from .asking import imported_from

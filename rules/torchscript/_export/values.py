@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.resolve import leaf
+from torchmigrate.semantics.tensors import is_tensor, list_sizes
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -23,8 +24,6 @@ SAME_SIZE_METHODS = frozenset(
 """Methods that return a tensor of the same sizes."""
 _RESHAPES = frozenset({"view", "reshape", "permute", "transpose", "unsqueeze", "squeeze", "expand", "repeat"})
 _TENSOR_METHODS = SAME_SIZE_METHODS | _RESHAPES | {"type_as"}
-_SIZED_FACTORIES = frozenset({"randn", "rand", "zeros", "ones", "empty", "full", "randint"})
-"""Functions that make a tensor of the sizes that they are given."""
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 """Classes of modules without a forward."""
 _MODULE_METHODS = frozenset({"eval", "train", "to", "cuda", "cpu", "half"})
@@ -183,8 +182,9 @@ def inputs_of(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | N
         resolved = ctx.resolve(node.func, use)
         if name in ("tuple", "list") and resolved is None:
             return name
-        torch_function = resolved is not None and resolved.names[0].startswith("torch.")
-        if torch_function or (isinstance(node.func, ast.Attribute) and name in _TENSOR_METHODS):
+        if is_tensor(node, use.place, ctx.uses) or (
+            isinstance(node.func, ast.Attribute) and name in _TENSOR_METHODS
+        ):
             return "one"
     return None
 
@@ -205,14 +205,9 @@ def shape_of(node: ast.expr, use: Use, ctx: Context) -> list[ast.expr] | None:
             node = node.func.value
         else:
             break
-    if not isinstance(node, ast.Call) or leaf(node.func) not in _SIZED_FACTORIES:
-        return None
-    resolved = ctx.resolve(node.func, use)
+    resolved = ctx.resolve(node.func, use) if isinstance(node, ast.Call) else None
     if resolved is None or not resolved.names[0].startswith("torch."):
         return None
-    sizes: Sequence[ast.expr] = node.args
-    if leaf(node.func) == "randint":
-        sizes = [argument for argument in node.args if isinstance(argument, (ast.Tuple, ast.List))][:1]
-    if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)):
-        sizes = sizes[0].elts
-    return None if not sizes or any(isinstance(size, ast.Starred) for size in sizes) else list(sizes)
+    assert isinstance(node, ast.Call)
+    sizes = list_sizes(node)
+    return None if not sizes or any(isinstance(size, ast.Starred) for size in sizes) else sizes

@@ -1,1 +1,1 @@
-"""The futures of `torch.jit.fork`, followed to where they are waited for."""
+"""The futures of `fork` and `wait`."""

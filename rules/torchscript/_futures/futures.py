@@ -1,4 +1,4 @@
-"""The futures of one scope: where they are made, kept and waited for, rewritten together."""
+"""The futures of one scope: where they are created, stored and waited for, rewritten together."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _Loops = (ast.For, ast.comprehension)
 
 
 def fix_of(use: Use, ctx: Context) -> Fix:
-    """The fix of all futures in the scope of ``use``. Raises NoFix."""
+    """Return the fix of all futures in the scope of ``use``. Raises NoFix."""
     try:
         changes = Futures(use.place.scope, ctx).changes()
     except Escape as reason:
         raise NoFix(f"a future {reason}") from None
     if not changes:
-        raise NoFix("only what `fork` starts is followed")
+        raise NoFix("only futures of `fork` are followed")
     if waiting := waits_for(use, ctx, is_traced=True):
-        raise NoFix(f"TorchScript runs what is forked at the same time; {waiting}")
+        raise NoFix(f"TorchScript runs forked calls concurrently; {waiting}")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
     return Fix(tuple(changes), safety, "Call the function, and use its result")
 
@@ -55,23 +55,20 @@ class Futures:
         self.lists: set[str] = set()
 
     def changes(self) -> list[Change]:
-        """Every fork called, every wait taken off. Raises Escape if one future is used in another way."""
+        """Return the changes that call every forked function and remove every wait. Raises Escape if a future is used otherwise."""
         forks = [use for use in self.uses if use.symbol in FORKS]
         waits = [use for use in self.uses if use.symbol in WAITS]
         if any(use.kind is not Kind.CALL or not use.certain for use in (*forks, *waits)):
-            raise Escape("may come from a `fork` that is not called by its name here")
-        made = [change for use in forks if use.call is not None for change in _called(use.call)]
-        for use in forks:
-            assert use.call is not None
-            self._follow(use.call)
+            raise Escape("may come from a `fork` that is not called directly here")
+        calls = [use.call for use in forks if use.call is not None]
+        made = [change for call in calls for change in _called(call)]
+        for call in calls:
+            for place in self.flow.places(call, self.scope):
+                self._sort(place)
+        # A wait for an unknown future would still need `torch.jit.wait`, while its fork may be gone.
         if any(use.call not in self.waited for use in waits):
-            raise Escape("comes from elsewhere, and is waited for here")
-        made += [self._taken_off(call) for call in self.waited]
-        return [*made, *self._annotations()]
-
-    def _follow(self, value: ast.expr) -> None:
-        for place in self.flow.places(value, self.scope):
-            self._sort(place)
+            raise Escape("comes from another scope and is waited for here")
+        return [*made, *map(self._taken_off, self.waited), *self._annotations()]
 
     def _sort(self, place: ast.expr) -> None:
         parent = self.flow.parents[place]
@@ -90,21 +87,21 @@ class Futures:
             target = around.target if isinstance(around, ast.AnnAssign) else around.targets[0]
             self._kept(target)
         elif not isinstance(parent, ast.Expr):
-            raise Escape("leaves its scope, or is used in another way than to wait for it")
+            raise Escape("leaves its scope, or is used other than by waiting for it")
 
     def _is_wait(self, call: ast.Call) -> bool:
         return any(use.call is call and use.symbol in WAITS for use in self.uses)
 
     def _kept(self, target: ast.expr) -> None:
-        """Follows the futures of a list that stays in the scope."""
+        """Follow the futures in a list that stays in the scope."""
         if not isinstance(target, ast.Name) or self.scope.find(target.id) is not self.scope:
-            raise Escape("is kept in more than a local list")
+            raise Escape("is stored outside of a local list")
         if target.id in self.lists:
             return
         self.lists.add(target.id)
         reaching = self.flow.reaching(target.id, self.scope)
         if reaching.captured or reaching.unclear:
-            raise Escape(f"is kept in `{target.id}`, which an inner function uses")
+            raise Escape(f"is stored in `{target.id}`, which an inner function uses")
         for read in reaching.reads:
             self._read_list(read)
 
@@ -122,9 +119,9 @@ class Futures:
         elif isinstance(parent, ast.Attribute) and parent.attr == "append" and isinstance(around, ast.Call):
             forks = [use.call for use in self.uses if use.symbol in FORKS]
             if around.args[0] not in forks:
-                raise Escape(f"is kept in `{read.id}`, beside what is no future")
+                raise Escape(f"is stored in `{read.id}` together with other values")
         elif not (isinstance(parent, ast.Call) and leaf(parent.func) == "len"):
-            raise Escape(f"is kept in `{read.id}`, which leaves the scope")
+            raise Escape(f"is stored in `{read.id}`, which leaves the scope")
 
     def _looped(self, loop: ast.For | ast.comprehension) -> None:
         assert isinstance(loop.target, ast.Name)
@@ -138,27 +135,27 @@ class Futures:
                 self._sort(node)
 
     def _taken_off(self, call: ast.Call) -> Change:
-        """``wait(future)`` → ``future``."""
+        """Return the change of ``wait(future)`` to ``future``."""
         if isinstance(call.func, ast.Attribute) and not self._is_wait(call):
             return replace(call, "{future}", future=call.func.value)
         return replace(call, "{future}", future=call.args[0])
 
     def _annotations(self) -> Iterator[Change]:
-        """``Future[T]`` → ``T``, where a variable of this scope has that type."""
+        """Yield the changes of ``Future[T]`` to ``T`` in annotations of this scope's variables."""
         for use in self.uses:
             if use.symbol not in _FUTURES:
                 continue
             parent = self.flow.parents.get(use.node)
             if use.kind is not Kind.ANNOTATION or not isinstance(parent, ast.Subscript):
-                raise Escape("is named by its type in another way than in an annotation")
+                raise Escape("is referred to by its type other than in an annotation")
             if not isinstance(use.place.statement, ast.AnnAssign):
-                raise Escape("leaves its scope: a function has it for its type")
+                raise Escape("leaves its scope: it is the type of a parameter or result")
             yield replace(parent, "{type}", type=parent.slice)
 
 
 def _called(call: ast.Call) -> list[Change]:
-    """``fork(f, x)`` → ``f(x)``."""
+    """Return the changes of ``fork(f, x)`` to ``f(x)``."""
     if not call.args or isinstance(call.args[0], ast.Starred) or arguments(call)[0] is not call.args[0]:
-        raise Escape("is made of a function that is not written out")
+        raise Escape("comes from a call of `fork` whose function is unknown")
     function = call.args[0]
     return [replace(call.func, "{function}", function=function), DropArguments(call, (function,))]

@@ -1,1 +1,1 @@
-"""What decides how a call of `torch.jit.script` goes: control flow, and branches that no supported torch reaches."""
+"""Scripted functions and classes, and the code that replaces scripting."""

@@ -1,15 +1,15 @@
-"""What annotations, and TorchScript's comments in their place, say of types."""
+"""The types in annotations, and in TorchScript's type comments."""
 
 from __future__ import annotations
 
 import ast
 import re
 
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import string
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Types = frozenset[str]
-"""What an expression may be, in the words below; empty where the code does not show it.
+"""The possible types of an expression, in the words below; empty where the code does not show them.
 
 `sizes` and `tensors` are lists to TorchScript and tuples to Python, a `view` is a list to it and not to Python;
 `List` and `Dict` are parameters, which it copies, and which may be tuples to Python. The others are what they are called.
@@ -21,18 +21,20 @@ _SIGNATURE = re.compile(r"#\s*type:\s*\((.*)\)\s*->\s*([^\n#]+)")
 
 
 def signature(function: Function, text: str) -> tuple[dict[str, Types], Types]:
-    """What the parameters are and what is returned, by annotations or by TorchScript's comments in the ``text``."""
+    """Return the types of the parameters and of the result, by annotations or by TorchScript's comments in ``text``."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     lines = text.split("\n")
     comment = _SIGNATURE.search("\n".join(lines[: function.body[0].lineno - function.lineno + 1]))
     commented = _parsed(f"({comment[1]},)") if comment is not None else None
-    said = commented.elts if isinstance(commented, ast.Tuple) else []
+    commented_types = commented.elts if isinstance(commented, ast.Tuple) else []
     parameters = {}
     for number, parameter in enumerate(every):
         annotation = parameter.annotation
         if annotation is None and comment is not None:
-            parameters[parameter.arg] = of_annotation(said[number]) if len(said) == len(every) else NOTHING
+            parameters[parameter.arg] = (
+                of_annotation(commented_types[number]) if len(commented_types) == len(every) else NOTHING
+            )
             continue
         line = lines[parameter.lineno - function.lineno] if parameter.lineno >= function.lineno else ""
         beside = re.search(r"#\s*type:\s*([^#]+)", line)
@@ -53,7 +55,7 @@ def _parsed(text: str) -> ast.expr | None:
 
 
 def of_annotation(annotation: ast.expr | None, *, is_parameter: bool = True) -> Types:
-    """What an annotation says; a parameter without one is a tensor to TorchScript."""
+    """Return the types in an annotation; to TorchScript, a parameter without one is a tensor."""
     if annotation is None:
         return frozenset({"Tensor"}) if is_parameter else NOTHING
     text = string(annotation) or ast.unparse(annotation)

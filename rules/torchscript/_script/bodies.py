@@ -1,4 +1,4 @@
-"""Whether what is scripted is plain Python: its own body, and those of the functions of this file that it calls."""
+"""Whether scripted code is plain Python: its own body, and the functions of this file that it calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.dataflow import is_located
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 
 from .._export.asking import imported_from
 from .._export.values import assigned_attributes, binding_of, made_by
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
 IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
 ERRORS = ("torch.jit.Error",)
 ASKS = (*IS_SCRIPTING, *ERRORS)
-"""What a rule must put into its ``asks`` to call the functions below."""
+"""The symbols that a rule lists in its ``asks`` to call the functions below."""
 
 _SIZE = r"\.(?:shape|size\(\))"
 _SIZES_AS_LISTS = (
     rf"{_SIZE}(?:\[[^\]\n]*:[^\]\n]*\])?[ \t]*(?:\+|==|!=)[ \t]*\["
     rf"|\][ \t]*(?:\+|==|!=)[ \t]*[\w.]+{_SIZE}(?!\[)"
 )
-"""What adds a list to a size, or compares the two."""
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+"""The pattern of code that adds a list to a size, or compares the two."""
 
 
 def check_module(module: ast.expr, use: Use, ctx: Context) -> None:
-    """Raises NoFix where a method of the class of a module does otherwise as Python than as TorchScript."""
+    """Raise NoFix where a method of a module's class behaves differently in Python than in TorchScript."""
     made = assigned_attributes(ctx).get(module.attr) if isinstance(module, ast.Attribute) else None
     for each in made or [module]:
         check_body(made_by(each, use, ctx), use, ctx)
@@ -44,27 +43,28 @@ def check_module(module: ast.expr, use: Use, ctx: Context) -> None:
 
 
 def check_body(scripted: ast.AST | None, use: Use, ctx: Context) -> None:
-    """Raises NoFix where a function, or a method of a class, does otherwise as Python than as TorchScript."""
+    """Raise NoFix where a function, or a method of a class, behaves differently in Python than in TorchScript."""
     for difference, _ in _mended(scripted, use, ctx):
         raise _no_python(difference)
 
 
 def check_origin(scripted: ast.expr, use: Use, ctx: Context) -> None:
-    """Raises NoFix where a file of the project that a function, or the class of a module, is from is no plain Python."""
+    """Raise NoFix where the file that a function, or the class of a module, is imported from is not plain Python."""
+    # Only a search in the text is affordable here: the file may be large, and no rule reads it now.
     among = sorted(path for path in imported_from(scripted, use, ctx) if path in ctx.project)
     for path, line in ctx.project.spelling(((".s",), (_SIZES_AS_LISTS,)), beside="", among=among):
         raise NoFix(
-            f"it may be no plain Python: {ctx.project.shown(path)}:{line} treats a size as a list, which only TorchScript does"
+            f"the code may not be plain Python: {ctx.project.shown(path)}:{line} treats a size as a list, as only TorchScript does"
         )
 
 
 def mended(scripted: ast.AST | None, use: Use, ctx: Context) -> tuple[Change, ...]:
-    """What lets a function do as Python what it does as TorchScript, which goes on to take it. Raises NoFix."""
+    """Return the changes that make a function behave in Python as it does in TorchScript. Raises NoFix."""
     return tuple(change for _, changes in _mended(scripted, use, ctx) for change in changes)
 
 
 def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[Difference, list[Change]]]:
-    """What differs and can be changed to be no difference, and how. Raises NoFix where something cannot."""
+    """Yield the differences that can be removed, each with its changes. Raises NoFix where one cannot."""
     for function in reached(scripted, use.place.scope, ctx):
         if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
             continue  # which Python runs, before the module is scripted
@@ -77,15 +77,20 @@ def _mended(scripted: ast.AST | None, use: Use, ctx: Context) -> Iterator[tuple[
             )
         _asks(function, ctx)
         if any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk(function)):
-            _caught(ctx)
+            for mention in ctx.project.uses(*ERRORS):
+                if mention.kind is not Kind.IMPORT:
+                    place = f"{mention.path}:{mention.line}"
+                    raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
 
 
-def _differences(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[Difference]:
+def _differences(function: Function, ctx: Context) -> list[Difference]:
     return ctx.uses.once((differences, function), lambda: list(differences(function, typed(function, ctx))))
 
 
 def _no_python(difference: Difference) -> NoFix:
-    return NoFix(f"it is no plain Python: line {_line(difference.node)} {difference.reason}")
+    return NoFix(
+        f"the code is not plain Python: line {getattr(difference.node, 'lineno', 0)} {difference.reason}"
+    )
 
 
 def _asks(function: ast.AST, ctx: Context) -> None:
@@ -96,41 +101,28 @@ def _asks(function: ast.AST, ctx: Context) -> None:
     for use in asking:
         if use.kind is Kind.CALL and use.node in inside:
             raise NoFix(
-                f"it asks in line {use.node.lineno} whether it is scripted, and would take the other branch"
+                f"line {use.node.lineno} checks whether the code is scripted, and would take the other branch"
             )
 
 
-def _caught(ctx: Context) -> None:
-    for mention in ctx.project.uses(*ERRORS):
-        if mention.kind is not Kind.IMPORT:
-            raise NoFix(f"it raises what is a `torch.jit.Error`, which {mention.path}:{mention.line} expects")
-
-
-def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a definition, those of this file that they call, and for a class those of its bases and parts."""
+def reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
+    """Return the functions of a definition, their callees in this file, and for a class those of its bases and parts."""
     return ctx.uses.once((reached, root, scope), lambda: list(_reached(root, scope, ctx)))
 
 
-def _reached(
-    root: ast.AST | None, scope: Scope, ctx: Context
-) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    found = [root] if isinstance(root, (ast.ClassDef, *_Function)) else []
+def _reached(root: ast.AST | None, scope: Scope, ctx: Context) -> Iterator[Function]:
+    found = [root] if isinstance(root, (ast.ClassDef, Function)) else []
     for definition in found:  # which grows
-        inner = scopes.get(definition, scope)
+        inner = ctx.uses.scopes.by_node.get(definition, scope)
         if isinstance(definition, ast.ClassDef):
             named = [base for base in definition.bases if isinstance(base, ast.Name)]
-            found += [node for node in definition.body if isinstance(node, _Function) and node not in found]
+            found += [node for node in definition.body if isinstance(node, Function) and node not in found]
         else:
             yield definition
             calls = (node.func for node in walk(definition) if isinstance(node, ast.Call))
             named = [called for called in calls if isinstance(called, ast.Name)]
         for name in named:
             callee = binding_of(name, inner, ctx)
-            followed = (*_Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else _Function
+            followed = (Function, ast.ClassDef) if isinstance(root, ast.ClassDef) else Function
             if isinstance(callee, followed) and callee not in found:
                 found.append(callee)
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)

@@ -1,8 +1,8 @@
-"""Whether what is still scripted calls a function that is to be compiled.
+"""Whether code that is still scripted calls a function that is to be compiled.
 
 TorchScript then compiles the function with its caller: from its own source, but with the names that it finds where
-`torch.compile` wraps it (torch/_dynamo/eval_frame.py). There `torch` is, and `F`, `math` and what the function's file
-defines are not: "undefined value F". `tests/executed/test_torchscript_compile.py` asks torch.
+`torch.compile` wraps the function (torch/_dynamo/eval_frame.py). `torch` is defined there, but `F`, `math` and the names of the
+function's own file are not: "undefined value F". `tests/executed/test_torchscript_compile.py` tries this with torch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NotYet
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import BASES, METHODS, SCRIPTS
@@ -27,25 +27,23 @@ from .fate import importers
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _FOUND = frozenset({"torch", "List", "Dict", "Tuple", "Optional", "Union", "Tensor"})
-"""What TorchScript finds wherever a function is from."""
+"""The names that TorchScript finds wherever a function comes from."""
 
 
 def check(function: ast.AST | None, use: Use, ctx: Context) -> None:
-    """Raises NotYet where something that is still scripted calls a function, and would no longer compile."""
-    if not isinstance(function, _Function) or not (read := _read(function, use, ctx)):
+    """Raise NotYet where code that is still scripted calls the function, and would no longer compile."""
+    if not isinstance(function, Function) or not (read := _read(function, use, ctx)):
         return
     for place in _scripting(function, use, ctx):
         raise NotYet(
-            f"{place} is no longer scripted: TorchScript does not find `{read}` in a compiled function"
+            f"{place} is no longer scripted, because TorchScript does not find `{read}` in a compiled function"
         )
 
 
-def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Context) -> str | None:
-    """A global name that the body of a function reads, and that is not found where `torch.compile` wraps it."""
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    scope = scopes.get(function, use.place.scope)
+def _read(function: Function, use: Use, ctx: Context) -> str | None:
+    """Return a global name that a function reads, and that is not defined where `torch.compile` wraps the function."""
+    scope = ctx.uses.scopes.by_node.get(function, use.place.scope)
     for statement in function.body:
         for node in walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in _FOUND:
@@ -55,20 +53,20 @@ def _read(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Conte
     return None
 
 
-def _scripting(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: Context) -> Iterator[str]:
-    """The places where what calls the function is scripted, as they are shown."""
+def _scripting(function: Function, use: Use, ctx: Context) -> Iterator[str]:
+    """Find the places where callers of the function are scripted, as text for a message."""
     for other in ctx.uses.found:
         if other is not use and other.symbol in (*SCRIPTS, *METHODS):
             root = _root(other, ctx)
             if root is not function and function in reached(root, other.place.scope, ctx):
-                yield f"what line {other.node.lineno} scripts"
+                yield f"the code scripted in line {other.node.lineno}"
     calling = ctx.project.spelling(
         ((function.name,), (rf"(?<!def )\b{function.name}\(",)), beside=ctx.source.path, among=importers(ctx)
     )
     scripting = ctx.project.uses(*SCRIPTS, *METHODS, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE))
     for path, line in calling:
         if any(os.path.abspath(mention.path) == path for mention in scripting):
-            yield f"what calls it at {ctx.project.shown(path)}:{line}"
+            yield f"the caller at {ctx.project.shown(path)}:{line}"
     if calling or _is_called_by_module(function, ctx):
         known = {(note.path, note.line) for note in ctx.project.uses(REACHES)}
         modules = [m for m in scripting if m.kind is not Kind.DECORATOR and (m.path, m.line) not in known]
@@ -77,13 +75,13 @@ def _scripting(function: ast.FunctionDef | ast.AsyncFunctionDef, use: Use, ctx: 
 
 
 def _root(use: Use, ctx: Context) -> ast.AST | None:
-    """What a use of `script` is given, as far as this file shows it."""
+    """Return the argument of `script`, as far as this file shows it."""
     given = argument(use.call, 0, "obj") if use.decorated is None and use.call is not None else None
     return binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else use.decorated
 
 
-def _is_called_by_module(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> bool:
-    """Whether a method of a class of this file that may be a module's calls the function."""
+def _is_called_by_module(function: Function, ctx: Context) -> bool:
+    """Whether a method of a class of this file, which may be a module's, calls the function."""
     for scope in ctx.uses.scopes.all:
         if isinstance(scope.node, ast.ClassDef) and "Function" not in map(leaf, scope.node.bases):
             for node in walk(scope.node):

@@ -1,4 +1,4 @@
-"""What takes the place of a script: `torch.compile`, or the function as it is."""
+"""The replacement of a script: `torch.compile`, or the function as it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf
 
 from .._authoring.authoring import is_traced, traces
@@ -18,7 +18,6 @@ from .types import Typed, typed
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _ARGUES = re.compile(
     r"torch[._ ]?compile|dynamo|inductor|recompil"
@@ -27,15 +26,7 @@ _ARGUES = re.compile(
 )
 _COMPILES = re.compile(r"compile|dynamo|inductor", re.IGNORECASE)
 _SIZED_BY_VALUES = frozenset(
-    [
-        "nonzero",
-        "bincount",
-        "argwhere",
-        "masked_select",
-        "unique",
-        "unique_consecutive",
-        "repeat_interleave",
-    ]
+    {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave"}
 )
 _DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
@@ -44,86 +35,73 @@ _DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("vectorize",), (r"\bjacobian\([^\n]*\bvectorize\s*=\s*True",)),
     (("_dual",), (r"\b(?:make_dual|unpack_dual)\(",)),
 )
-"""How second derivatives, batched gradients and forward mode are spelled; torch 2.13 refuses each with an error."""
+"""The spellings of second derivatives, batched gradients and forward mode; torch 2.13 rejects each in compiled code."""
 _SMALL = 12
+"""The number of statements up to which a function is small."""
 _HEAVY = frozenset(
-    [
-        "matmul",
-        "mm",
-        "bmm",
-        "baddbmm",
-        "addmm",
-        "einsum",
-        "linear",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "embedding",
-        "scaled_dot_product_attention",
-        "sort",
-        "topk",
-        "cumsum",
-        "inverse",
-        "svd",
-        "cdist",
-        "fft",
-    ]
+    {"matmul", "mm", "bmm", "baddbmm", "addmm", "einsum", "linear", "conv1d", "conv2d", "conv3d", "cdist"}
+    | {"embedding", "scaled_dot_product_attention", "sort", "topk", "cumsum", "inverse", "svd", "fft"}
 )
 
 
 def eager(function: ast.AST | None, use: Use, ctx: Context) -> str | None:
-    """Why a function is to be left as it is, as the title of the fix; None where it is to be compiled.
+    """Return why a function is to be left as it is, as the title of the fix; None where it is to be compiled.
 
-    ``function``: its definition, where that is in sight. Raises NoFix where its author has to decide.
+    ``function`` is its definition, if the file shows it. Raises NoFix where the author has to decide.
     """
     if title := uncompiled("function", ctx):
         return title
+    # `torch.jit.trace` and symbolic tracing raise an error when they reach a compiled function.
     if traces(ctx) or is_traced(ctx):
-        return "Use the function as it is: a trace refuses compiled functions"
+        return "Use the function as it is: a trace rejects compiled functions"
     _check_switch(use, ctx)
     argued = _argued(function, use, ctx)
     if argued is not None:
-        if not isinstance(function, _Function) or not _is_small(function):
+        if not isinstance(function, Function) or not _is_small(function):
             raise NoFix(
-                f"line {argued} argues about how it is compiled: choose `torch.compile` or plain Python"
+                f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
             )
-        return f"Use the function as it is: it is small, and line {argued} argues about how it is compiled"
-    varies = _varies(function, ctx) if isinstance(function, _Function) else None
+        return (
+            f"Use the function as it is: it is small, and line {argued} gives reasons for how it is compiled"
+        )
+    varies = _varies(function, ctx) if isinstance(function, Function) else None
     if varies is not None:
-        return f"Use the function as it is: {varies}, and `torch.compile` would compile it anew each time"
+        return f"Use the function as it is: {varies}, and `torch.compile` would recompile it each time"
     return None
 
 
 def uncompiled(kind: str, ctx: Context) -> str | None:
-    """Why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
+    """Return why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
     if ctx.options.script_replacement == "eager":
         return f"Use the {kind} as it is"
     if place := replaced.by_nothing(ctx):
-        return f"Use the {kind} as it is: {place} makes `torch.jit.script` leave it so"
+        return f"Use the {kind} as it is: {place} makes `torch.jit.script` return its argument"
     return refused(kind, ctx)
 
 
 def refused(kind: str, ctx: Context) -> str | None:
-    """Why nothing in the project can be compiled, as the title of a fix for a function or module; None if it can."""
+    """Return why compiled code cannot work in the project, as the title of a fix for a function or module; None if it can."""
     for path, line in ctx.project.spelling(*_DIFFERENTIATES, beside=""):
-        return f"Use the {kind} as it is: {ctx.project.shown(path)}:{line} takes derivatives that compiled code refuses"
+        return f"Use the {kind} as it is: {ctx.project.shown(path)}:{line} takes derivatives that compiled code does not support"
     return None
 
 
 def check(use: Use, ctx: Context) -> None:
-    """Raises NoFix where the author of what is scripted, which is not in sight, has to decide how it is compiled."""
+    """Raise NoFix where the author of scripted code that the file does not show has to decide how to compile it."""
     _check_switch(use, ctx)
     if argued := _argued(None, use, ctx):
-        raise NoFix(f"line {argued} argues about how it is compiled: choose `torch.compile` or plain Python")
+        raise NoFix(
+            f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
+        )
 
 
 def _check_switch(use: Use, ctx: Context) -> None:
     if switch := _switch(use, ctx):
-        raise NoFix(f"the project chooses in line {switch} whether `torch.compile` is used")
+        raise NoFix(f"line {switch} chooses whether `torch.compile` is used")
 
 
 def _switch(use: Use, ctx: Context) -> int | None:
-    """The line where code around the use chooses `torch.compile` instead of it."""
+    """Return the line where code around the use chooses `torch.compile` instead."""
     statements = [use.place.statement, *use.place.ancestors()]
     region: ast.stmt | None = None
     for statement in statements:
@@ -131,7 +109,7 @@ def _switch(use: Use, ctx: Context) -> int | None:
             break
         if isinstance(statement, (ast.If, ast.Match, ast.Try)):
             region = statement
-        if isinstance(statement, _Function):
+        if isinstance(statement, Function):
             region = statement if any(isinstance(s, (ast.If, ast.Match)) for s in walk(statement)) else region
             break
     chosen = next((p for p in use.parents if isinstance(p, ast.IfExp)), None)
@@ -145,7 +123,7 @@ def _switch(use: Use, ctx: Context) -> int | None:
 
 
 def _argued(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
-    """The line of a comment or docstring, at the use or in the function, that argues about compiling."""
+    """Return the line of a comment or docstring, at the use or in the function, that argues about compiling."""
     places = [use.decorated or use.place.statement, function]
     for node in dict.fromkeys(node for node in places if isinstance(node, ast.stmt)):
         for line, text in _said(node, ctx):
@@ -155,7 +133,7 @@ def _argued(function: ast.AST | None, use: Use, ctx: Context) -> int | None:
 
 
 def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
-    """The comments in and right above a statement, and the docstring of a definition; each with its line."""
+    """Find the comments in and right above a statement, and the docstring of a definition, each with its line."""
     lines = ctx.uses.once("lines", lambda: _LINE_END.split(ctx.source.text.decode(errors="replace")))
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
@@ -163,7 +141,7 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
     while above >= 1 and lines[above - 1].lstrip().startswith("#"):
         yield above, lines[above - 1]
         above -= 1
-    if isinstance(node, (*_Function, ast.ClassDef)) and (docstring := ast.get_docstring(node)):
+    if isinstance(node, (Function, ast.ClassDef)) and (docstring := ast.get_docstring(node)):
         yield node.body[0].lineno, docstring.replace("\n", " ")
     for number in range(first, (node.end_lineno or node.lineno) + 1):
         _, mark, comment = lines[number - 1].partition("#")
@@ -171,8 +149,8 @@ def _said(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
             yield number, comment
 
 
-def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function is a few operations on elements: plain Python runs it nearly as fast."""
+def _is_small(function: Function) -> bool:
+    """Whether a function is only a few operations on elements, which plain Python runs nearly as fast."""
     if sum(isinstance(node, ast.stmt) for node in walk(function)) > _SMALL:
         return False
     for node in walk(function):
@@ -185,8 +163,8 @@ def _is_small(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return True
 
 
-def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> str | None:
-    """What shows that sizes change inside a function from call to call."""
+def _varies(function: Function, ctx: Context) -> str | None:
+    """Return the evidence that sizes change inside a function from call to call."""
     types = typed(function, ctx)
     below = list(walk(function))
     masks = {
@@ -199,17 +177,17 @@ def _varies(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> s
     for node in below:
         match node:
             case ast.While(test=test) if not isinstance(test, ast.Constant):
-                return f"line {node.lineno} loops as long as values say"
+                return f"the loop in line {node.lineno} depends on values"
             case ast.For(iter=rounds) | ast.comprehension(iter=rounds) if not _is_counted(rounds):
-                return f"the loop in line {rounds.lineno} has no fixed number of rounds"
+                return f"the loop in line {rounds.lineno} has no fixed number of iterations"
             case ast.Call(func=ast.Attribute(attr=name), args=given) if name in _SIZED_BY_VALUES or (
                 name == "where" and len(given) == 1
             ):
-                return f"`{name}` in line {node.lineno} gives a size that depends on values"
+                return f"the size of the result of `{name}` in line {node.lineno} depends on values"
             case (
                 ast.Subscript(ctx=ast.Load(), slice=index) | ast.AugAssign(target=ast.Subscript(slice=index))
             ) if _is_mask(index, masks, types):
-                return f"line {node.lineno} takes what a mask selects"
+                return f"line {node.lineno} indexes with a mask"
     return None
 
 
@@ -227,7 +205,7 @@ def _is_mask(index: ast.expr, masks: set[str], types: Typed) -> bool:
 
 
 def _is_counted(iterable: ast.expr) -> bool:
-    """Whether the number of rounds is written in the code."""
+    """Whether the number of iterations is written in the code."""
     if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, (ast.Constant, ast.UnaryOp)) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

@@ -1,9 +1,10 @@
-"""Whether a function has what a trace would freeze: control flow, and numbers made of tensors."""
+"""Whether a function has something that a trace would freeze: control flow, or numbers made from tensors."""
 
 from __future__ import annotations
 
 import ast
 
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
 _STATIC_TYPES = frozenset({"bool", "str"})
@@ -15,12 +16,12 @@ _CONVERSIONS = frozenset({"item", "tolist", "tensor"})
 _STATIC_ATTRIBUTES = frozenset({"ndim", "dtype", "device", "is_cuda", "requires_grad", "training"})
 
 
-def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def depends_on_values(function: Function) -> bool:
     """Whether a loop, a branch or a number may depend on the value or the size of a tensor.
 
-    Not counted are tests for None, of types, of flags (parameters annotated as bool or str), and loops over literals.
-    Numbers are what `int`, `.item()` and their like return, and what `torch.tensor` is given: a trace keeps the values
-    that they have in it.
+    Tests for None, of types, and of flags (parameters annotated as bool or str) do not count, and neither do loops over literals.
+    Numbers are the results of `int`, `.item()` and the like, and the arguments of `torch.tensor`: a trace keeps the values that
+    they have during the trace.
     """
     arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     flags = {
@@ -38,8 +39,8 @@ def depends_on_values(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-def differentiates(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function calls `torch.autograd.grad` or `.backward`, of which a trace keeps nothing."""
+def differentiates(function: Function) -> bool:
+    """Whether a function calls `torch.autograd.grad` or `.backward`, which a trace does not record."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     named = (called for called in calls if isinstance(called, ast.Attribute))
     return any(
@@ -48,7 +49,7 @@ def differentiates(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _freezes(call: ast.Call) -> bool:
-    """Whether a trace keeps what the call returns as a constant, though it is not one."""
+    """Whether a trace keeps the result of the call as a constant, although it is not one."""
     if leaf(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
         return False
     functions = {
@@ -79,7 +80,7 @@ def _is_static(test: ast.expr, flags: set[str]) -> bool:
 
 
 def _is_counted(iterable: ast.expr) -> bool:
-    """Whether the number of rounds is written in the code."""
+    """Whether the number of iterations is written in the code."""
     if isinstance(iterable, ast.Call) and leaf(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, ast.Constant) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

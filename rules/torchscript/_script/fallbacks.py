@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,18 +10,23 @@ from torchmigrate.api import Fix, NoFix, Safety
 from torchmigrate.model.findings import Change
 from torchmigrate.model.versions import Version
 from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.guards import version_of
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Place
 
 _COMPILE: Version = (2, 0)
-"""The torch that brought `torch.compile`; no older one is supported."""
+"""The torch release that added `torch.compile`; older ones are not supported."""
+_VERSION = ("torch.__version__", "torch.version.__version__")
 _TITLE = "Remove the branch that no supported torch reaches"
 
 
 def dead_arm(use: Use, ctx: Context) -> Fix | None:
-    """The fix that removes the branch around ``use``; None where no such branch is dead. Raises NoFix where it stays."""
+    """Return the fix that removes the branch around ``use``; None if no such branch is dead.
+
+    Raises NoFix where a dead branch has to stay.
+    """
     change = _without_arm(use, ctx)
     return None if change is None else Fix((change,), Safety.UNSAFE, _TITLE)
 
@@ -41,13 +45,14 @@ def _without_arm(use: Use, ctx: Context) -> Change | None:
             value = decided(node.test, use, ctx)
             if value is not None and inner.statement in (node.orelse if value else node.body):
                 return ctx.decided(outer, value)
-        if isinstance(node, ast.Try) and _compiles(node, use, ctx) and _is_in_handler(node, inner):
+        in_handler = any(inner.statement in handler.body for handler in getattr(node, "handlers", ()))
+        if isinstance(node, ast.Try) and in_handler and _compiles(node, use, ctx):
             return _without_handler(node, outer, inner, ctx)
     return None
 
 
 def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
-    """The value that a test of torch's version has on every supported torch, if it is the same on all."""
+    """Return the value of a test of torch's version, if it is the same on every supported torch."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         value = decided(test.operand, use, ctx)
         return None if value is None else not value
@@ -56,48 +61,31 @@ def decided(test: ast.expr, use: Use, ctx: Context) -> bool | None:
         is_compile = isinstance(name, ast.Constant) and name.value == "compile"
         return True if is_compile and ctx.is_named(test.args[0], use, "torch") else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and _is_version(test.left, use, ctx):
-        bound = _version(test.comparators[0])
+        bound = version_of(test.comparators[0])
         if bound is not None and isinstance(test.ops[0], (ast.GtE, ast.Lt)) and bound <= ctx.options.minimum:
             return isinstance(test.ops[0], ast.GtE)
     return None
 
 
 def _is_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
-    """Whether an expression is torch's version, parsed or not: no arithmetic, no part of it alone."""
+    """Whether an expression is torch's version, parsed or not, without arithmetic, and not a single part of it."""
     if isinstance(node, ast.Name) and depth:
         value = ctx.uses.flow.definition(node, use.place.scope)
         return value is not None and _is_version(value, use, ctx, depth - 1)
     if not isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         return False
     if isinstance(node, ast.Attribute):
-        return ctx.is_named(node, use, "torch.__version__", "torch.version.__version__")
+        return ctx.is_named(node, use, *_VERSION)
+    # `torch.__version__[:3]` is still a version; `torch.__version__[2]` is only a part of one.
     if isinstance(node, ast.Subscript):
         head = isinstance(node.slice, ast.Slice) and node.slice.lower is None
         return head and _is_version(node.value, use, ctx, depth)
     return any(
-        ctx.is_named(part, use, "torch.__version__", "torch.version.__version__")
-        for part in ast.walk(node)
-        if isinstance(part, ast.Attribute)
+        ctx.is_named(part, use, *_VERSION) for part in ast.walk(node) if isinstance(part, ast.Attribute)
     ) and not any(
         isinstance(part, ast.Subscript) and not isinstance(part.slice, (ast.Slice, ast.Constant))
         for part in ast.walk(node)
     )
-
-
-def _version(node: ast.expr) -> Version | None:
-    """The version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
-    if isinstance(node, ast.Call) and len(node.args) == 1:
-        return _version(node.args[0])
-    if isinstance(node, ast.Tuple):
-        numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        return (
-            (numbers[0], numbers[1] if len(numbers) > 1 else 0)
-            if len(numbers) == len(node.elts) >= 1
-            else None
-        )
-    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-    match = re.match(r"(\d+)(?:\.(\d+))?", text)
-    return (int(match[1]), int(match[2] or 0)) if match else None
 
 
 def _compiles(node: ast.Try, use: Use, ctx: Context) -> bool:
@@ -112,12 +100,8 @@ def _compiles(node: ast.Try, use: Use, ctx: Context) -> bool:
     return len(node.body) == 1 and not node.orelse and not node.finalbody
 
 
-def _is_in_handler(node: ast.Try, inner: Place) -> bool:
-    return any(inner.statement in handler.body for handler in node.handlers)
-
-
 def _without_handler(node: ast.Try, outer: Place, inner: Place, ctx: Context) -> Change:
-    """Leaves what the ``try`` block does, or, in a longer chain, what the arm itself falls back to."""
+    """Keep the body of the ``try`` block, or, in a longer chain, the fallback of the branch itself."""
     if isinstance(inner.statement, ast.Try) and len(inner.block) == 1 and len(inner.statement.handlers) == 1:
         return ctx.unwrapped(inner, inner.statement.handlers[0].body)
     if len(node.handlers) > 1:

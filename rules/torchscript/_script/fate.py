@@ -1,4 +1,4 @@
-"""What becomes of a scripted function: everything that could tell it from a compiled or a plain one.
+"""Everything that could distinguish a scripted function from a compiled or plain one.
 
 In its own file the variable is followed; other files that import the module are searched for its name.
 """
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.dataflow import is_returned
+from torchmigrate.semantics.model_files import SAVES
+from torchmigrate.semantics.nodes import Function
 from torchmigrate.semantics.resolve import leaf
 
-from .._authoring.authoring import SAVES
 from .._export.values import binding_of
 
 if TYPE_CHECKING:
@@ -22,57 +23,30 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 ASKS = (*SAVES, "torch.jit.ScriptFunction")
-"""What a rule must put into its ``asks`` to call `check`."""
+"""The symbols that a rule lists in its ``asks`` to call the check below."""
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_GRAPHS = ("graph", "inlined_graph", "graph_for")
 _SCRIPT_FUNCTION_ONLY = (
-    *(
-        "graph",
-        "inlined_graph",
-        "graph_for",
-        "code",
-        "code_with_constants",
-        "schema",
-        "name",
-        "qualified_name",
-    ),
-    *("save", "save_to_buffer", "_save_for_lite_interpreter", "get_debug_state"),
+    *(*_GRAPHS, "code", "code_with_constants", "schema", "name", "qualified_name", "get_debug_state"),
+    *("save", "save_to_buffer", "_save_for_lite_interpreter"),
 )
 _TELLS = re.compile(
     r"assert|register|isinstance|is_?script|dump|pickle|save|export|lower|convert", re.IGNORECASE
 )
 _TAKES_FUNCTIONS = frozenset(
-    [
-        "map",
-        "filter",
-        "partial",
-        "reduce",
-        "print",
-        "callable",
-        "timeit",
-        "Timer",
-        "wraps",
-        "vmap",
-        "grad",
-        "jacrev",
-        "jacfwd",
-        "checkpoint",
-        "gradcheck",
-        "gradgradcheck",
-        "apply",
-        "apply_",
-        "compile",
-        "staticmethod",
-    ]
+    {"map", "filter", "partial", "reduce", "wraps", "staticmethod", "callable", "print", "timeit", "Timer"}
+    | {"vmap", "grad", "jacrev", "jacfwd", "checkpoint", "gradcheck", "gradgradcheck", "compile"}
+    | {"apply", "apply_"}
 )
-"""What only calls the function that it is given."""
+"""Functions that only call the function in their arguments."""
 _PROJECTS = r"(?!torch\b)"
-"""The beginning of a module's name that is no module of torch's."""
+"""The beginning of the name of a module outside of torch."""
 _DEPTH = 3
+"""How many assignments and helper functions a function is followed through."""
 
 
 def check(use: Use, ctx: Context) -> None:
-    """Raises NoFix where something may see that a function is a ScriptFunction, or where it goes out of sight."""
+    """Raise NoFix where something may see that a function is a ScriptFunction, or where it cannot be followed."""
     definition, scope = use.decorated, use.place.scope
     if definition is not None:
         _above(use, definition, ctx)
@@ -84,34 +58,26 @@ def check(use: Use, ctx: Context) -> None:
         _value(use.call, scope, ctx, _DEPTH)
 
 
-def _above(use: Use, definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, ctx: Context) -> None:
-    """The decorators above it are given the ScriptFunction."""
+def _above(use: Use, definition: Function | ast.ClassDef, ctx: Context) -> None:
+    """Check the decorators above, which receive the ScriptFunction."""
     mine = use.call or use.node
     for decorator in definition.decorator_list:
         if decorator is mine:
             return
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if leaf(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
-            raise NoFix(f"`@{ctx.text(called)}` is given it, and may do anything with it")
+            raise NoFix(f"the decorator `@{ctx.text(called)}` may do anything with it")
 
 
 def _variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
     reaching = ctx.uses.flow.reaching(name, scope)
     places = [read for read, state in reaching.reads.items() if binding in state]
     for place in (*places, *reaching.captured):
-        _place(place, _scope_of(place, ctx), ctx, depth)
-
-
-def _scope_of(place: ast.AST, ctx: Context) -> Scope:
-    """The scope that an expression stands in."""
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    while place not in scopes:
-        place = ctx.uses.flow.parents[place]
-    return scopes[place]
+        _place(place, ctx.uses.scope_of(place), ctx, depth)
 
 
 def _value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
-    """What is done with the value of an expression."""
+    """Check what is done with the value of an expression."""
     parent = ctx.uses.flow.parents[value]
     if isinstance(parent, ast.Assign) and parent.value is value:
         for target in parent.targets:
@@ -149,44 +115,39 @@ def _place(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
 
 
 def _given(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context, depth: int) -> None:
-    """Raises NoFix unless what is called with the function only calls it."""
+    """Raise NoFix unless the called function only calls its argument."""
     name, text = leaf(call.func) or "", ctx.text(call.func)
     resolved = ctx.uses.names.resolve(call.func, scope)
     qualified = resolved.names[0] if resolved is not None else text
-    line = f"line {place.lineno} hands it to `{text}`"
+    line = f"line {place.lineno} passes it to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
         raise NoFix(f"{line}, which takes a scripted function")
     if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
         return
     if _TELLS.search(name):
-        raise NoFix(f"{line}, which sees what it is")
+        raise NoFix(f"{line}, which may inspect it")
     helper = _helper(call, scope, ctx)
-    if helper is None or not depth:
+    parameter = parameter_of(helper, place, call) if helper is not None and depth else None
+    if helper is None or parameter is None:
         raise NoFix(f"{line}, which may do anything with it")
-    parameter = parameter_of(helper, place, call)
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
-    inner = scopes.get(helper)
-    if parameter is None or inner is None:
-        raise NoFix(f"{line}, which may do anything with it")
+    inner = ctx.uses.scopes.by_node[helper]
     for read in ctx.uses.flow.reaching(parameter, inner).reads:
         _place(read, inner, ctx, depth - 1)
 
 
-def _helper(call: ast.Call, scope: Scope, ctx: Context) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function of this file that is called, also as a method by a name that only one has."""
+def _helper(call: ast.Call, scope: Scope, ctx: Context) -> Function | None:
+    """Return the function of this file that is called, also as a method by a name that only one function has."""
     if isinstance(call.func, ast.Name):
         found = binding_of(call.func, scope, ctx)
-        return found if isinstance(found, _Function) else None
+        return found if isinstance(found, Function) else None
     name = leaf(call.func)
-    named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, _Function) and s.node.name == name]
+    named = [s.node for s in ctx.uses.scopes.all if isinstance(s.node, Function) and s.node.name == name]
     on_self = isinstance(call.func, ast.Attribute) and leaf(call.func.value) in ("self", "cls")
     return named[0] if len(named) == 1 and on_self else None
 
 
-def parameter_of(
-    helper: ast.FunctionDef | ast.AsyncFunctionDef, place: ast.expr, call: ast.Call
-) -> str | None:
-    """The parameter that gets the value in ``place``, an argument of ``call``."""
+def parameter_of(helper: Function, place: ast.expr, call: ast.Call) -> str | None:
+    """Return the parameter that receives the value in ``place``, an argument of ``call``."""
     keyword = next((k.arg for k in call.keywords if k.value is place), None)
     if keyword is not None:
         return keyword
@@ -201,53 +162,39 @@ def parameter_of(
 
 
 def _kept(place: ast.expr, ctx: Context) -> None:
-    """A function kept in an attribute or container is only called, as long as nothing here asks for what it is."""
+    """Raise NoFix where a function in an attribute or container may be inspected instead of called."""
     for node in ctx.uses.flow.parents:
-        if isinstance(node, ast.Attribute) and node.attr in (
-            "graph",
-            "inlined_graph",
-            "graph_for",
-            "save_to_buffer",
-        ):
-            raise NoFix(
-                f"line {place.lineno} keeps it where line {node.lineno} may find it and read its `.{node.attr}`"
-            )
+        if isinstance(node, ast.Attribute) and node.attr in (*_GRAPHS, "save_to_buffer"):
+            raise NoFix(f"line {place.lineno} stores it where line {node.lineno} may read its `.{node.attr}`")
     saving = ctx.project.uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
     if saving:
         here = min(saving, key=lambda mention: mention.path != ctx.source.path)
         raise NoFix(
-            f"line {place.lineno} keeps it where `{here.symbol}` at {here.path}:{here.line} may find it"
+            f"line {place.lineno} stores it where `{here.symbol}` at {here.path}:{here.line} may find it"
         )
 
 
 def _elsewhere(name: str, scope: Scope, ctx: Context) -> None:
-    """Raises NoFix where another file that imports this module does more with ``name`` than call it."""
+    """Raise NoFix where another file that imports this module does more with ``name`` than call it."""
     if scope.parent is not None:
         return
-    for other, line in ctx.project.spelling(_observed(name), beside=ctx.source.path, among=importers(ctx)):
+    read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
+    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
+    # A file that defines the name itself speaks of its own function.
+    others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
+    sought = (name,), (f"{read}|{given}", others)
+    for other, line in ctx.project.spelling(sought, beside=ctx.source.path, among=importers(ctx)):
         raise NoFix(f"{ctx.project.shown(other)}:{line} does more with `{name}` than call it")
 
 
 def importers(ctx: Context) -> list[str]:
-    """The other files of the project that may import this module, or something from it."""
+    """Return the other files of the project that may import this module, or something from it."""
     path = os.path.abspath(ctx.source.path)
-    return [importer for importer, _ in ctx.project.spelling(_imported(path), beside=path)]
-
-
-def _imported(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How another file imports the module at a path, or something from it."""
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
     names = (
         rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
         rf"|from\s+{_PROJECTS}[\w.]+\s+import\b.*\b{module}\b"
     )
-    return (module,), (rf"(?m)^[ \t]*(?:{names})",)
-
-
-def _observed(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How another file reads what only a ScriptFunction has, or hands the function to something; none that defines it."""
-    read = rf"\b{name}\.(?:{'|'.join(_SCRIPT_FUNCTION_ONLY)})\b(?!\s*=[^=])"
-    given = rf"\b(?!(?:import|{'|'.join(sorted(_TAKES_FUNCTIONS))})\()\w+\(\s*(?:(?!self\b|cls\b)\w+\.)?{name}\s*[,)]"
-    others = rf"(?m)\A(?![\s\S]*^(?:def|class)[ \t]+{name}\b)"
-    return (name,), (f"{read}|{given}", others)
+    sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
+    return [importer for importer, _ in ctx.project.spelling(sought, beside=path)]

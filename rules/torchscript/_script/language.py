@@ -1,7 +1,7 @@
-"""What TorchScript accepts or does otherwise than Python, in the body of a scripted function.
+"""Code in a scripted function that Python rejects, or that behaves differently in Python.
 
-Torch 2.13 was asked about each kind; `tests/executed/test_torchscript_language.py` asks again. Left out is what differs only where
-Python raises for a value (``1.0 / 0.0``, ``math.log(0.0)``), and the class and text of what is raised.
+Each kind was tried with torch 2.13; `tests/executed/test_torchscript_language.py` tries again. Not covered are differences only
+where Python raises for a value (``1.0 / 0.0``, ``math.log(0.0)``), and the class and text of exceptions.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.semantics import nodes
+from torchmigrate.semantics.nodes import Function
+from torchmigrate.semantics.nodes import parents as parents_of
 from torchmigrate.semantics.resolve import leaf
 
 from .annotations import NOTHING, NUMBERS, Types
 from .types import LISTS, NUMERIC, TUPLES, Typed
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _GROWS = frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"})
 _CHANGES = _GROWS | {"update", "setdefault", "popitem"}
 _LIST_ONLY = _GROWS | {"copy"}
 _MAKES_TENSORS = frozenset({"tensor", "full", "arange", "as_tensor"})
 _TEXT = frozenset({"float", "sizes", "tensors", "view", "dtype", "layout", "Tensor"})
-_WRITTEN = "makes a text of what TorchScript writes in another way"
+_WRITTEN = "converts a value to text, which TorchScript formats differently"
 
 
 class Difference(NamedTuple):
-    """A place in a scripted function that plain Python would refuse, or would give another result for."""
+    """A place in a scripted function that plain Python would reject, or that would have another result."""
 
     node: ast.AST
     reason: str
-    """To be read after "line 7 "."""
+    """The end of a sentence that begins with "line 7 "."""
     operands: tuple[ast.expr, ...] = ()
-    """What Python has to make a list of, as TorchScript does, so that there is no difference any more."""
+    """The expressions that Python has to convert to lists, as TorchScript does, to remove the difference."""
 
 
-def differences(function: _Function, types: Typed) -> Iterator[Difference]:
-    """Where a function, in which these ``types`` are known, would not do as Python what it does as TorchScript."""
-    parents = nodes.parents(function)
+def differences(function: Function, types: Typed) -> Iterator[Difference]:
+    """Find where a function, with the given ``types``, would behave differently in Python."""
+    parents = parents_of(function)
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
-            yield Difference(parameter, "takes one number for a list, which only TorchScript repeats")
+            yield Difference(parameter, "accepts one number for a list, which only TorchScript repeats")
     for node in (function, *parents):
         if reason := _reason(node, types, parents):
             yield Difference(node, reason, tuple(_lists(node, types)))
@@ -55,9 +55,9 @@ def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str
             target = types(node.target)
             return _changed(target & {"List", "Dict"}) or _sum(target - LISTS, types(node.value))
         case ast.AugAssign(op=ast.Mod()) if types(node.target) != {"str"}:
-            return "takes a remainder in place, which has the sign of the dividend to TorchScript (`fmod`), of the divisor to Python"
+            return "computes a remainder in place, which has the sign of the dividend in TorchScript (`fmod`), of the divisor in Python"
         case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_number(node, parents):
-            return "takes a power of integers, which is a float to TorchScript and an int to Python"
+            return "computes a power of integers, which is a float in TorchScript and an int in Python"
         case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:
             return None if _is_said(node, parents) else _WRITTEN
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[other]):
@@ -66,7 +66,7 @@ def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str
             changed = [t.value for t in node.targets if isinstance(t, ast.Subscript)]
             return next(filter(None, (_changed(types(owner)) for owner in changed)), None)
         case ast.Subscript() if types(node.value) == {"view"}:
-            return "takes an item of a dictionary's keys or values, which is a list to TorchScript only"
+            return "indexes a dictionary's keys or values, which are lists in TorchScript only"
         case ast.Return(value=value) if value is not None:
             return _returned(value, types)
         case ast.Call():
@@ -78,14 +78,16 @@ def _reason(node: ast.AST, types: Typed, parents: dict[ast.AST, ast.AST]) -> str
 
 def _sum(left: Types, right: Types) -> str | None:
     if (left & TUPLES and right & LISTS) or (left & LISTS and right & TUPLES):
-        return "adds a list to what is a list to TorchScript and a tuple to Python"
+        return "adds a list to a value that is a list in TorchScript and a tuple in Python"
     if "list" in left | right and "List" in left | right:
-        return "adds a list to an argument, of which TorchScript makes a list and Python may be given a tuple"
+        return (
+            "adds a list to an argument, which is always a list in TorchScript and may be a tuple in Python"
+        )
     return None
 
 
 def _lists(node: ast.AST, types: Typed) -> Iterator[ast.expr]:
-    """The operands of a sum that are lists to TorchScript and may be tuples to Python."""
+    """Find the operands of a sum that are lists to TorchScript and may be tuples in Python."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from (side for side in (node.left, node.right) if types(side) & (TUPLES | {"List"}))
 
@@ -93,28 +95,28 @@ def _lists(node: ast.AST, types: Typed) -> Iterator[ast.expr]:
 def _comparison(left: Types, right: Types) -> str | None:
     for one, other in ((left, right), (right, left)):
         if one & (TUPLES | {"List"}) and other & (LISTS | {"tuple"}):
-            return "compares a list with what is a list to TorchScript and may be a tuple, never equal, to Python"
+            return "compares a list with a value that is a list in TorchScript and may be a tuple, which is never equal, in Python"
         if one & {"dtype", "layout"} and "int" in other:
-            return "compares a dtype or layout with a number, which it is to TorchScript only"
+            return "compares a dtype or layout with a number, and it is a number in TorchScript only"
         if "device" in one and "str" in other:
-            return "compares a device with a text, which it never equals in Python"
+            return "compares a device with a string, which are never equal in Python"
     return None
 
 
 def _changed(owner: Types) -> str | None:
     if owner & TUPLES:
-        return "changes what is a list to TorchScript and no list to Python"
+        return "modifies a value that is a list in TorchScript and not in Python"
     if owner & {"List", "Dict"}:
-        return "changes an argument, of which TorchScript changes a copy"
+        return "modifies an argument, while TorchScript modifies a copy"
     return None
 
 
 def _returned(value: ast.expr, types: Typed) -> str | None:
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     if any(types(part) & TUPLES for part in parts):
-        return "returns what is a list to TorchScript and a tuple to Python"
+        return "returns a value that is a list in TorchScript and a tuple in Python"
     if types.returned & NUMBERS and types(value) == {"Tensor"}:
-        return "returns a tensor, of which TorchScript makes the number that the annotation says"
+        return "returns a tensor, which TorchScript converts to a number, as annotated"
     return None
 
 
@@ -122,7 +124,7 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
     name, first = leaf(node.func), node.args[0] if node.args else None
     if isinstance(node.func, ast.Name):
         if name == "round" and "Tensor" not in types(first) and not _is_number(node, parents):
-            return "rounds to what is a float to TorchScript and an int to Python"
+            return "rounds a number, which gives a float in TorchScript and an int in Python"
         if name == "str" and types(first) & _TEXT and not _is_said(node, parents):
             return _WRITTEN
         return None
@@ -133,9 +135,9 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
     if module == "torch":
         return _of_torch(node, name or "", first, types)
     if module == "math" and "Tensor" in types(first) and not _is_number(node, parents):
-        return "takes a function of `math` of a tensor, which stays a tensor to TorchScript"
+        return "applies a function of `math` to a tensor, which stays a tensor in TorchScript"
     if name in _LIST_ONLY and types(owner) & TUPLES:
-        return "changes what is a list to TorchScript and no list to Python"
+        return "modifies a value that is a list in TorchScript and not in Python"
     if name in _CHANGES:
         return _changed(types(owner) & {"List", "Dict"})
     if name == "format" and isinstance(owner, ast.Constant) and not _is_said(node, parents):
@@ -149,18 +151,18 @@ def _call(node: ast.Call, types: Typed, parents: dict[ast.AST, ast.AST]) -> str 
 def _of_torch(node: ast.Call, name: str, first: ast.expr | None, types: Typed) -> str | None:
     numbers = types.arguments(node)
     if name in NUMERIC and numbers and numbers <= NUMBERS:
-        return f"calls `torch.{name}` with numbers, which Python's refuses"
+        return f"calls `torch.{name}` with numbers, which Python rejects"
     if name == "flip" and len(node.args) == 2 and types(node.args[1]) == {"int"}:
-        return "calls `torch.flip` with one number, of which only TorchScript makes a list"
+        return "calls `torch.flip` with one number, which only TorchScript converts to a list"
     given = node.args[1] if name == "full" and len(node.args) > 1 else first
     is_float = isinstance(given, ast.Name) and types.parameters.get(given.id) == frozenset({"float"})
     if name in _MAKES_TENSORS and is_float and not any(k.arg == "dtype" for k in node.keywords):
-        return "makes a tensor of an argument that TorchScript converts to float, and Python does not"
+        return "makes a tensor of an argument that TorchScript converts to float and Python does not"
     return None
 
 
 def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether the type of a number goes no further: it is converted, divided or a part of a comparison."""
+    """Whether the type of a number does not matter: it is converted, divided or part of a comparison."""
     parent = parents.get(node)
     if isinstance(parent, ast.Call):
         return isinstance(parent.func, ast.Name) and parent.func.id in ("int", "float")
@@ -172,7 +174,7 @@ def _is_number(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 def _is_said(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a text is only shown to somebody: in a message, a warning or an exception."""
     parent = parents.get(node)
-    while parent is not None and not isinstance(parent, _Function):
+    while parent is not None and not isinstance(parent, Function):
         if isinstance(parent, (ast.Raise, ast.Assert)):
             return True
         if isinstance(parent, ast.Call) and leaf(parent.func) in ("print", "warn"):

@@ -1,4 +1,4 @@
-"""How far a scripted function reaches: the code that TorchScript compiles with it, noted for markers in other places."""
+"""The code that TorchScript compiles with a scripted function, noted for markers in other places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
 from torchmigrate.semantics.calls import argument
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 
 from .._authoring.authoring import SCRIPTS
 from .._authoring.inert import REACHES
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Scope
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LIBRARIES = ("torch.", "math.", "typing.")
 _TYPES = frozenset(
     [
@@ -32,51 +31,49 @@ _TYPES = frozenset(
 
 
 def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
-    """The lines that are compiled with what a use of `script` is given, where this file shows all of them."""
+    """Note the lines that are compiled with the argument of `script`, if this file shows all of them."""
     if use.symbol not in SCRIPTS or use.kind not in (Kind.DECORATOR, Kind.CALL):
         return
     root: ast.AST | None = use.decorated
     if root is None and use.call is not None:
         given = argument(use.call, 0, "obj")
         root = binding_of(given, use.place.scope, ctx) if isinstance(given, ast.Name) else None
-    if not isinstance(root, _Function):
+    if not isinstance(root, Function):
         return
-    scopes = ctx.uses.once("scopes", lambda: {scope.node: scope for scope in ctx.uses.scopes.all})
+    scopes = ctx.uses.scopes.by_node
     functions = reached(root, use.place.scope, ctx)
     if all(_is_closed(function, scopes.get(function, use.place.scope), ctx) for function in functions):
-        yield REACHES, (("lines", " ".join(f"{_first(f)}-{f.end_lineno}" for f in functions)),)
-
-
-def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        firsts = [min([f.lineno, *(decorator.lineno for decorator in f.decorator_list)]) for f in functions]
+        spans = (f"{first}-{f.end_lineno}" for first, f in zip(firsts, functions, strict=True))
+        yield REACHES, (("lines", " ".join(spans)),)
 
 
 def _is_closed(function: ast.AST, scope: Scope, ctx: Context) -> bool:
-    """Whether a function calls nothing of the project but functions of its file, and knows none of its classes."""
+    """Whether a function calls only functions of its file within the project, and uses none of the file's classes."""
     for node in walk(function):
         if isinstance(node, ast.Call) and not _is_known(node.func, scope, ctx):
             return False
         annotation = node.annotation if isinstance(node, (ast.arg, ast.AnnAssign)) else None
-        annotation = node.returns if isinstance(node, _Function) else annotation
+        annotation = node.returns if isinstance(node, Function) else annotation
         if annotation is not None and not _is_plain(annotation):
             return False
     return True
 
 
 def _is_known(function: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether what is called is a function of this file, a builtin, torch's, or a method of a value."""
+    """Whether the called function is one of this file, a builtin, torch's, or a method of a value."""
     resolved = ctx.uses.names.resolve(function, scope)
     if resolved is not None:
         return all(name.startswith(_LIBRARIES) for name in resolved.names)
     if isinstance(function, ast.Name):
         if scope.find(function.id) is None:
             return hasattr(builtins, function.id)
-        return isinstance(binding_of(function, scope, ctx), _Function)
+        return isinstance(binding_of(function, scope, ctx), Function)
     return isinstance(function, ast.Attribute) and not _is_global(function, scope)
 
 
 def _is_global(method: ast.Attribute, scope: Scope) -> bool:
-    """Whether what a method is of may be a module of the project, or an object in one of its global variables."""
+    """Whether a method may belong to a module of the project, or to an object in one of its global variables."""
     owner: ast.expr = method
     while isinstance(owner, (ast.Attribute, ast.Subscript)):
         owner = owner.value

@@ -1,4 +1,4 @@
-"""Whether the project replaces `torch.jit.script`: by what leaves functions as they are, or by something else."""
+"""Whether the project patches `torch.jit.script`: to return functions unchanged, or with something else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REPLACED = "torch.jit.script replaced"
 
 
 def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
-    """What the project has to know of an assignment to `torch.jit.script`."""
+    """Note an assignment to `torch.jit.script`."""
     if use.symbol in SCRIPTS and use.kind is Kind.ASSIGNMENT:
         statement = use.place.statement
         value = statement.value if isinstance(statement, ast.Assign) else None
@@ -32,7 +32,7 @@ def note(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object]
 
 
 def by_something(ctx: Context) -> str | None:
-    """Where it is replaced by something that may do more than to leave functions as they are."""
+    """Return where `torch.jit.script` is replaced by something that may do more than return its argument."""
     for mention in ctx.project.uses(_REPLACED):
         noted = dict(mention.constants)
         if not (noted["leaves"] or noted["restores"]):
@@ -48,7 +48,7 @@ def by_something(ctx: Context) -> str | None:
 
 
 def by_nothing(ctx: Context) -> str | None:
-    """Where it is replaced by what leaves functions as they are: there, what is scripted is plain Python already."""
+    """Return where `torch.jit.script` is replaced by a function that returns its argument, so that scripted code is plain Python."""
     for mention in ctx.project.uses(_REPLACED):
         if dict(mention.constants)["leaves"]:
             return f"{mention.path}:{mention.line}"
@@ -56,7 +56,7 @@ def by_nothing(ctx: Context) -> str | None:
 
 
 def _leaves(value: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a function gives back its first argument, whatever else it is given."""
+    """Whether a function returns its first argument, whatever the others are."""
     if isinstance(value, ast.Lambda):
         return _is_first(value.body, value.args)
     found = binding_of(value, use.place.scope, ctx) if isinstance(value, ast.Name) else None
@@ -69,8 +69,7 @@ def _leaves(value: ast.expr, use: Use, ctx: Context) -> bool:
 
 def _is_first(returned: ast.expr, given: ast.arguments) -> bool:
     positional = [*given.posonlyargs, *given.args]
-    if isinstance(
-        returned, ast.IfExp
-    ):  # `f if f is not None else lambda f: f`, where it can be called without a function
+    # `f if f is not None else lambda f: f` can also be called without a function.
+    if isinstance(returned, ast.IfExp):
         returned = returned.body
     return isinstance(returned, ast.Name) and bool(positional) and returned.id == positional[0].arg

@@ -1,4 +1,4 @@
-"""What the expressions of a scripted function are, as far as annotations and the code itself show."""
+"""The types of the expressions in a scripted function, as far as annotations and the code itself show them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.nodes import walk
+from torchmigrate.semantics.nodes import Function, walk
 from torchmigrate.semantics.resolve import leaf, string
 
-from .annotations import NOTHING, NUMBERS, Function, Types, of_annotation, signature
+from .annotations import NOTHING, NUMBERS, Types, of_annotation, signature
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -19,76 +19,27 @@ LISTS = frozenset({"list", "List"})
 _ARGUMENTS = frozenset({"List", "Dict"})
 
 NUMERIC = frozenset(
-    [
-        "acos",
-        "acosh",
-        "add",
-        "angle",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "ceil",
-        "copysign",
-        "cos",
-        "cosh",
-        "div",
-        "eq",
-        "erf",
-        "erfc",
-        "exp",
-        "expm1",
-        "floor",
-        "fmod",
-        "gcd",
-        "ge",
-        "gt",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "ldexp",
-        "le",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "lt",
-        "mul",
-        "ne",
-        "neg",
-        "polar",
-        "pow",
-        "remainder",
-        "round",
-        "sin",
-        "sinh",
-        "sqrt",
-        "sub",
-        "tan",
-        "tanh",
-        "frexp",
-    ]
+    {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"}
+    | {"exp", "expm1", "ldexp", "log", "log10", "log1p", "pow", "sqrt", "erf", "erfc", "lgamma"}
+    | {"add", "sub", "mul", "div", "fmod", "remainder", "neg", "gcd", "ceil", "floor", "round", "frexp"}
+    | {"eq", "ne", "ge", "gt", "le", "lt", "isfinite", "isinf", "isnan"}
+    | {"angle", "polar", "copysign"}
 )
-"""Functions of `torch` that TorchScript also takes with numbers only, by `torch._C._jit_get_all_schemas()`."""
+"""Functions of `torch` that TorchScript also accepts with only numbers, by `torch._C._jit_get_all_schemas()`."""
 
 _TENSORS = frozenset(
-    [
-        "split",
-        "chunk",
-        "unbind",
-        "tensor_split",
-        "unsafe_chunk",
-        "unsafe_split",
-        "split_with_sizes",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "meshgrid",
-        "broadcast_tensors",
-    ]
+    {"split", "chunk", "unbind", "tensor_split", "unsafe_chunk", "unsafe_split", "split_with_sizes"}
+    | {"hsplit", "vsplit", "dsplit", "meshgrid", "broadcast_tensors"}
 )
-"""What gives several tensors: a list to TorchScript, a tuple to Python."""
+"""The functions that return several tensors: a list in TorchScript, a tuple in Python."""
+_DISPLAYS = {
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Tuple: "tuple",
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+}
+_CONVERSIONS = frozenset({"int", "float", "bool", "str", "list"})
 _VIEWS = frozenset({"keys", "values", "items"})
 _NUMBERS = {"item": NOTHING, "dim": "int", "numel": "int", "nelement": "int", "ndimension": "int"}
 _TENSOR_ATTRIBUTES = {
@@ -102,7 +53,7 @@ _GIVES_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"}
 
 
 def typed(function: Function, ctx: Context) -> Typed:
-    """The types in a function of the file at hand, worked out once."""
+    """Return the types in a function of the file, inferred once."""
     return ctx.uses.once((Typed, function), lambda: Typed(function, ctx.text(function)))
 
 
@@ -110,7 +61,7 @@ class Typed:
     """The types in one function."""
 
     def __init__(self, function: Function, text: str) -> None:
-        """``text``: the source of the function, whose comments may say types."""
+        """Infer the types; ``text`` is the source of the function, whose comments may declare types."""
         self.parameters, self.returned = signature(function, text)
         self._variables = dict(self.parameters)
         below = list(walk(function))
@@ -120,18 +71,14 @@ class Typed:
                 self._assign(node)
 
     def __call__(self, node: ast.AST | None) -> Types:
-        """What an expression may be."""
+        """Return the possible types of an expression."""
         if isinstance(node, ast.Name):
             found = self._variables.get(node.id, NOTHING)
             return found - _ARGUMENTS if node.lineno > self._afresh.get(node.id, node.lineno) else found
         if isinstance(node, ast.Constant):
             return frozenset({type(node.value).__name__}) if node.value is not None else NOTHING
-        if isinstance(node, (ast.List, ast.ListComp)):
-            return frozenset({"list"})
-        if isinstance(node, ast.Tuple):
-            return frozenset({"tuple"})
-        if isinstance(node, (ast.Dict, ast.DictComp)):
-            return frozenset({"dict"})
+        if type(node) in _DISPLAYS:
+            return frozenset({_DISPLAYS[type(node)]})
         if isinstance(node, ast.IfExp):
             return self(node.body) | self(node.orelse)
         if isinstance(node, ast.UnaryOp):
@@ -139,7 +86,8 @@ class Typed:
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Subscript):
-            return self._subscript(node)
+            whole = self(node.value)
+            return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         if isinstance(node, ast.Call):
@@ -174,10 +122,6 @@ class Typed:
             return frozenset({"Tensor"})
         return NOTHING
 
-    def _subscript(self, node: ast.Subscript) -> Types:
-        whole = self(node.value)
-        return whole if isinstance(node.slice, ast.Slice) else self._item(whole)
-
     def _operation(self, node: ast.BinOp) -> Types:
         left, right = self(node.left), self(node.right)
         if isinstance(node.op, ast.Add) and (left | right) & (TUPLES | LISTS | {"tuple"}):
@@ -193,15 +137,9 @@ class Typed:
     def _call(self, node: ast.Call) -> Types:
         name = leaf(node.func)
         if isinstance(node.func, ast.Name):
-            plain = {
-                "int": "int",
-                "len": "int",
-                "float": "float",
-                "bool": "bool",
-                "str": "str",
-                "list": "list",
-            }
-            return frozenset({plain[name]}) if name in plain else NOTHING
+            if name == "len":
+                return frozenset({"int"})
+            return _CONVERSIONS & {name}
         if not isinstance(node.func, ast.Attribute) or name is None:
             return NOTHING
         owner = self(node.func.value)
@@ -212,29 +150,26 @@ class Typed:
         if name == "where" and len(node.args) == 1:
             return frozenset({"tensors"})
         if name in _TENSORS and not (owner & {"str", "sizes"}):
-            return (
-                frozenset({"str"})
-                if node.args and string(node.args[0]) is not None
-                else frozenset({"tensors"})
-            )
+            # `"a b".split(" ")` of a string whose type is unknown: only strings are split at a string.
+            splits_text = bool(node.args) and string(node.args[0]) is not None
+            return frozenset({"str" if splits_text else "tensors"})
         if name in _VIEWS and not node.args and (not owner or owner & {"Dict", "dict"}):
             return frozenset({"view"})
         if name in _NUMBERS:
             return frozenset(_NUMBERS[name] and {_NUMBERS[name]})  # type: ignore[arg-type]
-        is_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
-        if is_torch:
+        if isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F"):
             numbers = self.arguments(node) if name in NUMERIC else NOTHING
             return NOTHING if numbers and numbers <= NUMBERS else frozenset({"Tensor"})
         return frozenset({"Tensor"}) if "Tensor" in owner else NOTHING
 
     def arguments(self, call: ast.Call) -> Types:
-        """What the positional arguments are, all together; empty where one is not known."""
+        """Return the types of all positional arguments together; empty if one is unknown."""
         found = [self(argument) for argument in call.args]
         return frozenset().union(*found) if found and all(found) else NOTHING
 
 
 def _afresh(function: Function, parameters: Iterable[str], below: Iterable[ast.AST]) -> dict[str, int]:
-    """The parameters that the body exchanges for a list or dictionary of its own, with the last line of where it does."""
+    """Return the parameters that the body rebinds to a list or dictionary of its own, with the last line that does so."""
     bound: dict[str, list[ast.expr]] = {}
     for node in below:
         if isinstance(node, ast.Assign):

@@ -1,7 +1,7 @@
 """Makes an exported program of a TorchScript archive and compares the two, or packages the program and compares again.
 
 Runs in the user's interpreter (Python 3.8 or newer, torch 2.5 or newer). The question is JSON in the file that the
-answer then replaces; beside it, the file ``stage`` says what is being done, for the case that no answer comes.
+answer then replaces; beside it, the file ``stage`` tells what is being done, in case no answer comes.
 
 All of it is one file because it travels as one: to an interpreter that has no torchmigrate, and to machines of a cluster.
 """
@@ -20,31 +20,34 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MOST_SYMBOLS = 8
-"""Sizes that are tried with another value."""
+"""The most open sizes that are tried with other values."""
 
 IN_TRAINING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "InstanceNorm", "RReLU")
-"""Modules that do something else in training."""
+"""Modules that behave differently in training."""
 
 _TYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128 uint16 uint32 uint64"
 DTYPES = _TYPES.split()
 
 
 class Refusal(Exception):
-    """The archive, or what was asked for, cannot be served; the text is for the user."""
+    """The archive, or the request, cannot be served; the text is for the user."""
 
 
 class State:
     torch: Any = None
     answer: str = ""
+    step: str = "load"
 
 
-def stage(text: str) -> None:
+def set_stage(step: str, text: str) -> None:
+    """Note what is being done: for a failure in this process, and in a file for its end without an answer."""
+    State.step = step
     with open(os.path.join(os.path.dirname(State.answer), "stage"), "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def limit(memory: int) -> None:
-    """Bounds what this process can take; what the system cannot bound is left."""
+def limit_memory(memory: int) -> None:
+    """Bound the bytes that this process can take, where the system can do so."""
     try:
         import resource
     except ImportError:
@@ -54,43 +57,41 @@ def limit(memory: int) -> None:
             resource.setrlimit(getattr(resource, name), (value, value))
 
 
-def load(path: str) -> Any:
-    """A fresh copy of the archive: what one run changes in it, another one does not see."""
+def load_archive(path: str) -> Any:
+    """Load a fresh copy of the archive, so that no run sees what another one has changed."""
     return State.torch.jit.load(path, map_location="cpu")
 
 
 # Inputs
 
 
-def made(tree: Any) -> Any:
-    """A value from its description: ``{"tensor": [dtype, sizes]}``, a container of such, or a plain value."""
+def make_value(tree: Any) -> Any:
+    """Make a value from its description: ``{"tensor": [dtype, sizes]}``, a container of such, or a plain value."""
     torch = State.torch
     kind, value = next(iter(tree.items()))
     if kind == "tensor":
         name, sizes = value
         dtype = getattr(torch, name, None) if name in DTYPES else None
         if dtype is None:
-            raise Refusal(f"inputs of type {name} cannot be made here; give them in a file")
+            raise Refusal(f"inputs of type {name} cannot be generated; pass them in a file")
         if dtype.is_floating_point or dtype.is_complex:
             return torch.randn(sizes, dtype=torch.float64 if not dtype.is_complex else dtype).to(dtype)
         # Zeros and ones are indices into any table, and valid flags.
         return torch.randint(0, 2, sizes).to(dtype)
     if kind == "tuple":
-        return tuple(made(one) for one in value)
+        return tuple(make_value(one) for one in value)
     if kind == "list":
-        return [made(one) for one in value]
-    if kind == "dict":
-        return {key: made(one) for key, one in value}
-    return value
+        return [make_value(one) for one in value]
+    return {key: make_value(one) for key, one in value} if kind == "dict" else value
 
 
 def read_inputs(path: str, method: str, names: list[str]) -> list[tuple[Any, ...]]:
-    """The arguments in a file of `torch.save`, which is loaded without running anything in it."""
+    """Read the arguments in a file of `torch.save`, without running anything in it."""
     torch = State.torch
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
-        # What torch says then begins with how to load it all the same.
+        # torch's own message begins with how to load the file all the same.
         raise Refusal("the inputs file holds more than tensors, numbers and text, or is damaged") from None
     except Exception as error:
         raise Refusal(f"the inputs file cannot be loaded with weights_only: {first_line(error)}") from None
@@ -103,92 +104,86 @@ def read_inputs(path: str, method: str, names: list[str]) -> list[tuple[Any, ...
         given = [name in value for name in names]
         count = max([index + 1 for index, there in enumerate(given) if there] or [0])
         if not all(given[:count]):
-            raise Refusal(f"the inputs file leaves out {names[given.index(False)]}")
+            raise Refusal(f"the inputs file lacks {names[given.index(False)]}")
         return [tuple(value[name] for name in names[:count])]
     if isinstance(value, list):
         value = tuple(value)
     return [value if isinstance(value, tuple) else (value,)]
 
 
-def inputs_of(question: dict[str, Any], module: Any, method: str) -> tuple[list[tuple[Any, ...]], str]:
-    """The sets of arguments to compare with, and where they come from; the first one is the example."""
+def find_inputs(question: dict[str, Any], module: Any, method: str) -> tuple[list[tuple[Any, ...]], str]:
+    """Return the sets of arguments to compare with, the example first, and their origin."""
     wanted = question["inputs"].get(method) or question["inputs"].get("") or {}
-    names = [argument.name for argument in schema(module, method).arguments[1:]]
+    names = [argument.name for argument in get_schema(module, method).arguments[1:]]
     if "file" in wanted:
         return read_inputs(wanted["file"], method, names), "the inputs file"
     if "spec" in wanted:
-        return [tuple(made(one) for one in wanted["spec"])], wanted["origin"]
-    found = bundled(module, method)
-    if found:
-        return found, "bundled in the archive"
+        return [tuple(make_value(one) for one in wanted["spec"])], wanted["origin"]
+    # What torch.utils.bundled_inputs has put into the archive.
+    for name in ("get_all_bundled_inputs_for_" + method, "get_all_bundled_inputs"):
+        if hasattr(module, name) and (method == "forward" or name.endswith(method)):
+            found = [tuple(one) for one in getattr(module, name)()]
+            if found:
+                return found, "bundled in the archive"
+            break
     if not names:
         return [()], "it takes none"
     raise Refusal(
-        "no inputs are known for {}({}): give them with --inputs, as a file or as types such as "
+        "no inputs are known for {}({}): pass them with --inputs, as a file or as types such as "
         "float32[2,3,224,224]".format(method, ", ".join(names))
     )
 
 
-def bundled(module: Any, method: str) -> list[tuple[Any, ...]]:
-    """The inputs that `torch.utils.bundled_inputs` has put into an archive."""
-    for name in ("get_all_bundled_inputs_for_" + method, "get_all_bundled_inputs"):
-        if hasattr(module, name) and (method == "forward" or name.endswith(method)):
-            return [tuple(one) for one in getattr(module, name)()]
-    return []
-
-
-def schema(module: Any, method: str) -> Any:
+def get_schema(module: Any, method: str) -> Any:
+    """Return the schema of a method. Raises Refusal where the archive has no such method."""
     try:
         return module._c._get_method(method).schema
     except RuntimeError:
         names = ", ".join(sorted(name for name in module._c._method_names() if not name.startswith("_")))
         raise Refusal(
-            f"the archive has no method {method}, but {names or 'none'}; name one with --method"
+            f"the archive has no method {method}, but {names or 'none'}; choose one with --method"
         ) from None
 
 
-def leaves(value: Any) -> list[Any]:
+def flatten(value: Any) -> list[Any]:
     return list(State.torch.utils._pytree.tree_flatten(value)[0])
 
 
-def rebuilt(value: Any, flat: list[Any]) -> Any:
+def unflatten(value: Any, flat: list[Any]) -> Any:
+    """Return a value of the structure of ``value`` with other leaves."""
     pytree = State.torch.utils._pytree
     return pytree.tree_unflatten(flat, pytree.tree_flatten(value)[1])
 
 
-def copied(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
     tensor = State.torch.Tensor
-    return rebuilt(value, [one.clone() if isinstance(one, tensor) else one for one in leaves(value)])
+    return unflatten(value, [one.clone() if isinstance(one, tensor) else one for one in flatten(value)])
 
 
-def resized(tensor: Any, dim: int, size: int) -> Any:
-    """A tensor with another size, made of the same values: they may be indices."""
+def resize_tensor(tensor: Any, dim: int, size: int) -> Any:
+    """Return a tensor of another size with the same values, since they may be indices."""
     torch = State.torch
     return tensor.index_select(dim, torch.arange(size) % max(tensor.shape[dim], 1))
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
+    """Return a tensor as ``float32[2, 4]``, a container of such, or the beginning of a plain value."""
     if isinstance(value, State.torch.Tensor):
         return "{}[{}]".format(str(value.dtype).replace("torch.", ""), ", ".join(map(str, value.shape)))
     if isinstance(value, (tuple, list)):
-        return "({})".format(", ".join(described(one) for one in value))
+        return "({})".format(", ".join(describe_value(one) for one in value))
     if isinstance(value, dict):
-        return "{{{}}}".format(", ".join(f"{key}: {described(one)}" for key, one in value.items()))
+        return "{{{}}}".format(", ".join(f"{key}: {describe_value(one)}" for key, one in value.items()))
     return repr(value)[:40]
 
 
 # Conversion
 
 
-def kind(module: Any) -> str:
-    """The name of the class that a module had in Python."""
-    return str(getattr(module, "original_name", type(module).__name__))
-
-
-def calling(module: Any, method: str, count: int) -> Any:
-    """A module whose forward is ``method`` with its first ``count`` arguments, since only a forward is converted."""
+def wrap_method(module: Any, method: str, count: int) -> Any:
+    """Return a module whose forward is ``method`` with its first ``count`` arguments: only a forward can be converted."""
     torch = State.torch
-    arguments = schema(module, method).arguments[1:]
+    arguments = get_schema(module, method).arguments[1:]
     if method == "forward" and count == len(arguments):
         return module
     holder = type("Calling_" + method, (torch.nn.Module,), {})()
@@ -201,10 +196,10 @@ def calling(module: Any, method: str, count: int) -> Any:
     return scripted
 
 
-def asked_dims(question: dict[str, Any], args: tuple[Any, ...]) -> list[tuple[int, int, str]]:
-    """The sizes that have to stay open: the number of a tensor among all inputs, its dimension and its name."""
+def find_asked_dims(question: dict[str, Any], args: tuple[Any, ...]) -> list[tuple[int, int, str]]:
+    """Return the sizes that have to stay open: the index of a tensor among all inputs, its dimension and its name."""
     tensor, found = State.torch.Tensor, []
-    flat = leaves(args)
+    flat = flatten(args)
     for index, dim, name in question["dynamic"]:
         places = range(len(flat)) if index is None else [index]
         if index is not None and not (index < len(flat) and isinstance(flat[index], tensor)):
@@ -216,11 +211,11 @@ def asked_dims(question: dict[str, Any], args: tuple[Any, ...]) -> list[tuple[in
     return found
 
 
-def open_sizes(program: Any, args: tuple[Any, ...]) -> dict[str, list[tuple[int, int]]]:
-    """The sizes of inputs that a program leaves open: symbol → the tensors and dimensions that have it."""
+def find_open_sizes(program: Any, args: tuple[Any, ...]) -> dict[str, list[tuple[int, int]]]:
+    """Return the sizes of inputs that a program leaves open: symbol → the tensors and dimensions that have it."""
     torch = State.torch
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    users, flat = list(program.graph_signature.user_inputs), leaves(args)
+    users, flat = list(program.graph_signature.user_inputs), flatten(args)
     found: dict[str, list[tuple[int, int]]] = {}
     if len(users) != len(flat):
         return found
@@ -233,76 +228,65 @@ def open_sizes(program: Any, args: tuple[Any, ...]) -> dict[str, list[tuple[int,
     return found
 
 
-def examples(
-    question: dict[str, Any], module: Any, method: str
-) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """The inputs to run a method with, the first ones to export it with, and the beginning of the answer."""
-    (args, *more), origin = inputs_of(question, module, method)
-    flat = leaves(args)
-    for index, dim, _ in asked_dims(question, args):
-        if flat[index].shape[dim] < 2:  # what is 0 or 1 in the example, torch.export takes for a constant
-            flat[index] = resized(flat[index], dim, 2)
-    args = rebuilt(args, flat)
-    return [args, *more], {"inputs": [described(one) for one in args], "origin": origin, "notes": []}
+def prepare_inputs(
+    question: dict[str, Any], module: Any, method: str, answer: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    """Return the inputs to run a method with, the first ones to export it with, and describe them in the answer."""
+    (args, *more), origin = find_inputs(question, module, method)
+    flat = flatten(args)
+    for index, dim, _ in find_asked_dims(question, args):
+        if flat[index].shape[dim] < 2:  # torch.export takes a size of 0 or 1 for a constant
+            flat[index] = resize_tensor(flat[index], dim, 2)
+    args = unflatten(args, flat)
+    answer.update(inputs=[describe_value(one) for one in args], origin=origin, notes=[])
+    return [args, *more]
 
 
-def convert(question: dict[str, Any], method: str) -> dict[str, Any]:
-    """One method: converted, saved and compared."""
+def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
+    """Convert, save and compare one method. Whatever fails raises, and `State.step` tells where."""
     torch = State.torch
     from torch._export.converter import TS2EPConverter
 
     path, began = question["archive"], time.monotonic()
-    module = load(path)
-    sets, answer = examples(question, module, method)
-    args, notes = sets[0], answer["notes"]
-    asked = asked_dims(question, args)
-    if any(getattr(one, "training", False) and kind(one).startswith(IN_TRAINING) for one in module.modules()):
-        notes.append("saved in training mode, and converted so: dropout and batch norm behave as in training")
+    module = load_archive(path)
+    args, *more = prepare_inputs(question, module, method, answer)
+    asked = find_asked_dims(question, args)
+    kinds = [
+        str(getattr(one, "original_name", type(one).__name__))  # the class that the module had in Python
+        for one in module.modules()
+        if getattr(one, "training", False)
+    ]
+    if any(kind.startswith(IN_TRAINING) for kind in kinds):
+        answer["notes"].append(
+            "converted in training mode, as saved: dropout and batch norm behave as in training"
+        )
 
-    stage("running the archive")
-    runs = [args, args, *sets[1:]]  # twice with the first: what a run leaves behind shows in the second
-    try:
-        before = outputs(getattr(load(path), method), runs)
-    except Exception as error:
-        return dict(answer, outcome="refused", step="run", **told(error))
-
-    stage(f"converting {method}")
-    try:
-        with torch.no_grad():
-            program = TS2EPConverter(calling(module, method, len(args)), copied(args)).convert()
-    except Refusal:
-        raise
-    except Exception as error:
-        return dict(answer, outcome="refused", step="convert", **told(error))
-
-    stage(f"saving {method}")
+    set_stage("run", "running the archive")
+    runs = [args, args, *more]  # twice with the first: a state that a run leaves behind shows in the second
+    before = run_function(getattr(load_archive(path), method), runs)
+    set_stage("convert", f"converting {method}")
+    with torch.no_grad():
+        program = TS2EPConverter(wrap_method(module, method, len(args)), copy_value(args)).convert()
+    set_stage("save", f"saving {method}")
     file = os.path.join(question["folder"], method + ".pt2")
-    try:
-        torch.export.save(program, file)
-    except Exception as error:
-        return dict(answer, outcome="refused", step="save", **told(error))
+    torch.export.save(program, file)
     del module
     gc.collect()
-
-    stage(f"comparing {method}")
-    try:
-        after = outputs(torch.export.load(file).module(), runs)
-    except Exception as error:
-        return dict(answer, outcome="refused", step="compare", **told(error))
-    answer.update(compared(before, after, question))
+    set_stage("compare", f"comparing {method}")
+    after = run_function(torch.export.load(file).module(), runs)
+    answer.update(compare_outputs(before, after, question))
     if answer["outcome"] == "differs":
-        return answer
+        return
 
-    sizes = open_sizes(program, args)
-    answer["open"] = open_named(sizes, asked)
-    answer.update(with_other_inputs(question, method, file, args, sizes, asked, answer))
+    sizes = find_open_sizes(program, args)
+    answer["open"] = name_open_sizes(sizes, asked)
+    answer.update(compare_variations(question, method, file, args, sizes, asked, answer))
     answer["seconds"] = round(time.monotonic() - began, 1)
     answer["file"] = os.path.basename(file)
-    return answer
 
 
-def open_named(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, int, str]]) -> list[str]:
-    """``batch (dimension 0 of input 0)`` for each open size: all dimensions that have it."""
+def name_open_sizes(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, int, str]]) -> list[str]:
+    """Return ``batch (dimension 0 of input 0)`` for each open size, with all dimensions that have it."""
     names = {(index, dim): name for index, dim, name in asked}
     listed = []
     for symbol, places in sizes.items():
@@ -312,7 +296,7 @@ def open_named(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, i
     return listed
 
 
-def with_other_inputs(
+def compare_variations(
     question: dict[str, Any],
     method: str,
     file: str,
@@ -321,31 +305,30 @@ def with_other_inputs(
     asked: list[tuple[int, int, str]],
     answer: dict[str, Any],
 ) -> dict[str, Any]:
-    """Compares where open sizes have other values, and with the signs turned, as far as the archive takes that."""
+    """Compare with other values of open sizes, and with the signs turned, as far as the archive accepts them."""
     torch = State.torch
     opened = {place for places in sizes.values() for place in places}
     for index, dim, name in asked:
         if (index, dim) not in opened:
-            size = leaves(args)[index].shape[dim]
-            reason = (
-                "dimension {} of input {} cannot be left open as {}: the code of the archive fixes it to {}"
-            )
-            return {"outcome": "refused", "step": "open", "reason": reason.format(dim, index, name, size)}
+            size = flatten(args)[index].shape[dim]
+            reason = f"dimension {dim} of input {index} cannot be left open as {name}: "
+            reason += f"the code of the archive fixes it to {size}"
+            return {"outcome": "refused", "step": "open", "reason": reason}
     wanted = {(index, dim) for index, dim, _ in asked}
     result: dict[str, Any] = {"outcome": answer["outcome"], "difference": answer["difference"]}
-    for varied, shown, is_wanted in variations(args, sizes, wanted):
+    for varied, shown, is_wanted in vary_inputs(args, sizes, wanted):
         try:
-            before = outputs(getattr(load(question["archive"]), method), [varied])
+            before = run_function(getattr(load_archive(question["archive"]), method), [varied])
         except Exception:
             continue
         try:
-            after = outputs(torch.export.load(file).module(), [varied])
+            after = run_function(torch.export.load(file).module(), [varied])
         except Exception as error:
             if is_wanted:
-                return dict(outcome="refused", step="open", **told(error))
-            answer["notes"].append(f"only the archive takes {shown}")
+                return dict(outcome="refused", step="open", **explain_error(error))
+            answer["notes"].append(f"only the archive accepts {shown}")
             continue
-        found = compared(before, after, question)
+        found = compare_outputs(before, after, question)
         if found["outcome"] == "differs":
             reason = "with {}: {}".format(shown, found.get("reason", "the outputs differ"))
             return dict(found, reason=reason)
@@ -354,77 +337,70 @@ def with_other_inputs(
     return result
 
 
-def variations(
+def vary_inputs(
     args: tuple[Any, ...], sizes: dict[str, list[tuple[int, int]]], wanted: set[tuple[int, int]]
 ) -> Iterator[tuple[tuple[Any, ...], str, bool]]:
-    """Other inputs, with their names, and whether the program was asked to take them."""
+    """Yield other inputs, with their description, and whether the program was asked to accept them."""
     tensor = State.torch.Tensor
-    turned = [-one if isinstance(one, tensor) and one.is_floating_point() else one for one in leaves(args)]
-    if any(old is not new for old, new in zip(leaves(args), turned)):  # the other side of a branch on values
-        yield rebuilt(args, turned), "the inputs with their signs turned", False
+    turned = [-one if isinstance(one, tensor) and one.is_floating_point() else one for one in flatten(args)]
+    if any(old is not new for old, new in zip(flatten(args), turned)):  # the other side of a branch on values
+        yield unflatten(args, turned), "the inputs with their signs turned", False
     for places in list(sizes.values())[:MOST_SYMBOLS]:
-        size = leaves(args)[places[0][0]].shape[places[0][1]]
+        size = flatten(args)[places[0][0]].shape[places[0][1]]
         for other in (size + 1, 1):
-            flat = leaves(args)
+            flat = flatten(args)
             for index, dim in places:
-                flat[index] = resized(flat[index], dim, other)
-            varied = rebuilt(args, flat)
-            yield (
-                varied,
-                ", ".join(described(one) for one in varied),
-                other > 1 and bool(wanted & set(places)),
-            )
+                flat[index] = resize_tensor(flat[index], dim, other)
+            varied = unflatten(args, flat)
+            shown = ", ".join(describe_value(one) for one in varied)
+            yield varied, shown, other > 1 and bool(wanted & set(places))
 
 
 # Packaging
 
 
-def package(question: dict[str, Any], method: str) -> dict[str, Any]:
-    """The program of one method, compiled by AOTInductor and compared with the archive."""
+def package(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
+    """Compile the program of one method with AOTInductor, and compare it with the archive."""
     torch = State.torch
-    began, module = time.monotonic(), load(question["archive"])
-    (args, *_), answer = examples(question, module, method)
-    before = outputs(getattr(module, method), [args])
-    stage(f"compiling {method}")
+    began, module = time.monotonic(), load_archive(question["archive"])
+    args = prepare_inputs(question, module, method, answer)[0]
+    before = run_function(getattr(module, method), [args])
+    set_stage("package", f"compiling {method}")
     file = os.path.join(question["folder"], method + ".aoti.pt2")
-    try:
-        program = torch.export.load(os.path.join(question["folder"], method + ".pt2"))
-        torch._inductor.aoti_compile_and_package(program, package_path=file)
-        stage(f"comparing {method}")
-        after = outputs(torch._inductor.aoti_load_package(file), [args])
-    except Exception as error:
-        return dict(answer, outcome="refused", step="package", **told(error))
-    answer.update(compared(before, after, question))
+    program = torch.export.load(os.path.join(question["folder"], method + ".pt2"))
+    torch._inductor.aoti_compile_and_package(program, package_path=file)
+    set_stage("package", f"comparing {method}")
+    after = run_function(torch._inductor.aoti_load_package(file), [args])
+    answer.update(compare_outputs(before, after, question))
     answer.update(open=[], seconds=round(time.monotonic() - began, 1), file=os.path.basename(file))
-    return answer
 
 
 # Comparison
 
 
-def outputs(function: Callable[..., Any], runs: list[tuple[Any, ...]]) -> list[Any]:
-    """What each run gives, with the same random numbers in every process."""
+def run_function(function: Callable[..., Any], runs: list[tuple[Any, ...]]) -> list[Any]:
+    """Return the outputs of each run, with the same random numbers in every process."""
     torch, results = State.torch, []
     with torch.no_grad():
         for args in runs:
             torch.manual_seed(0)
-            results.append(copied(function(*copied(args))))
+            results.append(copy_value(function(*copy_value(args))))
     return results
 
 
 class Difference(Exception):
-    """Two outputs are not of one kind."""
+    """Two outputs are of different kinds."""
 
 
-def compared(before: Any, after: Any, question: dict[str, Any]) -> dict[str, Any]:
-    """``equal`` to the last bit, ``close`` within the tolerances, or ``differs``; with the largest difference."""
+def compare_outputs(before: Any, after: Any, question: dict[str, Any]) -> dict[str, Any]:
+    """Judge outputs ``equal`` to the last bit, ``close`` within the tolerances, or ``differs``; with the largest difference."""
     try:
-        pairs = list(paired(before, after, "output"))
+        pairs = list(pair_tensors(before, after, "output"))
     except Difference as difference:
         return {"outcome": "differs", "difference": 0.0, "reason": str(difference)}
     largest, outcome, reason = 0.0, "equal", None
     for old, new, where in pairs:
-        verdict, amount = judged(old, new, question)
+        verdict, amount = judge_tensors(old, new, question)
         largest = max(largest, amount)
         if verdict == "differs" and outcome != "differs":
             reason = f"{where} differs by up to {amount:.3g}"
@@ -434,14 +410,14 @@ def compared(before: Any, after: Any, question: dict[str, Any]) -> dict[str, Any
     return dict(result, reason=reason) if reason else result
 
 
-def judged(old: Any, new: Any, question: dict[str, Any]) -> tuple[str, float]:
-    """The verdict on two tensors of one type and shape."""
+def judge_tensors(old: Any, new: Any, question: dict[str, Any]) -> tuple[str, float]:
+    """Judge two tensors of the same type and shape."""
     torch = State.torch
     if old.is_quantized:
         old, new = old.int_repr(), new.int_repr()
     if old.layout != torch.strided:
         old, new = old.to_dense(), new.to_dense()
-    # Bits, so that NaN equals NaN, and 0.0 is not -0.0 only as far as nobody can tell.
+    # NaN equals NaN here, and 0.0 equals -0.0.
     if torch.equal(old, new) or torch.allclose(old, new, rtol=0, atol=0, equal_nan=True):
         return "equal", 0.0
     if not (old.is_floating_point() or old.is_complex()):
@@ -458,28 +434,26 @@ def judged(old: Any, new: Any, question: dict[str, Any]) -> tuple[str, float]:
     return "close", amount
 
 
-def paired(old: Any, new: Any, where: str) -> Any:
-    """The tensors of two outputs, one beside the other."""
+def pair_tensors(old: Any, new: Any, where: str) -> Any:
+    """Yield the tensors of two outputs in pairs, each with its position. Raises Difference."""
     torch = State.torch
     if isinstance(old, torch.Tensor):
         if not isinstance(new, torch.Tensor):
             raise Difference(f"{where} is {type(new).__name__} and was a tensor")
         if old.shape != new.shape or old.dtype != new.dtype:
-            raise Difference(f"{where} is {described(new)} and was {described(old)}")
+            raise Difference(f"{where} is {describe_value(new)} and was {describe_value(old)}")
         yield old, new, where
     elif isinstance(old, dict):
         if not isinstance(new, dict) or list(old) != list(new):
             raise Difference(f"{where} has other keys")
         for key in old:
-            for pair in paired(old[key], new[key], f"{where}[{key!r}]"):
-                yield pair
+            yield from pair_tensors(old[key], new[key], f"{where}[{key!r}]")
     elif isinstance(old, (tuple, list)):
         if not isinstance(new, (tuple, list)) or len(old) != len(new):
             raise Difference(f"{where} has another number of parts")
         for index, (one, other) in enumerate(zip(old, new)):
             inner = where if where == "output" and len(old) == len(new) == 1 else f"{where}[{index}]"
-            for pair in paired(one, other, inner):
-                yield pair
+            yield from pair_tensors(one, other, inner)
     elif old != new and not (old != old and new != new):
         raise Difference(f"{where} is {new!r:.40} and was {old!r:.40}")
 
@@ -492,21 +466,21 @@ def first_line(error: BaseException) -> str:
     return lines[0][:500] if lines else type(error).__name__
 
 
-def told(error: BaseException) -> dict[str, Any]:
-    """The reason of a failure: its innermost cause, the operator it is about and its place in the model's source."""
+def explain_error(error: BaseException) -> dict[str, Any]:
+    """Return the innermost cause of a failure, with the operator and its place in the model's source if they are known."""
     inner, operator, place = error, None, None
     while True:
         at = inner.__traceback__
         while at is not None:
             node: Any = at.tb_frame.f_locals.get("node")
             if at.tb_frame.f_code.co_name == "convert_node" and hasattr(node, "sourceRange"):
-                operator, place = node.kind(), placed(node)
+                operator, place = node.kind(), find_place(node)
             at = at.tb_next
         following = inner.__cause__
         if following is None:
             break
         inner = following
-    # TorchScript says last what has happened, after its own stack.
+    # TorchScript prints its own stack first, and the error last.
     lines = [line.strip() for line in str(inner).splitlines() if line.strip()]
     last = [line for line in lines if line.startswith(("RuntimeError:", "Error:"))]
     text = last[-1] if last else first_line(inner)
@@ -514,8 +488,8 @@ def told(error: BaseException) -> dict[str, Any]:
     return {"reason": shown[:600], "operator": operator, "place": place}
 
 
-def placed(node: Any) -> str | None:
-    """``model.py:12`` of the source that the archive was made of."""
+def find_place(node: Any) -> str | None:
+    """Return ``model.py:12``, the place in the source that the archive was made from; None if it is unknown."""
     for line in str(node.sourceRange()).splitlines():
         if line.strip().startswith("File "):
             file, _, rest = line.strip()[5:].partition(",")
@@ -524,30 +498,35 @@ def placed(node: Any) -> str | None:
     return None
 
 
+def work_on(question: dict[str, Any], method: str) -> dict[str, Any]:
+    """Return what came of one method; a failure is part of the answer."""
+    answer: dict[str, Any] = {}
+    set_stage("load", "loading the archive")
+    try:
+        (package if question["work"] == "package" else convert)(question, method, answer)
+    except Refusal as reason:
+        return {"outcome": "refused", "step": "inputs", "reason": str(reason)}
+    except Exception as error:
+        return dict(answer, outcome="refused", step=State.step, **explain_error(error))
+    return answer
+
+
 def main() -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
     State.answer = sys.argv[1]
     with open(State.answer, encoding="utf-8") as file:
         question = json.load(file)
-    limit(question["memory"])
+    limit_memory(question["memory"])
     warnings.simplefilter("ignore")
-    stage("importing torch")
+    set_stage("load", "importing torch")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.getcwd()  # an empty folder, removed after this process
     import torch
     import torch.utils._pytree
 
     State.torch = torch
-    answer: dict[str, Any] = {"torch": torch.__version__, "methods": {}}
-    work = package if question["work"] == "package" else convert
-    for method in question["methods"]:
-        stage("loading the archive")
-        try:
-            answer["methods"][method] = work(question, method)
-        except Refusal as reason:
-            answer["methods"][method] = {"outcome": "refused", "step": "inputs", "reason": str(reason)}
-        except Exception as error:
-            answer["methods"][method] = dict(outcome="refused", step="load", **told(error))
+    methods = {method: work_on(question, method) for method in question["methods"]}
     with open(State.answer, "w", encoding="utf-8") as file:
-        json.dump(answer, file)
+        json.dump({"torch": torch.__version__, "methods": methods}, file)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the CUDA driver library says: does it start, which CUDA does it support, and which GPUs does it show?
+"""Asks the CUDA driver library whether it starts, which CUDA it supports, and which GPUs it sees.
 
-Runs in the tool's own interpreter, in a process of its own: ``cuInit`` can hang. Makes no context, so it takes no
-memory on a GPU.
+Runs in the tool's own interpreter, in a process of its own: ``cuInit`` can hang. Creates no context, and
+so uses no memory on a GPU.
 """
 
 from __future__ import annotations

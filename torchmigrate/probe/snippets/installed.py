@@ -1,4 +1,4 @@
-"""What an interpreter has installed, without importing any of it: distributions, torch's build, shared libraries.
+"""Lists what an interpreter has installed, without importing any of it: distributions, torch's build, shared libraries.
 
 Runs in the user's interpreter (Python 3.8 or newer), which may lack pip and setuptools.
 """
@@ -23,12 +23,12 @@ NOT_EXTENSIONS = re.compile(r"(torch$|nvidia-|triton|pytorch-triton)")
 ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d+[af]?)(?: (?:sm|compute)_\d+[af]?)*)\0")
 
 
-def normalized(name: str) -> str:
+def normalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def distributions() -> Dict[str, Tuple[str, str]]:
-    """Normalized name → (version, metadata folder), the first on the path winning, as imports do."""
+def list_distributions() -> Dict[str, Tuple[str, str]]:
+    """Return normalized name → (version, metadata folder); the first on the path counts, as for imports."""
     found: Dict[str, Tuple[str, str]] = {}
     for folder in sys.path:
         try:
@@ -38,12 +38,14 @@ def distributions() -> Dict[str, Tuple[str, str]]:
         for entry in entries:
             match = re.match(r"([^-]+(?:-[^-]+)*?)-(\d[^-]*)(?:-[^/]*)?\.(?:dist-info|egg-info)$", entry)
             if match:
-                found.setdefault(normalized(match.group(1)), (match.group(2), os.path.join(folder, entry)))
+                found.setdefault(
+                    normalize_name(match.group(1)), (match.group(2), os.path.join(folder, entry))
+                )
     return found
 
 
-def torch_folder() -> Optional[str]:
-    """Where ``import torch`` would load it from, without running any of its code."""
+def find_torch() -> Optional[str]:
+    """Return the folder that ``import torch`` would load, without running any of its code."""
     try:
         spec = importlib.util.find_spec("torch")
     except (ImportError, ValueError, AttributeError):
@@ -55,8 +57,8 @@ def torch_folder() -> Optional[str]:
     return None
 
 
-def version_file(folder: str) -> Dict[str, Optional[str]]:
-    """The plain assignments of ``torch/version.py``, by pattern: the file is never executed."""
+def read_version_file(folder: str) -> Dict[str, Optional[str]]:
+    """Read the plain assignments of ``torch/version.py`` by a pattern, without executing the file."""
     try:
         with open(os.path.join(folder, "version.py"), encoding="utf-8", errors="replace") as file:
             text = file.read(65536)
@@ -66,8 +68,8 @@ def version_file(folder: str) -> Dict[str, Optional[str]]:
     return {name: value or None for name, value in re.findall(pattern, text, re.M)}
 
 
-def compiled(folder: str) -> List[str]:
-    """The architecture string in torch's Python binding."""
+def read_architectures(folder: str) -> List[str]:
+    """Read the architectures in torch's Python binding: ``sm_90``, ``compute_120``."""
     for name in ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_cuda.so"):
         try:
             with open(os.path.join(folder, name), "rb") as file:
@@ -83,8 +85,8 @@ def compiled(folder: str) -> List[str]:
     return []
 
 
-def lines_of(file: str) -> List[str]:
-    """A text file's lines; none where it cannot be read."""
+def read_lines(file: str) -> List[str]:
+    """Read a text file's lines; none where it cannot be read."""
     try:
         with open(file, encoding="utf-8", errors="replace") as text:
             return text.read().splitlines()
@@ -92,11 +94,11 @@ def lines_of(file: str) -> List[str]:
         return []
 
 
-def requirements(folder: str) -> List[str]:
-    """What a distribution requires, without its extras: ``torch==2.12.1``, ``triton>=3; sys_platform == 'linux'``."""
+def read_requirements(folder: str) -> List[str]:
+    """Read the requirements of a distribution, without those of its extras: ``triton>=3; sys_platform == 'linux'``."""
     metadata = os.path.join(folder, "METADATA") if folder.endswith(".dist-info") else folder
     found = []
-    for line in lines_of(metadata):
+    for line in read_lines(metadata):
         if not line:
             break
         name, _, value = line.partition(":")
@@ -105,14 +107,14 @@ def requirements(folder: str) -> List[str]:
     return found
 
 
-def libraries(found: Dict[str, Tuple[str, str]], on_torch: Dict[str, str]) -> List[Dict[str, object]]:
-    """The distributions with shared libraries: name, version, files; first those that say that they need torch."""
+def list_libraries(found: Dict[str, Tuple[str, str]], on_torch: Dict[str, str]) -> List[Dict[str, object]]:
+    """Return the distributions with shared libraries; those that require torch come first."""
     result = []
     for name in sorted(found, key=lambda name: (name not in on_torch, name)):
         version, folder = found[name]
         if NOT_EXTENSIONS.match(name) or not folder.endswith(".dist-info"):
             continue
-        record = [line.split(",")[0] for line in lines_of(os.path.join(folder, "RECORD")) if ".so," in line]
+        record = [line.split(",")[0] for line in read_lines(os.path.join(folder, "RECORD")) if ".so," in line]
         files = [os.path.join(os.path.dirname(folder), file) for file in record]
         if files:
             result.append(
@@ -121,39 +123,39 @@ def libraries(found: Dict[str, Tuple[str, str]], on_torch: Dict[str, str]) -> Li
     return result
 
 
-def installer(folder: str) -> Optional[str]:
-    """The first word of a distribution's ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
-    words = " ".join(lines_of(os.path.join(folder, "INSTALLER"))).split()
+def read_installer(folder: str) -> Optional[str]:
+    """Return the first word of a distribution's ``INSTALLER`` file: ``pip``, ``uv``, ``conda``, ``poetry``."""
+    words = " ".join(read_lines(os.path.join(folder, "INSTALLER"))).split()
     return words[0].lower() if words else None
 
 
-def environment(found: Dict[str, Tuple[str, str]]) -> Dict[str, object]:
-    """What installs into this environment, and whether it is the system's own."""
+def describe_environment(found: Dict[str, Tuple[str, str]]) -> Dict[str, object]:
+    """Return the installer of this environment, and whether only the system's package manager may change it."""
     manager = None
-    if any((installer(folder) or "") == "poetry" for _, folder in found.values()):
+    if any((read_installer(folder) or "") == "poetry" for _, folder in found.values()):
         manager = "poetry"
     elif os.path.isdir(os.path.join(sys.prefix, "conda-meta")):
         manager = "conda"
-    elif any(re.match(r"uv\s*=", line) for line in lines_of(os.path.join(sys.prefix, "pyvenv.cfg"))):
+    elif any(re.match(r"uv\s*=", line) for line in read_lines(os.path.join(sys.prefix, "pyvenv.cfg"))):
         manager = "uv"
     marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     return {"manager": manager, "managed": sys.prefix == sys.base_prefix and os.path.exists(marker)}
 
 
-def torch_installer(folder: Optional[str]) -> Optional[str]:
-    """What installed torch; conda's own list counts where torch has no such file."""
-    said = installer(folder) if folder else None
+def find_torch_installer(folder: Optional[str]) -> Optional[str]:
+    """Return what installed torch: by its ``INSTALLER`` file, else by conda's own list."""
+    named = read_installer(folder) if folder else None
     try:
         records = os.listdir(os.path.join(sys.prefix, "conda-meta"))
     except OSError:
         records = []
-    return said or ("conda" if any(re.match(r"(pytorch|libtorch)-\d", name) for name in records) else None)
+    return named or ("conda" if any(re.match(r"(pytorch|libtorch)-\d", name) for name in records) else None)
 
 
 def main() -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
-    found = distributions()
-    required = {name: requirements(folder) for name, (_, folder) in sorted(found.items())}
+    found = list_distributions()
+    required = {name: read_requirements(folder) for name, (_, folder) in sorted(found.items())}
     on_torch = {
         name: line
         for name, lines in required.items()
@@ -166,7 +168,7 @@ def main() -> None:
             "bits": struct.calcsize("P") * 8,
             "pip": importlib.util.find_spec("pip") is not None,
             "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-            **environment(found),
+            **describe_environment(found),
         },
         "packages": {
             n: v
@@ -174,11 +176,11 @@ def main() -> None:
             if (CONCERNS_TORCH.match(n) and n != "torch") or n in on_torch
         },
         "requires": on_torch,
-        "libraries": libraries(found, on_torch),
+        "libraries": list_libraries(found, on_torch),
     }
-    folder = torch_folder()
+    folder = find_torch()
     if folder or "torch" in found:
-        about = version_file(folder) if folder else {}
+        about = read_version_file(folder) if folder else {}
         metadata = found["torch"][1] if "torch" in found else None
         result["folder"] = folder
         result["torch"] = {
@@ -186,11 +188,11 @@ def main() -> None:
             "cuda": about.get("cuda"),
             "hip": about.get("hip"),
             "xpu": about.get("xpu"),
-            "compiled": compiled(folder) if folder and about.get("cuda") else [],
+            "compiled": read_architectures(folder) if folder and about.get("cuda") else [],
             "requires": [
                 line for line in required.get("torch", []) if re.match(r"nvidia-|triton|pytorch-triton", line)
             ],
-            "installer": torch_installer(metadata),
+            "installer": find_torch_installer(metadata),
         }
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(result, file)

@@ -1,7 +1,7 @@
-"""What the shared libraries of extensions need: a CUDA runtime, and symbols of torch's. None of them is loaded.
+"""Reads what the shared libraries of extensions need: a CUDA runtime, and symbols of torch. None of them is loaded.
 
 Runs in the tool's own interpreter, in a process of its own: what lies in a file decides how long reading it takes.
-Reads ELF files only, by pyelftools.
+Reads ELF files only, with pyelftools.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.hash import GNUHashSection
 
 TORCHS = re.compile(r"_Z(?:T[VIS])?N?K?(?:3c10|2at|5torch)")
-"""The mangled names of what lies in torch's namespaces."""
+"""Matches the mangled names in torch's namespaces."""
 
 ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationE"
-"""The constructor of `c10::Error`, which takes a string: its last parameter tells which ABI torch was built with."""
+"""The constructor of `c10::Error`, whose last parameter is a string: its type tells the ABI that torch was built with."""
 NEW_STRING, OLD_STRING = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", "Ss"
 
 MOST_SYMBOLS = 3
 
 ENOUGH = 5.0
-"""Seconds for the libraries of packages that do not say that they need torch."""
+"""Seconds for the libraries of packages that do not require torch."""
 
 
 class Library:
-    """One ELF file: what it needs, what it defines."""
+    """One ELF file, with the libraries and symbols that it needs and defines."""
 
     def __init__(self, path: str) -> None:
         self._file = ELFFile(open(path, "rb"))  # noqa: SIM115
         self._symbols: Any = self._file.get_section_by_name(".dynsym")
         self._hash: Any = next((s for s in self._file.iter_sections() if isinstance(s, GNUHashSection)), None)
 
-    def needed(self) -> List[str]:
-        """The names of the libraries that it is linked with."""
+    def list_needed(self) -> List[str]:
+        """Return the names of the libraries that the file is linked with."""
         for section in self._file.iter_sections():
             if isinstance(section, DynamicSection):
                 tags: Any = section.iter_tags("DT_NEEDED")
                 return [str(tag.needed) for tag in tags]
         return []
 
-    def wanted(self) -> Iterator[str]:
-        """The symbols of torch's that it cannot do without."""
+    def find_wanted(self) -> Iterator[str]:
+        """Yield the symbols of torch that the file needs."""
         if self._symbols is None:
             return
-        # A GNU hash table begins behind the symbols that are only used.
+        # A GNU hash table lists the defined symbols, which come after those that are only used.
         end = self._hash.params["symoffset"] if self._hash else self._symbols.num_symbols()
         for index in range(end):
             symbol = self._symbols.get_symbol(index)
@@ -60,23 +60,23 @@ class Library:
                 yield symbol.name
 
     def defines(self, name: str) -> bool:
-        """Whether it has a symbol that others may use."""
+        """Whether the file defines a symbol that others may use."""
         if self._hash is not None:
             return self._hash.get_symbol(name) is not None
         found = (self._symbols.get_symbol_by_name(name) if self._symbols else None) or []
         return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in found)
 
 
-def opened(path: str) -> Optional[Library]:
-    """A library; None where it is no ELF file, or a broken one."""
+def open_library(path: str) -> Optional[Library]:
+    """Open a library; None where it is no ELF file, or a broken one."""
     try:
         return Library(path)
     except Exception:
         return None
 
 
-def names_torch(path: str) -> bool:
-    """Whether the name of a library of torch's is anywhere in a file, which is quick to see."""
+def mentions_torch(path: str) -> bool:
+    """Whether the name of one of torch's libraries is anywhere in a file, which is a fast check."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(b"libc10.so") >= 0 or content.find(b"libtorch") >= 0
@@ -84,8 +84,8 @@ def names_torch(path: str) -> bool:
         return False
 
 
-def abi_of(torchs: List[Library]) -> Optional[bool]:
-    """Whether torch takes strings of the new ABI."""
+def find_abi(torchs: List[Library]) -> Optional[bool]:
+    """Whether torch takes strings of the new ABI; None where that is unknown."""
     for is_new, string in ((True, NEW_STRING), (False, OLD_STRING)):
         if any(library.defines(ERROR + string) for library in torchs):
             return is_new
@@ -98,12 +98,14 @@ def main() -> Dict[str, Any]:
     distributions, since = [], time.monotonic()
     for item in question["libraries"]:
         in_time = time.monotonic() - since < ENOUGH
-        if item["requires"] or (in_time and any(map(names_torch, item["files"]))):
-            distributions.append((item, [library for path in item["files"] if (library := opened(path))]))
+        if item["requires"] or (in_time and any(map(mentions_torch, item["files"]))):
+            distributions.append(
+                (item, [library for path in item["files"] if (library := open_library(path))])
+            )
     if not distributions:
         return {}
     folder = Path(question["torch"] or "nowhere") / "lib"
-    torchs = [library for path in sorted(folder.glob("*.so")) if (library := opened(str(path)))]
+    torchs = [library for path in sorted(folder.glob("*.so")) if (library := open_library(str(path)))]
     others = [library for _, libraries in distributions for library in libraries]
     known: Dict[str, bool] = {}
 
@@ -115,24 +117,26 @@ def main() -> Dict[str, Any]:
     extensions = []
     for item, libraries in distributions:
         try:
-            found = about(item, libraries, is_there if torchs else None)
+            found = describe_distribution(item, libraries, is_there if torchs else None)
         except Exception:
             continue
         extensions += found
-    return {"new_abi": abi_of(torchs), "extensions": extensions}
+    return {"new_abi": find_abi(torchs), "extensions": extensions}
 
 
-def about(item: Dict[str, Any], libraries: List[Library], is_there: Any) -> List[Dict[str, Any]]:
-    """What is to be said of one distribution, once for each CUDA that it has libraries for."""
+def describe_distribution(
+    item: Dict[str, Any], libraries: List[Library], is_there: Any
+) -> List[Dict[str, Any]]:
+    """Describe one distribution, once for each CUDA major version that it has libraries for."""
     majors: Set[str] = set()
     wanted: Set[str] = set()
     linked = False
     for library in libraries:
-        needed = library.needed()
+        needed = library.list_needed()
         majors.update(m.group(1) for m in map(re.compile(r"libcudart\.so\.(\d+)").match, needed) if m)
         if any(re.match(r"lib(torch|c10)", name) for name in needed):
             linked = True
-            wanted.update(library.wanted())
+            wanted.update(library.find_wanted())
     local = re.search(r"(?:torch|pt)(\d)\.?(\d+)", item["version"].partition("+")[2])
     if not (item["requires"] or linked) or not (majors or linked or local):
         return []

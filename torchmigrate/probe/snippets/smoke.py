@@ -1,8 +1,8 @@
-"""Runs torch in stages, and says after each how it went; the caller holds every stage to its time limit.
+"""Runs torch in stages, and reports the outcome of each; the caller enforces every stage's time limit.
 
 Runs in the user's interpreter (Python 3.8 or newer). Each line of the result file is a JSON list: ``["begin", stage]``
-before a stage, ``["end", stage, outcome, detail]`` after it. The first failure ends the run: after an error of the
-device every later answer would be about that error.
+before a stage, ``["end", stage, outcome, detail]`` after it. The first failure ends the run: after a device error all later
+results would reflect that error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SkipError(Exception):
 
 
 class State:
-    """What earlier stages leave for later ones."""
+    """The results of earlier stages that later ones need."""
 
     torch: Any = None
     device: str = "cpu"
@@ -30,22 +30,24 @@ class State:
 state = State()
 
 
-def module() -> Any:
-    """torch's module for the device: torch.cuda (also ROCm) or torch.xpu."""
+def get_module() -> Any:
+    """Return torch's module for the device: torch.cuda (also for ROCm) or torch.xpu."""
     return getattr(state.torch, state.device)
 
 
-def synchronize() -> None:
+def synchronize_device() -> None:
     if state.device != "cpu":
-        module().synchronize()
+        get_module().synchronize()
 
 
 def import_torch() -> str:
+    """Import torch."""
     state.torch = importlib.import_module("torch")
     return "torch {}".format(state.torch.__version__)
 
 
-def device() -> str:
+def check_device() -> str:
+    """Choose the device, and fail where torch does not see the machine's GPU."""
     torch = state.torch
     expected = sys.argv[2] == "gpu"
     if torch.cuda.is_available():
@@ -56,23 +58,25 @@ def device() -> str:
         state.device = "mps"
     elif expected:
         if torch.version.cuda or torch.version.hip:
-            torch.cuda.init()  # raises, and says why
-        raise RuntimeError("this machine has a GPU, and torch sees none")
+            torch.cuda.init()  # raises, with the reason
+        raise RuntimeError("this machine has a GPU, but torch sees none")
     if state.device == "cpu":
         raise SkipError("no GPU: the following stages run on the CPU")
     if state.device == "mps":
         return "mps"
-    names = [module().get_device_name(index) for index in range(module().device_count())]
+    names = [get_module().get_device_name(index) for index in range(get_module().device_count())]
     return "{}: {}".format(state.device, ", ".join(names))
 
 
-def allocate() -> str:
+def allocate_memory() -> str:
+    """Allocate memory and fill it."""
     state.torch.empty(1 << 20, device=state.device).fill_(1.0)
-    synchronize()
+    synchronize_device()
     return "4 MiB"
 
 
-def kernel() -> str:
+def run_kernels() -> str:
+    """Run an elementwise kernel and a reduction, and check the result."""
     torch = state.torch
     total = (torch.ones(1 << 16, device=state.device) * 2 + 1).sum().item()
     if total != 3 * (1 << 16):
@@ -80,7 +84,8 @@ def kernel() -> str:
     return "elementwise and sum"
 
 
-def matmul() -> str:
+def multiply_matrices() -> str:
+    """Multiply matrices in every precision that the device has, and check the results."""
     torch = state.torch
     done, left = [], []
     for name in ("float32", "float16", "bfloat16", "float64"):
@@ -101,11 +106,12 @@ def matmul() -> str:
         if not torch.equal(product, torch.eye(64, device="cuda", dtype=torch.bfloat16)):
             raise RuntimeError("wrong result in float8_e4m3fn")
         done.append("float8_e4m3fn")
-    synchronize()
+    synchronize_device()
     return ", ".join(done) + (" (without {})".format(", ".join(left)) if left else "")
 
 
-def eigh() -> str:
+def decompose_matrices() -> str:
+    """Decompose a batch of symmetric matrices, and check the result."""
     torch = state.torch
     if state.device == "mps":
         raise SkipError("not on mps")
@@ -118,7 +124,8 @@ def eigh() -> str:
     return "8 matrices of 4 x 4"
 
 
-def graph() -> str:
+def replay_graph() -> str:
+    """Capture a CUDA graph, replay it twice, and check the result."""
     torch = state.torch
     if state.device != "cuda":
         raise SkipError("no CUDA")
@@ -136,10 +143,11 @@ def graph() -> str:
         raise RuntimeError("wrong result after two replays: {}".format(x[0].item()))
     if seen[0] is False:
         raise RuntimeError("Stream.is_capturing() is False during capture")
-    return "captured and replayed" + ("" if seen[0] else "; Stream.is_capturing is not in this torch")
+    return "captured and replayed" + ("" if seen[0] else "; this torch has no Stream.is_capturing")
 
 
-def cond() -> str:
+def run_cond() -> str:
+    """Run both branches of a torch.cond inside a CUDA graph, and check the results."""
     torch = state.torch
     if state.device != "cuda":
         raise SkipError("no CUDA")
@@ -162,7 +170,8 @@ def cond() -> str:
     return "torch.cond by the cudagraphs backend"
 
 
-def process_group(backend: str) -> str:
+def reduce_in_group(backend: str) -> str:
+    """Run an all_reduce in a process group of one, and check the result."""
     torch = state.torch
     dist = torch.distributed
     if not dist.is_available():
@@ -176,7 +185,7 @@ def process_group(backend: str) -> str:
     try:
         value = torch.ones(4, device=state.device)
         dist.all_reduce(value)
-        synchronize()
+        synchronize_device()
         if value[0].item() != 1:
             raise RuntimeError("wrong result of all_reduce")
         return "all_reduce by {}".format(dist.get_backend())
@@ -184,22 +193,25 @@ def process_group(backend: str) -> str:
         dist.destroy_process_group()
 
 
-def default_group() -> str:
+def use_default_group() -> str:
+    """Run a process group on NCCL, or on gloo without a GPU."""
     if state.device not in ("cpu", "cuda"):
         raise SkipError("no NCCL and no gloo for this device")
-    return process_group("nccl" if state.device == "cuda" else "gloo")
+    return reduce_in_group("nccl" if state.device == "cuda" else "gloo")
 
 
-def nccl2_group() -> str:
+def use_nccl2_group() -> str:
+    """Run a process group on nccl2."""
     if state.device != "cuda":
         raise SkipError("no CUDA")
     backends = getattr(state.torch.distributed.Backend, "backend_list", [])
     if "nccl2" not in backends and not hasattr(state.torch.distributed.distributed_c10d, "ProcessGroupNCCL2"):
         raise SkipError("this torch has no nccl2")
-    return process_group("nccl2")
+    return reduce_in_group("nccl2")
 
 
 def compile_function() -> str:
+    """Compile a small function, and check its result."""
     torch = state.torch
 
     def function(x: Any) -> Any:
@@ -213,15 +225,15 @@ def compile_function() -> str:
 
 STAGES: List[Tuple[str, Callable[[], str]]] = [
     ("import", import_torch),
-    ("device", device),
-    ("allocate", allocate),
-    ("kernel", kernel),
-    ("matmul", matmul),
-    ("eigh", eigh),
-    ("graph", graph),
-    ("cond", cond),
-    ("process group", default_group),
-    ("nccl2", nccl2_group),
+    ("device", check_device),
+    ("allocate", allocate_memory),
+    ("kernel", run_kernels),
+    ("matmul", multiply_matrices),
+    ("eigh", decompose_matrices),
+    ("graph", replay_graph),
+    ("cond", run_cond),
+    ("process group", use_default_group),
+    ("nccl2", use_nccl2_group),
     ("compile", compile_function),
 ]
 
@@ -231,19 +243,19 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with open(sys.argv[1], "a", encoding="utf-8") as file:
 
-        def say(*words: str) -> None:
+        def write_line(*words: str) -> None:
             file.write(json.dumps(words) + "\n")
             file.flush()
 
         for name, stage in STAGES:
-            say("begin", name)
+            write_line("begin", name)
             try:
-                say("end", name, "ok", stage())
+                write_line("end", name, "ok", stage())
             except SkipError as reason:
-                say("end", name, "skipped", str(reason))
+                write_line("end", name, "skipped", str(reason))
             except BaseException as error:
                 text = " ".join(str(error).split()) or type(error).__name__
-                say("end", name, "failed", "{}: {}".format(type(error).__name__, text[:2000]))
+                write_line("end", name, "failed", "{}: {}".format(type(error).__name__, text[:2000]))
                 return
 
 

@@ -1,1 +1,1 @@
-"""On the import path of processes that test a copy; see `torchmigrate.trials.command`."""
+"""A folder on the import path of processes that test a copy; see `torchmigrate.trials.command`."""

@@ -1,4 +1,4 @@
-"""Notes from which folders of the original project a Python process imports, although it is to test a copy.
+"""A record of the folders of the original project that a Python process imports from, instead of its copy.
 
 `site` imports this module at the start of every process that has its folder on PYTHONPATH. Runs on Python 3.6 too.
 """
@@ -11,7 +11,7 @@ from importlib.util import module_from_spec
 
 
 def note() -> None:
-    """Writes the import folders that lie in the original project, one a line."""
+    """Write the import folders that lie in the original project, one a line."""
     original, log = os.environ["TORCHMIGRATE_ORIGINAL"] + os.sep, os.environ["TORCHMIGRATE_WATCH"]
     folders = set()
     for name, module in list(sys.modules.items()):
@@ -34,7 +34,7 @@ def note() -> None:
 
 atexit.register(note)
 
-# The environment's own module of this name comes after this one.
+# Run the environment's own module of this name, which this one hides.
 _here = os.path.dirname(os.path.abspath(__file__))
 _spec = PathFinder.find_spec("sitecustomize", [path for path in sys.path if os.path.abspath(path) != _here])
 if _spec is not None and _spec.loader is not None:

@@ -1,1 +1,0 @@
-"""What is known of the devices where a use is reached."""

@@ -1,0 +1,172 @@
+"""Changes of libcst expressions: arguments of calls, operands of ``and`` and ``or``, and texts of string literals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+import libcst as cst
+
+from torchmigrate.model.findings import NoFix
+
+from .comments import lost
+from .line_ends import is_broken
+from .parentheses import Role, fitted, unneeded
+
+_Element = TypeVar("_Element", cst.ImportAlias, cst.WithItem)
+
+_SPACE = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+_SUFFIX = re.compile(r"\.\w+\Z")
+_Link = tuple["cst.BaseBooleanOp | None", cst.BaseExpression]
+"""An operand after its operator."""
+
+
+def dropped(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
+    """Return the arguments that are not in ``gone``; the last one ends as the last one did before."""
+    kept = [argument for argument in arguments if argument not in gone]
+    if kept and kept[-1] is not arguments[-1]:
+        last = arguments[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return kept
+
+
+def without_indices(nodes: Sequence[_Element], gone: Collection[int]) -> list[_Element]:
+    """Return names of an import or context managers without those at some indices; at least one stays."""
+    kept = [node for index, node in enumerate(nodes) if index not in gone]
+    kept[-1] = kept[-1].with_changes(comma=nodes[-1].comma)
+    return kept
+
+
+def joined(call: cst.Call) -> cst.Call:
+    """Return a call that has one argument left, on one line if only white space and no comment breaks its lines."""
+    if len(call.args) != 1 or not isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        return call
+    (only,) = call.args
+    if isinstance(only.comma, cst.Comma):
+        return call  # as to a formatter, a comma after the last argument means that the lines stay
+    bare = only.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
+    on_line = call.with_changes(whitespace_before_args=cst.SimpleWhitespace(""), args=[bare])
+    is_short = not is_broken(cst.Module([]).code_for_node(bare))
+    return on_line if is_short and not lost(call, [on_line]) else call
+
+
+def added(call: cst.Call, value: cst.BaseExpression, keyword: str | None, *, first: bool = False) -> cst.Call:
+    """Return the call with one more argument at the end or the beginning, on its own line if the others are."""
+    new = cst.Arg(value)
+    if keyword is not None:
+        new = named(new, keyword)
+    if not call.args:
+        return call.with_changes(args=[new])
+    *others, last = call.args
+    between = _between(call)
+    if first:
+        # Cloned, so that the bracket is no anchor: if the function's name changes as well, both become one edit, from
+        # which the proof sees that the arguments differ.
+        space = call.whitespace_after_func.deep_clone()
+        return call.with_changes(
+            args=[new.with_changes(comma=between), *call.args], whitespace_after_func=space
+        )
+    ends_in_comma = isinstance(last.comma, cst.Comma)
+    if ends_in_comma:
+        new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    else:
+        new = new.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+    last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
+    return call.with_changes(args=[*others, last, new])
+
+
+def named(argument: cst.Arg, keyword: str) -> cst.Arg:
+    """Return the argument with a keyword."""
+    if argument.keyword is not None:
+        return argument.with_changes(keyword=argument.keyword.with_changes(value=keyword))
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
+
+
+def _between(call: cst.Call) -> cst.Comma:
+    """Return the comma between arguments of this call, with its line break if there is one."""
+    spaces = [a.comma.whitespace_after for a in call.args[:-1] if isinstance(a.comma, cst.Comma)]
+    spaces = spaces or [call.whitespace_before_args]
+    if all(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
+        return cst.Comma(
+            whitespace_after=without_comments(cst.ensure_type(spaces[-1], cst.ParenthesizedWhitespace))
+        )
+    return _SPACE
+
+
+def without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    """Return the line break without comments and empty lines."""
+    first = space.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return space.with_changes(first_line=first, empty_lines=[])
+
+
+def without_operands(
+    node: cst.BooleanOperation,
+    updated: cst.BooleanOperation,
+    gone: Collection[cst.BaseExpression],
+    role: Role,
+) -> cst.BaseExpression:
+    """Return ``updated`` (``node`` with changes inside) without the operands of ``node`` that are in ``gone``.
+
+    Each operand that stays keeps the operator before it, except for the first. A single operand that is left has
+    parentheses only if the ``role`` of ``node`` requires them.
+    """
+    originals, chain = _chain(node), _chain(updated)
+    kept = [link for original, link in zip(originals, chain, strict=True) if original[1] not in gone]
+    _, result = kept[0]
+    for operator, operand in kept[1:]:
+        assert operator is not None
+        result = cst.BooleanOperation(result, operator, operand)
+    if len(kept) == 1 and not node.lpar:
+        return fitted(unneeded(result, Role.LOGIC), role)
+    if len(kept) > 1 or not result.lpar:
+        result = result.with_changes(lpar=node.lpar, rpar=node.rpar)
+    return result
+
+
+def _chain(node: cst.BooleanOperation) -> list[_Link]:
+    """Return the operands of ``a and b and c``, which libcst nests, each with the operator before it."""
+    left: list[_Link]
+    inner = node.left
+    if (
+        isinstance(inner, cst.BooleanOperation)
+        and not inner.lpar
+        and type(inner.operator) is type(node.operator)
+    ):
+        left = _chain(inner)
+    else:
+        left = [(None, inner)]
+    return [*left, (node.operator, node.right)]
+
+
+def with_text(node: cst.BaseString, old: str, text: str) -> cst.BaseString:
+    """Return the literal with ``old``, which its source contains once, replaced with ``text``. Raises NoFix."""
+    if isinstance(node, cst.SimpleString) and node.value.count(old) == 1:
+        return node.with_changes(value=node.value.replace(old, text))
+    if isinstance(node, cst.ConcatenatedString):
+        left = isinstance(node.left, cst.SimpleString) and old in node.left.value
+        part = (
+            {"left": with_text(node.left, old, text)} if left else {"right": with_text(node.right, old, text)}
+        )
+        return node.with_changes(**part)
+    raise NoFix(f"the literal does not contain `{old}` exactly once")
+
+
+def with_suffix(node: cst.BaseString, suffix: str) -> cst.BaseString:
+    """Return the literal, which ends with a file name, with another suffix of that file. Raises NoFix."""
+    if isinstance(node, cst.SimpleString):
+        text = node.raw_value
+        if not _SUFFIX.search(text):
+            raise NoFix(f"`{node.value}` does not end with a file suffix")
+        renamed = node.prefix + node.quote + _SUFFIX.sub(suffix, text) + node.quote
+        return node.with_changes(value=renamed)
+    if isinstance(node, cst.FormattedString) and node.parts:
+        *others, last = node.parts
+        if isinstance(last, cst.FormattedStringText) and _SUFFIX.search(last.value):
+            return node.with_changes(
+                parts=[*others, last.with_changes(value=_SUFFIX.sub(suffix, last.value))]
+            )
+    elif isinstance(node, cst.ConcatenatedString):
+        return node.with_changes(right=with_suffix(node.right, suffix))
+    raise NoFix("the literal does not contain the end of the file name")

@@ -1,0 +1,150 @@
+"""TorchScript files that Python code saves and loads: the calls that do so, and the names of the files."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import TYPE_CHECKING
+
+from torchmigrate.semantics.calls import argument
+from torchmigrate.semantics.resolve import leaf, string
+
+if TYPE_CHECKING:
+    from torchmigrate.semantics.use import Use
+    from torchmigrate.semantics.uses import Uses
+
+SCRIPTED_RESULTS = tuple(
+    f"torch.jit.{maker}()"
+    for maker in ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
+)
+"""The results of the functions that return a ScriptModule."""
+SAVES = ("torch.jit.save", "torch.jit._serialization.save")
+"""The functions that save a TorchScript file."""
+SAVE_METHODS = tuple(f"{result}.save" for result in SCRIPTED_RESULTS)
+LITE_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
+LITE_OWNERS = ("", *SCRIPTED_RESULTS, "torch.utils.mobile_optimizer.optimize_for_mobile()")
+"""The owners of `LITE_METHODS`: any object, and the results that are known more closely."""
+LITE_SAVES = tuple(f"{owner}{LITE_METHODS[0]}" for owner in LITE_OWNERS)
+"""The methods that save a file for the Lite Interpreter."""
+
+PathLiteral = ast.Constant | ast.JoinedStr
+_WRAPPERS = frozenset({"join", "Path", "str", "joinpath", "abspath", "expanduser", "realpath", "fspath"})
+"""The functions that only make a path of their last argument."""
+
+
+def find_path_argument(use: Use) -> ast.expr | None:
+    """Return the argument of a call that saves or loads a file which is the path of the file."""
+    return None if use.call is None else argument(use.call, 1 if use.symbol in SAVES else 0, "f")
+
+
+def find_file_name(use: Use, uses: Uses) -> str | None:
+    """Return the name of the file that a call saves or loads; see `identify_file`."""
+    return identify_file(find_path_argument(use), use, uses)
+
+
+def identify_file(path: ast.expr | None, use: Use, uses: Uses) -> str | None:
+    """Return what tells the file at a path from all others of the project: its name without folders, else None.
+
+    The name may stand in a literal, in the default of the command-line option that the path comes from, or in exactly
+    one command that the source shows (``--model exp/encoder.pt``). A constant of another module of the project,
+    ``config.MODEL``, also identifies the file.
+    """
+    if path is None:
+        return None
+    literal_name = find_literal_name(path, use, uses)
+    if literal_name is not None:
+        return literal_name
+    return _find_option_value(path, use, uses) or _find_constant(path, use, uses)
+
+
+def find_literal_name(path: ast.expr | None, use: Use, uses: Uses) -> str | None:
+    """Return the name, without folders, of the file at a path that ends with a literal."""
+    literal = find_path_literal(path, use, uses) if path is not None else None
+    if isinstance(literal, ast.JoinedStr):
+        end = string(literal.values[-1]) if literal.values else None
+        return os.path.basename(end) or None if end is not None and "/" in end else None
+    text = string(literal) if literal is not None else None
+    return os.path.basename(text) if text is not None else None
+
+
+def is_buffer(path: ast.expr | None, use: Use, uses: Uses) -> bool:
+    """Whether a model is saved to or loaded from a buffer in memory instead of a file."""
+    value = _find_path_end(path, use, uses) if path is not None else None
+    return isinstance(value, ast.Call) and leaf(value.func) == "BytesIO"
+
+
+def find_path_literal(path: ast.expr, use: Use, uses: Uses) -> PathLiteral | None:
+    """Return the string literal that a path ends with, also through a variable that only saves and loads read."""
+    if isinstance(path, ast.JoinedStr) or (isinstance(path, ast.Constant) and isinstance(path.value, str)):
+        return path
+    if isinstance(path, ast.BinOp):
+        return find_path_literal(path.right, use, uses)
+    if isinstance(path, ast.Call) and path.args and leaf(path.func) in ("join", "Path", "str", "joinpath"):
+        return find_path_literal(path.args[-1], use, uses)
+    return _find_variable_literal(path, use, uses) if isinstance(path, ast.Name) else None
+
+
+def _find_variable_literal(name: ast.Name, use: Use, uses: Uses) -> PathLiteral | None:
+    owner = use.place.scope.find(name.id)
+    value = uses.flow.definition(name, use.place.scope)
+    if owner is not use.place.scope or value is None:
+        return None
+    reaching = uses.flow.reaching(name.id, owner)
+    parents = uses.flow.parents
+    readers = [parents[read] for read in reaching.reads]
+    calls = [parents[node] if isinstance(node, ast.keyword) else node for node in readers]
+    if reaching.captured or len(reaching.bindings) != 1:
+        return None
+    if not all(isinstance(call, ast.Call) and leaf(call.func) in ("save", "load") for call in calls):
+        return None
+    return find_path_literal(value, use, uses) if not isinstance(value, ast.Name) else None
+
+
+def _find_path_end(path: ast.expr, use: Use, uses: Uses) -> ast.expr:
+    """Return the last part of a path, followed through variables and calls like ``os.path.join``."""
+    for _ in range(6):
+        if isinstance(path, ast.Name):
+            value = uses.flow.definition(path, use.place.scope)
+            if value is None:
+                return path
+            path = value
+        elif isinstance(path, ast.Call) and path.args and leaf(path.func) in _WRAPPERS:
+            path = path.args[-1]
+        elif isinstance(path, ast.BinOp) and isinstance(path.op, (ast.Div, ast.Add)):
+            path = path.right
+        else:
+            return path
+    return path
+
+
+def _find_option_value(path: ast.expr, use: Use, uses: Uses) -> str | None:
+    """Return the only file name that the source gives for ``args.option``: as its default, or in a command."""
+    end = _find_path_end(path, use, uses)
+    if not isinstance(end, ast.Attribute) or not isinstance(end.value, ast.Name):
+        return None
+    option = "--" + end.attr.replace("_", "-")
+    names: set[str] = set()
+    for node in ast.walk(uses.source.tree):
+        if isinstance(node, ast.Call) and leaf(node.func) == "add_argument":
+            options = {string(given) for given in node.args}
+            default = next((k.value for k in node.keywords if k.arg == "default"), None)
+            text = string(default) if default is not None else None
+            if text and options & {option, option.replace("-", "_"), "--" + end.attr}:
+                names.add(os.path.basename(text))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and option in node.value:
+            shown = re.findall(rf"{re.escape(option)}[ =\\\s]+(\S+\.\w+)", node.value)
+            names.update(os.path.basename(name) for name in shown)
+    return names.pop() if len(names) == 1 else None
+
+
+def _find_constant(path: ast.expr, use: Use, uses: Uses) -> str | None:
+    """Return the last two names of a path that is a constant, in capitals, of another module."""
+    end = _find_path_end(path, use, uses)
+    if not isinstance(end, (ast.Name, ast.Attribute)) or not (leaf(end) or "").isupper():
+        return None
+    resolved = uses.names.resolve(end, use.place.scope)
+    if resolved is None or not resolved.certain or resolved.names[0].startswith("torch."):
+        return None
+    parts = resolved.names[0].lstrip(".").split(".")
+    return ".".join(parts[-2:]) if len(parts) > 1 else None
