@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from torchmigrate.engine import registry
 from torchmigrate.engine.engine import Engine, Scan
 from torchmigrate.model.findings import FileResult
 from torchmigrate.model.versions import Version
@@ -231,6 +232,7 @@ def test_the_fingerprint_is_that_of_the_sources(tmp_path: Path, monkeypatch: pyt
     before = made()
     assert made() == before
     (tmp_path / "rule.py").write_text("x = 23\n")
+    registry.source_files.cache_clear()
     assert made() != before
 
 
@@ -346,16 +348,16 @@ class TestProgram:
 
         return call
 
-    def test_a_run_in_which_nothing_hits_loads_no_rule(
+    def test_a_run_in_which_nothing_hits_loads_no_rule_with_a_cache_or_without(
         self, run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
     ) -> None:
         watched = "import sys; from torchmigrate.cli.commands import main\ntry: main()\n"
         watched += "finally: print([name for name in sys.modules if name.startswith('torchmigrate.rules.')])"
-        for number, loaded in ((1, True), (2, False)):
+        for number in (1, 2):
             (tmp_path / "a.py").write_text(f"import torch\nx = torch.ones({number})\n")
             done = run("-c", watched, "check", "a.py")
             assert done.returncode == 0
-            assert ("torchmigrate.rules." in done.stdout) is loaded
+            assert "torchmigrate.rules." not in done.stdout
 
     def test_clean(
         self, run: Callable[..., subprocess.CompletedProcess[str]], hit: Path, cache_dir: str

@@ -11,6 +11,7 @@ import pytest
 from tests.support import settings_of
 from torchmigrate.engine import module, registry
 from torchmigrate.engine.context import Context
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -69,6 +70,7 @@ def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
+    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(rule) for rule in (CALM, WILD)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
     yield

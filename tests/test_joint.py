@@ -11,6 +11,7 @@ import pytest
 from tests.support import settings_of
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import Edit, FileResult, Finding, Fix, Joint, NoFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -49,6 +50,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
+    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(RULE)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
@@ -104,7 +106,7 @@ def test_a_file_that_was_not_named_withholds_them() -> None:
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check(tree(files)))
-    assert said["a.py"] == "a comment silences another part of what would change"
+    assert said["a.py"] == "a comment suppresses another part of this fix"
     assert said["b.py"] == "a.py has to change with it, and has no fix for its part"
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.gates.calls import either
-from torchmigrate.gates.pairs import Pairs
+from torchmigrate.gates.gate import Gate
+from torchmigrate.gates.triggers import listed
+from torchmigrate.model.rule import Calls
 
-PAIRS = Pairs.of(
-    {
-        "torch.load": (),
-        "torch.cuda.amp.autocast": (),
-        "torch.nn.functional.upsample": (),
-        "torch._six.*": (),
-        "functorch.vmap": (),
-        "torch.nn.MSELoss": ("size_average",),
-        ".storage": (".data_ptr",),
-    }
-)
+SYMBOLS: dict[str, tuple[str, ...]] = {
+    "torch.load": (),
+    "torch.cuda.amp.autocast": (),
+    "torch.nn.functional.upsample": (),
+    "torch._six.*": (),
+    "functorch.vmap": (),
+    "torch.nn.MSELoss": ("size_average",),
+    ".storage": (".data_ptr",),
+}
+PAIRS = Gate((), [(listed(SYMBOLS), {})])
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ PAIRS = Pairs.of(
         "from torch.cuda.amp import autocast",
         "import torch.nn.functional as fn\nfn.upsample(x)",
         "import torch.nn.functional as é\né.upsample(x)",
-        "from .common import *\nF.upsample(x)",
+        "from .torch_common import *\nF.upsample(x)",
         "from torch._six import inf",
         "from torch import _six",
         "from functorch import vmap",
         "torch.nn.MSELoss(size_average=True)",
-        "x.storage().data_ptr()",
+        "torch and x.storage().data_ptr()",
         'f"""{torch.load(f)} and more"""',
         "def f(x: 'torch.load | None'): ...",
         '# it\'s "odd"\ntorch.load(f)',
@@ -69,29 +69,32 @@ def test_what_spells_a_pair_passes(text: str) -> None:
         "torch.loader.x",
         "mytorch.load(f)",
         "torch.nn.MSELoss(reduction='sum')",
-        "x.storage().get()",
+        "torch and x.storage().get()",
         "# torch\nclass Vmap: ...",
         "torch.amp.autocast()",
         "from torch.amp import autocast",
         "from torch.amp import *\nautocast()",
-        "x = 1  # torch.load(f)",
-        '"""See also torch.load(f)."""',
-        'raise ValueError("torch.load is called " "by it")',
-        "r'''it says\ntorch.load'''",
     ],
 )
 def test_what_does_not_is_turned_away(text: str) -> None:
     assert not PAIRS.passes(text.encode())
 
 
-CALLS = Pairs.of(
-    {
-        "torch.load": ("!weights_only=",),
-        "torch.add": (">2",),
-        "torch.flatten": ("dims=", "out_dim="),
-        "torch.cross": ("!dim=", "<3"),
-        ".storage": ("(", "<1"),
-    }
+CALLS = Gate(
+    (),
+    [
+        (
+            listed(
+                {"torch.load": (), "torch.add": (), "torch.cross": (), "torch.flatten": ("dims", "out_dim")}
+            ),
+            {
+                "torch.load": Calls(without=frozenset(["weights_only"])),
+                "torch.add": Calls(more_than=2),
+                "torch.cross": Calls(without=frozenset(["dim"]), fewer_than=3),
+                "torch.flatten": Calls(giving=frozenset(["dims", "out_dim"])),
+            },
+        )
+    ],
 )
 
 
@@ -113,13 +116,11 @@ CALLS = Pairs.of(
         "torch.add(x, 2, y)",
         "torch.add(x, 2, y, out=z)",
         "torch.add(*args)",
+        "torch.cross(a, b)",
+        "torch.cross(a, b, out=c)",
         "torch.flatten(x, dims=d)",
         "torch.flatten(x, 1, out_dim\\\n = 'a')",
         "partial(torch.flatten, dims=d)",
-        "torch.cross(a, b)",
-        "torch.cross(a, b, out=c)",
-        "torch and x.storage ()",
-        "torch and (x.storage\n  # of all\n  ())",
     ],
 )
 def test_calls_that_matter_pass(text: str) -> None:
@@ -136,12 +137,9 @@ def test_calls_that_matter_pass(text: str) -> None:
         "torch.add(x, y)",
         "torch.add(x, (1, 2, 3), alpha=4, out=[y, z])",
         "torch.add(f(1, 2, 3) * 2)",
-        "torch.flatten(x, start_dim=1)  # dims=",
         "torch.cross(a, b, 1)",
         "torch.cross(a, b, dim=1)",
-        "torch and self.storage[0]",
-        "import torch\nfrom mine.storage import store",
-        "torch and self.storage(place)",
+        "torch.flatten(x, start_dim=1)  # dims=",
     ],
 )
 def test_calls_that_are_settled_do_not(text: str) -> None:
@@ -149,5 +147,6 @@ def test_calls_that_are_settled_do_not(text: str) -> None:
 
 
 def test_a_call_matters_that_matters_to_one_rule() -> None:
-    assert either(("a=", "!b=", ">2"), ("c=", "!b=")) == ("a=", "c=", "!b=")
-    assert either(("a=",), ("!a=",)) == ()
+    one, other = Calls(frozenset("a"), frozenset("b")), Calls(frozenset("c"), frozenset("bd"))
+    assert one.joined(other) == Calls(frozenset("ac"), frozenset("b"))
+    assert one.joined(Calls()) == Calls()

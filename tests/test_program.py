@@ -13,7 +13,22 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = [sys.executable, "-m", "torchmigrate"]
+MODULES = 120
+"""What a cold check of a clean file may load beyond what the interpreter has at its start, click's 36 included."""
 SLOW = ["rich", "libcst", "tree_sitter", "difflib", "packaging", "torch"]
+
+
+def test_a_cold_check_of_a_clean_file_loads_few_modules(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\nprint(torch.ones(2))\n")
+    script = (
+        "import sys; before = set(sys.modules); from torchmigrate.cli import commands\n"
+        "sys.argv = ['torchmigrate', 'check', '--no-cache', 'a.py']\n"
+        "try: commands.main()\n"
+        "finally: print(len(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.splitlines()[-1]) <= MODULES
 
 
 def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:

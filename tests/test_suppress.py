@@ -139,7 +139,7 @@ def test_a_comment_is_removed_inside_its_notebook_cell() -> None:
 def test_nobody_calls_unused_what_was_not_looked_for() -> None:
     source = read("a.py", b"x  # torchmigrate: ignore TS101, SC201\ny  # torchmigrate: ignore\n")
     findings, _ = suppressions(source).apply([], lambda code: code in ("SC201", "XX001"), NEWEST)
-    assert [finding.message for finding in findings] == ["nothing to silence here for `SC201`"]
+    assert [finding.message for finding in findings] == ["no finding to suppress here for `SC201`"]
     assert suppressions(source).apply([], lambda code: code != "XX001", NEWEST) == ([], 0)
 
 

@@ -16,8 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchmigrate.engine.engine import Scan
-from torchmigrate.gates.gate import Gate
-from torchmigrate.gates.screen import Screen
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
 from torchmigrate.model.vocabulary import Kind, Safety, Severity
 from torchmigrate.project.files import Input
@@ -85,14 +83,11 @@ def typed(value: Any) -> Any:
     return type(value), repr(value)
 
 
-SCREEN = Screen.of([])
 VALUES = [
     scan(),
     scan().result,
     scan().facts,
     *findings(),
-    SCREEN,
-    Gate.of(["torch.jit.script", "torch._C._jit_*"], {"torch.load": (), "torch.zeros": ("names",)}),
 ]
 
 
@@ -218,7 +213,7 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         received = sharing.received(*sent)
         assert received.scan is not None
         assert received.scan.result.findings
-        looker = Looker(Engines(profiles, Cache(None)), project, Cache(None))
+        looker = Looker(Engines(profiles), project, Cache(None))
         assert received == looker.look(item[0], Input(*item[1:]))
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]

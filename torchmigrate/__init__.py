@@ -1,4 +1,4 @@
-"""torchmigrate: finds what a PyTorch upgrade breaks in a project, and mends what it can prove."""
+"""torchmigrate: finds what a PyTorch upgrade breaks in a project, and fixes what it can prove."""
 
 __version__ = "0.2.0"
 

@@ -5,6 +5,8 @@ nothing is to be executed: a ``click.py`` there is not click. What Python itself
 helped; the command ``torchmigrate`` and ``python -P`` (3.11) leave the current folder out from the beginning.
 """
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import os
@@ -15,8 +17,9 @@ _OBJECTS = 200_000
 
 
 def main() -> None:
-    """Runs the command line and exits with its status; Ctrl-C says nothing, from the first import on."""
+    """Run the command line and exit with its status; Ctrl-C prints nothing, from the first import on."""
     gc.set_threshold(_OBJECTS)
+    sys.unraisablehook = _say_what_is_lost
     try:
         from torchmigrate.cli import commands
 
@@ -28,8 +31,14 @@ def main() -> None:
         raise
 
 
+def _say_what_is_lost(lost: sys.UnraisableHookArgs) -> None:
+    # An interrupt may fall into a callback of the import system, which Python would show with a traceback.
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+
+
 def _leave(status: object) -> None:
-    """Ends the process at once if nothing else runs in it: to free what it holds, one by one, takes a tenth of a run."""
+    """End the process at once if no other thread runs: freeing its objects one by one takes a tenth of a run."""
     import atexit
     import threading
 

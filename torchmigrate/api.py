@@ -1,11 +1,11 @@
-"""What the author of a rule imports."""
+"""The names that the author of a rule imports."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet
-from torchmigrate.model.rule import Rule
+from torchmigrate.model.rule import Calls, Rule
 from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.use import Use
 
 __all__ = [
+    "Calls",
     "Context",
     "Finding",
     "Fix",

@@ -20,7 +20,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import changes
 
@@ -37,17 +37,21 @@ if TYPE_CHECKING:
 _CHANGES = changes.by_symbol(changes.Kind.DEFAULT)
 
 
-def _settled(change: Change) -> Iterator[str]:
-    """Yield the prefilter's exclusions for calls that pass the argument, in the notation of `Rule.pairs`."""
-    yield from (f"!{name}=" for name in change.keywords)
-    if change.position is not None:
-        yield f"<{change.position + 1}"
+def _calls(change: Change) -> Calls:
+    """Return the calls that do not give the argument."""
+    without = frozenset(change.keywords)
+    return (
+        Calls(without=without)
+        if change.position is None
+        else Calls(without=without, fewer_than=change.position + 1)
+    )
 
 
 rule = Rule(
     code="RM722",
     symbols=tuple(_CHANGES),
-    pairs={symbol: tuple(_settled(change)) for symbol, change in _CHANGES.items()},
+    pairs=dict.fromkeys(_CHANGES, ()),
+    calls={symbol: _calls(change) for symbol, change in _CHANGES.items()},
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )

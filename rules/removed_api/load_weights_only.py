@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.dataflow import Escape
 from torchmigrate.semantics.guards import reach
@@ -43,7 +43,8 @@ _SYMBOLS = ("torch.load", "torch.serialization.load")
 rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
-    pairs=dict.fromkeys(_SYMBOLS, ("!weights_only=",)),
+    pairs=dict.fromkeys(_SYMBOLS, ()),
+    calls=dict.fromkeys(_SYMBOLS, Calls(without=frozenset(["weights_only"]))),
     message="`{symbol}` without `weights_only=` rejects files with more than tensors and plain containers from torch 2.6 on; "
     "pass the argument",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Calls, Finding, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.semantics.resolve import leaf
 from torchmigrate.semantics.tensors import is_tensor
@@ -47,7 +47,7 @@ _CHANGES = changes.of_callable(changes.Kind.PARAMETER)
 
 
 def _words(change: Change) -> Iterator[str]:
-    """Yield the words of which a file with such a call contains one: the name as a keyword, or a word of its value."""
+    """Yield what a file spells that has a call with the argument: the keyword, or a word of its value; "" for anything."""
     if change.beside:
         yield from change.beside
         return
@@ -55,23 +55,33 @@ def _words(change: Change) -> Iterator[str]:
     if values and all(value is not None and value[1] not in ("True", "False") for value in values):
         yield from (value[1] for value in values if value is not None)
     else:
-        yield from [""] if change.position is not None else [f"{name}=" for name in change.keywords]
+        yield from [""] if change.position is not None else change.keywords
 
 
 def _of_calls(of: Sequence[Change]) -> tuple[str, ...]:
-    """Return what a call must contain for one of the changes to concern it, in the notation of `Rule.pairs`."""
+    """Return identifiers of which a file must contain one for any of the changes to concern it; empty for no condition."""
     words = [word for change in of for word in _words(change)]
-    places = [change.position for change in of if change.by_place and change.position is not None]
-    fewer = (f">{min(places)}",) if len(places) == len(of) else ()
-    return (*(words if all(words) else ()), *fewer)
+    return tuple(words) if all(words) else ()
 
 
 _WORDS = {symbol: _of_calls(of) for symbol, of in _CHANGES.items() if "()" not in symbol}
 
+
+def _calls(of: Sequence[Change]) -> Calls:
+    """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
+    places = [change.position for change in of if change.by_place and change.position is not None]
+    if len(places) == len(of):
+        return Calls(more_than=min(places))
+    if any(change.position is not None or change.beside for change in of):
+        return Calls()
+    return Calls(giving=frozenset(name for change in of for name in change.keywords))
+
+
 rule = Rule(
     code="RM711",
     symbols=tuple(dict.fromkeys((*_CHANGES, *derived.BASES))),
-    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose=",), **_WORDS},
+    pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
+    calls={symbol: _calls(_CHANGES[symbol]) for symbol in _WORDS},
     kinds=frozenset({Kind.CALL, Kind.BASE}),
     safety=Safety.SAFE,
 )

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.api import Calls, Finding, Kind, Rule, Severity
 from torchmigrate.semantics.guards import reach
 from torchmigrate.tables import api, changes
 
@@ -37,7 +37,8 @@ _CHANGES = changes.by_symbol(changes.Kind.REMOVED, changes.Kind.DEPRECATED, chan
 rule = Rule(
     code="RM735",
     symbols=(_COMPILE, *_PATCHES),
-    pairs={_COMPILE: ("options=",), **dict.fromkeys(_PATCHES, ())},
+    pairs={_COMPILE: ("options",), **dict.fromkeys(_PATCHES, ())},
+    calls={_COMPILE: Calls(giving=frozenset(["options"]))},
     kinds=frozenset({Kind.CALL}),
 )
 

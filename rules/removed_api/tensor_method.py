@@ -35,7 +35,7 @@ _CHANGES = changes.by_symbol(changes.Kind.METHOD)
 rule = Rule(
     code="RM705",
     symbols=tuple(_CHANGES),
-    pairs=dict.fromkeys(_CHANGES, ("(",)),
+    pairs=dict.fromkeys(_CHANGES, ()),
     kinds=frozenset({Kind.CALL}),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,8 @@ from tests.documentation.pages import (
     vocabulary,
 )
 from tests.documentation.rewrites import REWRITES, Rewrite
+from torchmigrate.engine import registry
+from torchmigrate.gates.triggers import PATH, Trigger, load, render
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: f"{part.path.name}-{part.name}")
@@ -36,6 +39,16 @@ def test_the_page_of_a_rule_is_what_the_code_says(code: str, accept: bool) -> No
         page.parent.mkdir(exist_ok=True)
         page.write_text(made, "utf-8")
     assert page.read_text("utf-8") == made, "pytest tests/documentation --accept"
+
+
+def test_the_triggers_are_what_the_rules_say(accept: bool) -> None:
+    registry.source_files.cache_clear()
+    own = [Trigger.from_rule(rule) for rule in own_rules().values()]
+    made = render(own, registry.state())
+    if accept:
+        Path(PATH).write_text(made, "utf-8")
+    assert Path(PATH).read_text("utf-8") == made, "pytest tests/documentation --accept"
+    assert load(registry.state()) == own
 
 
 def test_no_page_is_left_of_a_rule_that_is_gone() -> None:

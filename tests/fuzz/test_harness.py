@@ -12,6 +12,7 @@ from tests.fuzz.invariants import hold
 from tests.fuzz.oracle import Violation
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import Edit, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind, Safety
@@ -47,6 +48,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
     monkeypatch.setattr(registry, "selected", selected)
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
+    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(rule)])
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)
     monkeypatch.setattr(verify, "verify", lambda before, after, edits: None)
 

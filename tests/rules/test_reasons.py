@@ -12,7 +12,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.versions import render
 
 FLAGS = ("--unsafe", "--min-version", "2.12")
-RETURNED = "its result is returned, and what the callers do with it is not known here"
+RETURNED = "its result is returned, and its callers are not analyzed"
 EITHER = """
     if flag:
         scripted = torch.jit.script(model)
@@ -32,7 +32,7 @@ EITHER = """
         (EITHER.format(use="return scripted, 1"), RETURNED),
         (
             EITHER.format(use="scripted(x)"),
-            "its result is not the only value that `scripted` may have in line 8: line 5 may have bound another",
+            "its result is not the only possible value of `scripted` in line 8, which may also come from line 5",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from torchmigrate.engine import registry
 from torchmigrate.engine.context import Context
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.model.findings import Fix, Joint
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety
@@ -50,6 +51,7 @@ def check(use: Use, ctx: Context) -> Iterator[object]:
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule, which costs no time to load."""
     monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
+    monkeypatch.setattr(registry, "triggers", lambda: [Trigger.from_rule(RULE)])
     monkeypatch.setattr(selection, "_screens", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 

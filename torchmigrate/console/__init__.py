@@ -1,1 +1,1 @@
-"""What the terminal sees: text that cannot control it, colour, progress, diffs."""
+"""Output for terminals: text that cannot control them, color, progress, diffs."""

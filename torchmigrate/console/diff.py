@@ -1,4 +1,4 @@
-"""Unified diffs of bytes: what `torchmigrate fix` prints, and what `patch` and `git apply -p0` take."""
+"""Unified diffs of bytes, as `torchmigrate fix` prints them, and as `patch` and `git apply -p0` read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchmigrate.console.terminal import shown
 
 
 def unified(path: str, before: bytes, after: bytes) -> bytes:
-    """The diff from ``before`` to ``after``. Lines end at ``\\n`` only; every byte of them is kept."""
+    """Return the diff from ``before`` to ``after``. Lines end at ``\\n`` only; every byte of them is kept."""
     old, new = _lines(before), _lines(after)
     name = _quoted(path)
     made = [b"--- %s\n+++ %s\n" % (name, name)]
@@ -30,7 +30,7 @@ def unified(path: str, before: bytes, after: bytes) -> bytes:
 
 
 class _Anchored(difflib.SequenceMatcher[bytes]):
-    """Lines that are there once, before and after, and in the same order, are taken to be the same.
+    """A matcher that pairs lines which occur once before and once after, in the same order.
 
     What lies between two of them is compared by itself, so that thousands of equal lines cost no more than their number.
     """
@@ -58,7 +58,7 @@ class _Anchored(difflib.SequenceMatcher[bytes]):
 
 
 def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
-    """The longest row of pairs of lines that are unique on both sides, in the order of both."""
+    """Return the longest row of pairs of lines that are unique on both sides, in the order of both."""
     seen, new_seen = Counter(old), Counter(new)
     places = {line: number for number, line in enumerate(new) if new_seen[line] == 1}
     pairs = [(i, places[line]) for i, line in enumerate(old) if seen[line] == 1 and line in places]
@@ -79,7 +79,7 @@ def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
 
 
 def _range(start: int, end: int) -> bytes:
-    """Lines as a hunk counts them: from 1, and an empty range from the line before it."""
+    """Return a range of lines as a hunk counts them: from 1, and an empty range from the line before it."""
     length = end - start
     if length == 1:
         return b"%d" % (start + 1)
@@ -87,7 +87,7 @@ def _range(start: int, end: int) -> bytes:
 
 
 def readable(diff: bytes, *, color: bool) -> str:
-    """A diff for a terminal, which it cannot control."""
+    """Return a diff as text that cannot control the terminal."""
     import click
 
     colors = {"+": "green", "-": "red", "@": "cyan"}
@@ -110,7 +110,7 @@ _ESCAPES = {ord(sign): rf"\{letter}" for sign, letter in zip('\a\b\t\n\v\f\r"\\'
 
 
 def _quoted(path: str) -> bytes:
-    """A path that could end its line or begin a string, in quotes, as git writes it."""
+    """Return a path in quotes, as git writes it, if it could end its line or begin a string."""
     name = os.fsencode(path)
     if path.isprintable() and '"' not in path and "\\" not in path.replace(os.sep, "/"):
         return name

@@ -1,4 +1,4 @@
-"""Markdown in which whatever a project spells is text, and no markup, mention or link."""
+"""Markdown in which project text is only text, and never markup, a mention or a link."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _ADDRESS = re.compile(r"(https://[^\s<>()]*[^\s<>().,;:])")
 
 
 def said(text: str) -> str:
-    """Text whose backquoted parts are code, and whose rest is what it looks like."""
+    """Return a message as Markdown: backquoted parts become code, the rest is escaped."""
     parts = _CODE.split(text)
     return "".join(code(part[1:-1]) if index % 2 else plain(part) for index, part in enumerate(parts))
 
 
 def plain(text: str) -> str:
-    """Text that is what it looks like; a backslash would not keep GitHub from taking ``@name`` for somebody."""
+    """Return text escaped for Markdown; a backslash would not keep GitHub from reading ``@name`` as a mention."""
     return _SPECIAL.sub(r"\\\1", escape(text).replace("`", "\\`")).replace("@", "@<!-- -->")
 
 
 def code(text: str) -> str:
-    """Text as code, also in a table."""
+    """Return text as code, also inside a table."""
     text = escape(text).replace("|", "\\|")
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     padding = " " if text.startswith("`") or text.endswith("`") else ""
@@ -31,6 +31,6 @@ def code(text: str) -> str:
 
 
 def with_links(text: str) -> str:
-    """As `said`, with addresses as links."""
+    """Return a message as `said` does, with addresses as links."""
     parts = _ADDRESS.split(text)
     return "".join(f"<{escape(part)}>" if index % 2 else said(part) for index, part in enumerate(parts))

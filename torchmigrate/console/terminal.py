@@ -1,4 +1,4 @@
-"""What the terminal sees: text that cannot control it, colour, and progress."""
+"""Terminal output: text that cannot control the terminal, color, and progress."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COMMAND = re.compile(r"##(?=(?:vso)?\[)", re.IGNORECASE)
 
 
 def is_plain(text: str) -> bool:
-    """Whether `escape` would leave ``text`` as it is, as most is; and each character takes one column."""
+    """Return whether `escape` would leave ``text`` unchanged, as it does most; each character then takes one column."""
     return text.isascii() and text.isprintable() and "##" not in text
 
 
 def escape(text: str) -> str:
-    r"""``text`` in one line in which nothing controls the terminal: ``\x1b`` for an escape, a tab as it is.
+    """Return ``text`` in one line that cannot control the terminal: ``\\x1b`` for an escape character, a tab as it is.
 
     Nor the runners of GitHub's workflows and of Azure Pipelines; see `COMMAND`.
     """
@@ -38,7 +38,8 @@ def escape(text: str) -> str:
 
 
 def shown(line: str) -> str:
-    """A whole line as `escape` gives it, and that is no command by its beginning: ``::``, behind blanks or not.
+    """Return a whole line as `escape` does, which also cannot begin with a command of a CI service: ``::``, also after
+    blanks.
 
     Source: ActionCommand.cs of https://github.com/actions/runner, which reads what a step prints.
     """
@@ -59,7 +60,7 @@ def _visible(number: int) -> str:
 
 
 def wants_color(choice: str, stream: IO[str]) -> bool:
-    """Whether ``--color`` (auto, always, never), the environment and the stream ask for colour."""
+    """Return whether ``--color`` (auto, always, never), the environment and the stream ask for color."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -68,14 +69,14 @@ def wants_color(choice: str, stream: IO[str]) -> bool:
 
 
 def width() -> int:
-    """The columns that a line may have: the terminal's, or what COLUMNS says, within what can be read."""
+    """Return the number of columns for a line: that of the terminal or of COLUMNS, within readable limits."""
     import shutil
 
     return max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
 
 
 def wrapped(text: str, width: int, margin: str = "", *, hanging: str = "") -> list[str]:
-    """``text`` in lines of at most ``width`` columns; no word is broken. Escape it before.
+    """Return ``text`` in lines of at most ``width`` columns; no word is broken. Escape it before.
 
     ``margin`` stands before each line, and ``hanging`` after it before all but the first.
     """
@@ -92,12 +93,13 @@ def wrapped(text: str, width: int, margin: str = "", *, hanging: str = "") -> li
 
 
 def wants_links(stream: IO[str]) -> bool:
-    """Whether ``stream`` is a terminal that takes OSC 8 hyperlinks, or passes over them: all that are not the oldest."""
+    """Return whether ``stream`` is a terminal that shows OSC 8 hyperlinks or ignores them: all that are not known to print
+    them."""
     return stream.isatty() and os.environ.get("TERM") not in ("dumb", "linux")
 
 
 def linked(text: str, url: str) -> str:
-    """``text`` as a hyperlink to ``url``, of which what is no printable ASCII is left out.
+    """Return ``text`` as a hyperlink to ``url``, without characters of ``url`` that are not printable ASCII.
 
     Source: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda
     """
@@ -105,7 +107,7 @@ def linked(text: str, url: str) -> str:
 
 
 def file_url(path: str) -> str:
-    """The address of a file on this machine, every byte of its name that is not plain ASCII as a percent sign and digits."""
+    """Return the URL of a file on this machine, with every byte of its name that is not plain ASCII percent-encoded."""
     from urllib.parse import quote
 
     return "file://" + quote(os.fsencode(os.path.realpath(path)))

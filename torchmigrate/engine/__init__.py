@@ -1,1 +1,1 @@
-"""One file: the rules, what they may ask, what they say of it, and what their fixes make of it."""
+"""Checking and fixing one file: the rules, what they may ask, their findings and their fixes."""

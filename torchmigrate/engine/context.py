@@ -1,4 +1,4 @@
-"""Everything a rule may ask about the code around a use, and say about it."""
+"""What a rule may ask about the code around a use, and how it creates findings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Context:
-    """One file, as the rules see it."""
+    """One file, as a rule sees it."""
 
     source: Source
     uses: Uses
@@ -48,26 +48,26 @@ class Context:
     options: Options
     rule: Rule
     notes: bool = False
-    """Whether the rule notes something for other files, instead of finding something in this one."""
+    """Whether the rule notes facts for other files instead of checking this one."""
     asked_project: bool = False
-    """Whether the rule has asked about the project, whatever about."""
+    """Whether the rule has asked anything about the project."""
     grounded_on_project: bool = False
-    """Whether it has asked since a use was given to it: what it says of that one may hold for this project only."""
+    """Whether the rule has asked about the project since its current use: the finding may depend on the project."""
 
     @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while they are not known, which ends the look at a use.
+        """The facts about all files. Raises Incomplete while not all are known, which ends the check of the use.
 
-        What rules note are such facts: who notes is given what is known by then.
+        Notes of rules are such facts themselves; while they are made, the facts known so far are returned.
         """
         self.asked_project = self.grounded_on_project = True
         return self._project if self.notes else self._project.asked()
 
     asked_elsewhere: bool = False
-    """Whether the rule has asked about files that no rule looks into."""
+    """Whether the rule has searched files that no rule checks."""
 
     def elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-        """The files of the tree beside those of the project that hold a text; see `Project.elsewhere`."""
+        """Search text files of the tree that are not checked; see `Project.elsewhere`."""
         self.asked_elsewhere = True
         return self.project.elsewhere(expressions)
 
@@ -77,16 +77,16 @@ class Context:
         return Naming(self.source, self.uses)
 
     def symbol(self, name: str, use: Use) -> Symbol:
-        """How the qualified ``name`` is written where ``use`` is. Raises NoFix where that would clobber a name."""
+        """Return how to write the qualified ``name`` at ``use``. Raises NoFix where that would clobber a name."""
         return self.naming.symbol(name, use)
 
     def renamed(self, use: Use, name: str) -> Replace:
-        """Another symbol in the place of the one that ``use`` names. Raises NoFix as `symbol` does."""
+        """Return a change that replaces the symbol at ``use`` by another one. Raises NoFix as `symbol` does."""
         assert isinstance(use.node, ast.expr)
         return replace(use.node, "{symbol}", symbol=self.symbol(name, use))
 
     def rebound(self, use: Use, name: str) -> Rebind | None:
-        """Another symbol under the name that a ``from`` import gives to the one of ``use``; see `Naming.rebind`."""
+        """Return a change that imports another symbol under the name of the one at ``use``; see `Naming.rebind`."""
         return self.naming.rebind(use, name)
 
     @cached_property
@@ -94,40 +94,42 @@ class Context:
         return Removal(self.source)
 
     def removed(self, place: Place) -> Remove:
-        """Removes a statement. Raises NoFix where its author has to decide; see `torchmigrate.rewrite.removal`."""
+        """Return a change that removes a statement. Raises NoFix where its author has to decide; see
+        `torchmigrate.rewrite.removal`."""
         return self._removal.removed(place)
 
     def unwrapped(self, place: Place, block: Sequence[ast.stmt]) -> Unwrap:
-        """Leaves one block of a compound statement. Raises NoFix as `removed` does."""
+        """Return a change that replaces a compound statement by one of its blocks. Raises NoFix as `removed` does."""
         return self._removal.unwrapped(place, block)
 
     def decided(self, place: Place, value: bool) -> Decide:
-        """Leaves what an ``if`` or ``elif`` runs where its test is ``value``. Raises NoFix as `removed` does."""
+        """Return a change that replaces an ``if`` or ``elif`` by what runs when its test is ``value``. Raises NoFix as
+        `removed` does."""
         return self._removal.decided(place, value)
 
     def undecorated(self, use: Use) -> RemoveDecorator:
-        """Takes the decorator off that ``use``, or a call of it, is. Raises NoFix where it is a part of one only."""
+        """Return a change that removes the decorator that ``use`` is. Raises NoFix if it is only a part of one."""
         decorator = use.call or use.node
         if use.decorated is None or decorator not in use.decorated.decorator_list:
-            raise NoFix("it is a part of a decorator only; remove it by hand")
+            raise NoFix("it is only a part of a decorator; remove it by hand")
         assert isinstance(decorator, ast.expr)
         return RemoveDecorator(use.decorated, decorator)
 
     def resolve(self, node: ast.AST, use: Use) -> Resolved | None:
-        """What an expression near ``use`` is, or None."""
+        """Return the qualified names that an expression near ``use`` may have, or None."""
         return self.uses.names.resolve(node, use.place.scope)
 
     def is_named(self, node: ast.AST, use: Use, *names: str) -> bool:
-        """Whether an expression near ``use`` certainly is one of the qualified names."""
+        """Return whether an expression near ``use`` certainly is one of the qualified names."""
         resolved = self.resolve(node, use)
         return resolved is not None and resolved.certain and resolved.names[0] in names
 
     def shown(self, new: Template) -> str:
-        """A template with the source of its parts, for a title or a message."""
+        """Return the code of a template, for a title or a message."""
         return shown(new, self.text)
 
     def text(self, node: ast.AST | Span) -> str:
-        """The source text of a node."""
+        """Return the source text of a node or span."""
         return self.source.segment(node)
 
     def finding(
@@ -141,11 +143,12 @@ class Context:
         span: Span | None = None,
         source: str | None = None,
     ) -> Finding:
-        """A finding of the current rule at a use (or at ``span``).
+        """Return a finding of the current rule at ``use`` (or at ``span``).
 
-        ``fix`` makes its fix, or raises NoFix, whose reason goes before that of a minimum version too old. ``message`` defaults to the rule's; in both, ``{symbol}`` becomes the qualified name, and ``{since}``,
-        ``{deprecated}`` and ``{breaks}`` become the rule's versions. ``source`` says where its facts come from, where the
-        rule's documentation says it of many facts only.
+        ``fix`` makes the fix, or raises NoFix, whose reason takes precedence over a minimum version that is too old.
+        ``message`` defaults to the rule's; ``{symbol}`` becomes the qualified name, and ``{since}``, ``{deprecated}`` and
+        ``{breaks}`` become the rule's versions. ``source`` names the source of the facts, where the rule's documentation
+        names only one for many facts.
         """
         return finding(
             self.rule.code,
@@ -159,7 +162,7 @@ class Context:
         )
 
     def _place(self, use: Use) -> Span:
-        """Where a use stands; in a command, which may be long, the variable that it sets."""
+        """Return the span to report for a use; in a command, which may be long, that of the variable."""
         whole = self.source.span(use.node)
         if use.symbol.startswith("$") and isinstance(use.node, ast.Constant) and use.node.value != use.name:
             start = self.source.text.find(use.name.encode(), *whole)
@@ -168,15 +171,15 @@ class Context:
 
     @property
     def severity(self) -> Severity:
-        """What the rule's versions mean at the target."""
+        """The severity of the current rule's findings at the target version."""
         rule = self.rule
         return severity(self.options.target, rule.deprecated, rule.breaks)
 
     def _fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
-        """Makes a fix, if the name and the versions allow one. Raises NoFix."""
+        """Make a fix if the name is certain and the versions allow it. Raises NoFix."""
         if not use.certain:
-            raise NoFix("the name may stand for something else here")
-        made = make()  # its reason for none comes first: another minimum would not change that
+            raise NoFix("the name may refer to something else here")
+        made = make()  # first, since another minimum would not change its reason for having no fix
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
             raise NoFix(

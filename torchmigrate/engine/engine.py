@@ -1,4 +1,4 @@
-"""One file: what it uses, what the rules say of it, and what their fixes make of it."""
+"""The engine: applies the rules of a run to one file at a time."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ROOM = 1 << 19
 
 @dataclass(slots=True)
 class Scan:
-    """What one file gave: its findings, and what it tells about the project."""
+    """The findings of one file, and the facts that it contributes to the project."""
 
     result: FileResult
     facts: Facts = field(default_factory=Facts)
 
 
 class Engine:
-    """Applies rules to files; ``edits`` says whether the edits of fixes are wanted of a scan too."""
+    """Applies rules to files; with ``edits``, a scan makes the edits of fixes too."""
 
     def __init__(self, rules: RuleSet, *, edits: bool = False) -> None:
         self.rules = rules
@@ -48,7 +48,7 @@ class Engine:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
     def open(self, path: str, data: bytes, project: Project, links: Links | None) -> Subject:
-        """The file in hand. Raises SourceError if it cannot be read."""
+        """Return the parsed file. Raises SourceError if it cannot be read."""
         if is_document(path):
             from torchmigrate.documents.document import Document
             from torchmigrate.engine.project_file import ProjectFile
@@ -75,7 +75,7 @@ class Engine:
             self._read[source.path] = source
 
     def scan(self, path: str, data: bytes, project: Project, links: Links | None = None) -> Scan:
-        """Checks one file that passed gate 1. Never raises for what the file holds."""
+        """Check one file that passed the prefilter. Never raises because of the file's content."""
         try:
             return self._scanned(path, data, project, links)
         except SourceError as error:
@@ -103,13 +103,13 @@ class Engine:
         return Scan(result, facts)
 
     def judged(self, subject: Subject, options: Options, *, edits: bool = False) -> FileResult:
-        """What the rules say of the file in hand under other ``options``. Raises SourceError if it is malformed."""
+        """Return the findings for an opened file under other ``options``. Raises SourceError if it is malformed."""
         other = subject.under(self.rules.under(options))
         result = self._result(other, other.said())
         return with_edits(subject.source, result) if edits else result
 
     def fix(self, path: str, data: bytes, project: Project, links: Links | None, wanted: Wanted) -> Fixed:
-        """The file with its fixes applied; see `Fixing`. Raises SourceError if it cannot be read."""
+        """Return the file with its fixes applied; see `Fixing`. Raises SourceError if it cannot be read."""
         subject = self.open(path, data, project, links)
         fixing = Fixing(subject, lambda state: self._result(state, state.said()), wanted)
         try:
@@ -123,7 +123,7 @@ class Engine:
         return fixed
 
     def _result(self, subject: Subject, said: Said) -> FileResult:
-        """What is said, in order of position, without what comments silence; with the faults of rules."""
+        """Return the findings ordered by position, without suppressed ones, and with the faults of rules."""
         source, number = subject.source, 0
         findings = sorted(said.findings, key=lambda found: ((found.span or (), found.code)))
         if MARK in source.text:
@@ -139,8 +139,8 @@ class Engine:
 
 
 def _heeding(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding) -> Finding:
-    """The finding, without its part of a joint fix if a comment silences another finding of that part."""
+    """Return the finding, without its part of a multi-file fix if another finding of that part is suppressed."""
     joint = finding.fix.joint if finding.fix is not None else None
     if joint is None or all(one in kept for one in every if one.fix is not None and one.fix.joint == joint):
         return finding
-    return replace(finding, fix=None, withheld="a comment silences another part of what would change")
+    return replace(finding, fix=None, withheld="a comment suppresses another part of this fix")

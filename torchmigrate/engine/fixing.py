@@ -1,4 +1,4 @@
-"""The fixes of one file: made, proved and applied in rounds, until none is left."""
+"""Fixing one file: fixes are made, verified and applied in rounds until none is left."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ SPARE_ROUNDS = 10
 
 @dataclass(slots=True)
 class Fixed:
-    """What fixing made of a file: its new content, and the findings that are gone because of it."""
+    """The outcome of fixing a file: its new content, and the findings whose fixes were applied."""
 
     data: bytes
     applied: tuple[Finding, ...]
     result: FileResult
-    """What remains."""
+    """The findings and errors that remain."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which fixes are to be applied."""
+    """The fixes to apply."""
 
     allows: Callable[[Finding], bool] = lambda finding: True
-    """Asked before the edits of a fix are made."""
+    """Whether a finding's fix is wanted, asked before its edits are made."""
     chooses: Callable[[Finding, bytes], bool] = lambda finding, text: True
-    """Asked once they are, with the text that they are for."""
+    """Whether a fix is wanted, asked once its edits are made, with the text to edit."""
     keeps: Callable[[str], bool] = lambda name: False
     """Whether other files import a name from this one, so that its import stays."""
     moved: Callable[[bytes, Sequence[Edit], Sequence[Finding]], None] = lambda text, edits, applied: None
-    """Told of each round: the text, its edits, and the findings that they mend."""
+    """Called after each round with the text before, its edits, and the fixed findings."""
 
 
 @dataclass
 class Fixing:
-    """The rounds over one file; ``result`` gives what is found in one state of it, suppression comments heeded."""
+    """The rounds of fixes over one file; ``result`` checks one state of the file, suppressions applied."""
 
     subject: Subject
     result: Callable[[Subject], FileResult]
@@ -58,7 +58,7 @@ class Fixing:
     unproved: dict[object, FileError] = field(default_factory=dict)
 
     def run(self) -> Fixed:
-        """Applies what is wanted, and takes out the imports that this leaves unused.
+        """Apply the selected fixes, and remove the imports that they leave unused.
 
         A fix that cannot be proved is left out, with an error in the result. Raises SourceError if there is no end.
         """
@@ -75,7 +75,7 @@ class Fixing:
             self.wanted.moved(before, _edits(self.applied[done:]), self.applied[done:])
             found = self.result(self.subject)
         else:
-            raise SourceError(f"it still changes after {limit} rounds")
+            raise SourceError(f"it still changes after {limit} rounds of fixes")
         if self.applied and self._drop_imports(first):
             result = self.result(self.subject)
         result = replace(result, errors=(*result.errors, *self.unproved.values()))
@@ -91,7 +91,7 @@ class Fixing:
         )
 
     def _apply(self, chosen: list[Finding]) -> None:
-        """Applies as many of the findings' fixes as can be proved together.
+        """Apply as many of the findings' fixes as can be verified together.
 
         Fixes that only fail beside others have their turn in the next round (of two statements that make up a
         block, the second to go has to leave a ``pass``); those that fail alone are unproved.
@@ -116,7 +116,7 @@ class Fixing:
         self.applied += proved
 
     def _drop_imports(self, first: Subject) -> bool:
-        """Removes unused imports; those stay of which that cannot be proved, or that share their lines."""
+        """Remove unused imports, except those that share a line or whose removal cannot be verified."""
         writer = _Writer(self.subject.source)
         made: list[Edit] = []
         for drop in self.subject.unused_imports(first, self.wanted.keeps):
@@ -145,15 +145,15 @@ class _Writer:
         return Rewriter(self._source)
 
     def edits(self, changes: Sequence[Change | Edit]) -> tuple[Edit, ...]:
-        """The edits that make the changes of one fix. Raises NoFix."""
+        """Return the edits that make the changes of one fix. Raises NoFix."""
         made = tuple(change for change in changes if isinstance(change, Edit))
         return made if len(made) == len(changes) else self._rewriter.edits(changes)
 
     def written(self, finding: Finding) -> Finding:
-        """The finding with the edits of its fix and their places, or with the reason why there are none."""
+        """Return the finding with the edits of its fix and their locations, or with the reason why there is no fix."""
         if finding.fix is None or finding.fix.locations:
             return finding
-        # findings of what changes together share one fix, by which it is known here
+        # Findings that one change resolves share one fix object, so its edits are made only once.
         _, written = self._written.get(id(finding.fix)) or self._written.setdefault(
             id(finding.fix), (finding.fix, self._with_edits(finding.fix))
         )
@@ -162,7 +162,7 @@ class _Writer:
         return replace(finding, fix=written)
 
     def _with_edits(self, fix: Fix) -> Fix | str:
-        """A fix with its edits and their places, or the reason why there are none."""
+        """Return a fix with its edits and their locations, or the reason why there is none."""
         try:
             made = fix.edits or self.edits(fix.changes)
         except NoFix as none:
@@ -174,7 +174,7 @@ class _Writer:
 def with_edits(
     source: Source, result: FileResult, allows: Callable[[Finding], bool] = lambda finding: True
 ) -> FileResult:
-    """The result with the edits of the fixes that ``allows`` agrees to; where there are none, the reason is said."""
+    """Return the result with the edits of the fixes that ``allows`` accepts, or with the reasons why there are none."""
     writer = _Writer(source)
     findings: list[Finding] = []
     faults: dict[str, FileError] = {}
@@ -192,18 +192,18 @@ def with_edits(
 
 
 def unproved(path: str, what: str, error: SourceError | VerifyError) -> FileError:
-    """The error that says why a file, or a part of it, stays as it was."""
+    """Return the error that says why a file, or a part of it, was left unchanged."""
     place = file_error(path, error)
     return replace(place, message=f"left as it was, {what} cannot be proved: {error.message}")
 
 
 def file_error(path: str, error: SourceError | VerifyError) -> FileError:
-    """An error of reading or proving as one of a file."""
+    """Return an error of reading or verifying as the error of a file."""
     return FileError(path, error.message, error.line, error.column, getattr(error, "cell", None))
 
 
 def _together(wanted: Iterable[Finding]) -> list[Finding]:
-    """The findings whose fixes go together."""
+    """Return the findings whose fixes can be applied in one round."""
     wanted = list(wanted)
     chosen, _ = edits.select(finding.fix for finding in wanted if finding.fix is not None)
     identities = {id(fix) for fix in chosen}
@@ -215,5 +215,5 @@ def _edits(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def _key(finding: Finding) -> object:
-    """What tells a finding from others after the file has changed around it."""
+    """Return what identifies a finding after the file has changed around it."""
     return finding.code, finding.source_lines

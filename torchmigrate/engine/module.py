@@ -1,4 +1,4 @@
-"""A Python module or a notebook in hand."""
+"""A Python module or notebook, ready to be checked."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Module(Subject):
         return self._source
 
     def said(self) -> Said:
-        """What the rules say of the uses of symbols, and of the references of a ``setup.py``."""
+        """Run the rules on the uses of symbols, and on the references of a ``setup.py``."""
         rules, source = self._rules, self._source
         said = check.said(source, rules.on_references, rules.options, rules.selects, self._project)
         contexts: dict[str, Context] = {}
@@ -58,19 +58,19 @@ class Module(Subject):
         return said
 
     def under(self, rules: RuleSet) -> Module:
-        """The same module, as other rules see it that watch the same symbols."""
+        """Return the same module for other rules that watch the same symbols."""
         other = copy.copy(self)
         other._rules = rules
         return other
 
     def facts(self, said: Said) -> Facts:
-        """What it exports, uses, and what rules note about that; a rule that fails at it is a fault in ``said``."""
+        """Return what it exports and uses, and what rules note about that; a failing rule becomes a fault in ``said``."""
         mentions = (*said.mentions, *self._mentions(said))
         unlinked = frozenset(self.uses.unlinked)
         return Facts(self.uses.exports, unlinked, mentions, said.asked_project, said.asked_elsewhere)
 
     def edited(self, edits: Sequence[Edit]) -> Module:
-        """The module with edits made, proved by `torchmigrate.proof`."""
+        """Return the module with edits applied, verified by `torchmigrate.proof`."""
         from torchmigrate.proof.verify import verify
 
         before, edits = _with_commands(self._source, edits)
@@ -79,12 +79,12 @@ class Module(Subject):
         return Module(source, self._rules, self._project, self._links)
 
     def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """Those that were read in ``before``, and are no more."""
+        """Yield changes that remove imports which were used in ``before`` and no longer are."""
         assert isinstance(before, Module)
         return unused_after(before.uses, self.uses, keeps)
 
     def release(self) -> None:
-        """Breaks the cycles that would keep the tree until the next collection."""
+        """Break the reference cycles that would keep the tree until the next garbage collection."""
         self.uses.release()
 
     def _context(self, rule: Rule, *, notes: bool = False) -> Context:
@@ -94,7 +94,7 @@ class Module(Subject):
         return self._source.location(self._source.span(use.node))
 
     def _mentions(self, said: Said) -> Iterator[Mention]:
-        """The symbols that the file uses, and what rules note about these uses."""
+        """Yield the symbols that the file uses, and what rules note about these uses."""
         path = self._source.path
         for use in self.uses.found:
             line = use.node.lineno
@@ -107,7 +107,7 @@ class Module(Subject):
 
 
 def _with_commands(source: Source, edits: Sequence[Edit]) -> tuple[Source, Sequence[Edit]]:
-    """A notebook with those of the edits made that lie in its commands, and the others where they belong in it.
+    """Return a notebook with the edits in its commands applied, and the other edits shifted accordingly.
 
     Raises SourceError or VerifyError if the program, or another command, is another one for it.
     """

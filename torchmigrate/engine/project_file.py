@@ -1,8 +1,8 @@
-"""A project file in hand: requirements, an image, a CI file, …"""
+"""A project file, ready to be checked: requirements, an image, a CI file, …"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from torchmigrate.documents import check
 from torchmigrate.documents.document import Document
@@ -10,14 +10,14 @@ from torchmigrate.documents.verify import verify
 from torchmigrate.engine.ruleset import RuleSet
 from torchmigrate.engine.subject import Subject
 from torchmigrate.gates.languages import language_of
-from torchmigrate.model.findings import Change, Edit
+from torchmigrate.model.findings import Edit
 from torchmigrate.project.mentions import Facts
 from torchmigrate.project.project import Project
 from torchmigrate.project.said import Said
 
 
 class ProjectFile(Subject):
-    """A file of references, without a syntax tree."""
+    """A file that consists of references, without a syntax tree."""
 
     def __init__(self, document: Document, rules: RuleSet, project: Project) -> None:
         self._document = document
@@ -30,7 +30,7 @@ class ProjectFile(Subject):
         return self._document
 
     def said(self) -> Said:
-        """What the rules say of its references, and of what it names in commands."""
+        """Run the rules on the references of the file, and on what its commands name."""
         rules, document = self._rules, self._document
         said = check.said(document, rules.on_references, rules.options, rules.selects, self._project)
         if rules.on_foreign and language_of(document.path) is not None:
@@ -42,22 +42,15 @@ class ProjectFile(Subject):
         return said
 
     def under(self, rules: RuleSet) -> ProjectFile:
-        """The same file, as other rules see it."""
+        """Return the same file for other rules."""
         return ProjectFile(self._document, rules, self._project)
 
     def facts(self, said: Said) -> Facts:
-        """The packages that it names."""
+        """Return the packages that the file names, as facts about the project."""
         return Facts(mentions=tuple(said.mentions), provisional=said.asked_project)
 
     def edited(self, edits: Sequence[Edit]) -> ProjectFile:
-        """The file with edits made: it still reads as its kind, and every other reference is the same."""
+        """Return the file with edits applied. Raises VerifyError if they change its kind or another reference."""
         document = Document.read(self._document.path, self._document.replaced(edits))
         verify(Document.read(self._document.path, self._document.raw), document, edits)
         return ProjectFile(document, self._rules, self._project)
-
-    def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """None: there are no imports."""
-        return iter(())
-
-    def release(self) -> None:
-        """Nothing is held."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from torchmigrate.gates.triggers import Trigger, load
 from torchmigrate.model.vocabulary import Severity
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """All rules by code, in the order of their codes.
+    """Return all rules by code, in the order of their codes.
 
     Raises ConfigError for a rule whose code or symbols are not such as rules have, if two have the same code, and for
     a package of another distribution that cannot be imported.
@@ -51,8 +53,45 @@ def rules() -> Mapping[str, Rule]:
     return dict(sorted(found.items()))
 
 
+@cache
+def triggers() -> list[Trigger]:
+    """Return what each rule looks for, by recorded data where that is up to date and all rules are this package's own."""
+    if not offered():
+        recorded = load(state())
+        if recorded is not None:
+            return recorded
+    return [Trigger.from_rule(rule) for rule in rules().values()]
+
+
+def state() -> str:
+    """Return a digest of the sources that rules are made from: this package's rules and tables, by name and size."""
+    import hashlib
+
+    lines = []
+    for name in ("rules", "tables"):
+        spec = importlib.util.find_spec(f"torchmigrate.{name}")
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            files = source_files(folder)
+            lines += [f"{path[len(folder) :]} {status.st_size}" for path, status in files]
+    text = "\n".join(sorted(lines)).replace(os.sep, "/")
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@cache
+def source_files(folder: str) -> list[tuple[str, os.stat_result]]:
+    """Return all files below a folder that are not made by Python, with their states."""
+    found = []
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - {"__pycache__"})
+        for name in sorted(names):
+            path = os.path.join(top, name)
+            with contextlib.suppress(OSError):  # an editor's link to nothing
+                found.append((path, os.stat(path)))
+    return found
+
+
 def _wrong(rule: Rule) -> str | None:
-    """What the rest of this tool could not deal with in a rule."""
+    """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} is not two capitals and three digits"
     for symbol in rule.watched:
@@ -62,12 +101,12 @@ def _wrong(rule: Rule) -> str | None:
 
 
 def selected(settings: Settings) -> Mapping[str, Rule]:
-    """The rules that ``settings`` select, by code."""
+    """Return the rules that ``settings`` select, by code."""
     return {code: rule for code, rule in rules().items() if settings.selects(code, rule.family, rule.default)}
 
 
-def check_selectors(settings: Settings, rules: Iterable[Rule]) -> None:
-    """Raises ConfigError for a selector that fits no rule: a misspelt one would silently select nothing."""
+def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None:
+    """Raise ConfigError for a selector that matches no rule: a misspelled one would silently select nothing."""
     from torchmigrate.settings.config import ConfigError, nearest
 
     known = ["ALL"]
@@ -93,7 +132,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
-    """The modules of a package's sub-packages, by name."""
+    """Import the modules of a package's subpackages, by name."""
     for folder in package.__path__:
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if (
@@ -109,7 +148,7 @@ def _below(package: ModuleType) -> Iterator[ModuleType]:
 
 @contextlib.contextmanager
 def _importing(name: str) -> Iterator[None]:
-    """Names the package of another distribution whose code fails."""
+    """Turn an exception in another distribution's package into a ConfigError that names the package."""
     try:
         yield
     except Exception as error:
@@ -123,21 +162,22 @@ def _importing(name: str) -> Iterator[None]:
 _GROUP = b"torchmigrate.rules"
 
 
-def offered() -> Iterator[ModuleType]:
-    """The packages of rules that other distributions name in their entry points."""
+@cache
+def offered() -> tuple[ModuleType, ...]:
+    """Return the packages of rules that other distributions name in their entry points. Raises ConfigError."""
     if not any(map(_has_entry_points, sys.path)):
-        return
+        return ()
     from importlib.metadata import entry_points
 
+    found = []
     for entry in sorted(entry_points(group=_GROUP.decode()), key=lambda entry: entry.name):
         with _importing(entry.value):
-            module = entry.load()
-        if isinstance(module, ModuleType):
-            yield module
+            found.append(entry.load())
+    return tuple(module for module in found if isinstance(module, ModuleType))
 
 
 def _has_entry_points(folder: str) -> bool:
-    """Whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
+    """Return whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if entry.name.endswith(("-info", ".egg")):

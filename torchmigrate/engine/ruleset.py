@@ -1,4 +1,4 @@
-"""The rules of one run, by what they look at, and what they are told."""
+"""The rules of one run, indexed by what they look at, with their options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.screen import gate_of
+from torchmigrate.gates.triggers import Trigger
 from torchmigrate.gates.watch import Watch
 from torchmigrate.model.options import Options
 from torchmigrate.model.rule import Rule
@@ -35,7 +36,7 @@ class RuleSet:
         self.selects = selects
         self.covers = covers
         symbols = {symbol for rule in self.rules for symbol in rule.watched}
-        self.watch = Watch(symbols, gate or gate_of(self.rules))
+        self.watch = Watch(symbols, gate or gate_of([*map(Trigger.from_rule, self.rules)]))
         self.on_foreign = [rule for rule in self.rules if rule.foreign]
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}
@@ -50,7 +51,7 @@ class RuleSet:
     def under(
         self, options: Options, selects: Selects | None = None, covers: Selects | None = None
     ) -> RuleSet:
-        """The same rules with other options, or wanted for other files."""
+        """Return the same rules with other options, or for other files."""
         other = copy.copy(self)
         other.options = options
         other.selects = selects or self.selects
@@ -58,9 +59,9 @@ class RuleSet:
         return other
 
     def of_symbol(self, symbol: str, path: str) -> Iterator[Rule]:
-        """The rules that watch a symbol and are wanted in the file at ``path``."""
+        """Return the rules that watch a symbol and are selected for the file at ``path``."""
         return (rule for rule in self._by_symbol.get(symbol, ()) if self.selects(rule.code, path))
 
     def noting(self, symbol: str) -> Iterable[tuple[Callable[..., Any], Rule]]:
-        """What notes something about a symbol that rules ask about, with the rule that brings it."""
+        """Return the functions that note facts about a symbol, each with its rule."""
         return self._noting.get(symbol, {}).items()

@@ -1,4 +1,4 @@
-"""The file in hand: what rules say of it, what it tells about the project, and how an edit of it is proved.
+"""The interface of a file that is checked: its findings, its facts about the project, and how edits of it are verified.
 
 There are three kinds: `torchmigrate.engine.module.Module` (Python files and notebooks),
 `torchmigrate.engine.project_file.ProjectFile` (requirements, images, …) and
@@ -25,19 +25,21 @@ class Subject(Protocol):
         """Its text."""
 
     def said(self) -> Said:
-        """What the rules say of it. Raises SourceError if it is malformed."""
+        """Run the rules on the file. Raises SourceError if it is malformed."""
 
     def under(self, rules: RuleSet) -> Subject:
-        """The same file, as other rules see it that watch the same symbols; nothing is read again."""
+        """Return the same file for other rules that watch the same symbols; nothing is read again."""
 
     def facts(self, said: Said) -> Facts:
-        """What it tells about the project, after it was asked what is said of it."""
+        """Return the facts that the file contributes to the project, after its rules were run."""
 
     def edited(self, edits: Sequence[Edit]) -> Subject:
-        """The file with edits made. Raises VerifyError or SourceError if they change more than they say."""
+        """Return the file with edits applied. Raises VerifyError or SourceError if they change more than intended."""
 
     def unused_imports(self, before: Subject, keeps: Callable[[str], bool]) -> Iterator[Change]:
-        """What takes out imports that were read in an earlier state of the file, and are no more."""
+        """Return changes that remove imports which were used in an earlier state of the file and no longer are."""
+        return iter(())
 
     def release(self) -> None:
-        """Gives up what takes memory; nothing may be asked afterwards."""
+        """Free what takes memory; the file must not be used afterwards."""
+        return

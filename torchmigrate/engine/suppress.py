@@ -1,4 +1,4 @@
-"""Comments that silence findings.
+"""Comments that suppress findings.
 
 * ``# torchmigrate: ignore`` or ``# torchmigrate: ignore TS101, SC2``, at the end of any line of a statement, or on
   a line of its own before it. Of a compound statement it covers the header with its decorators, not the body.
@@ -29,28 +29,28 @@ DUE = "XX003"
 
 @dataclass(slots=True)
 class Directive:
-    """One comment that silences findings, or a part of one."""
+    """One suppression in a comment, which may be a part of that comment."""
 
     span: Span
-    """The directive, from its ``#``."""
+    """The span of the suppression, from its ``#``."""
     comment: Span
-    """The comment that it is (a part of)."""
+    """The span of the whole comment."""
     covers: Span | None
-    """The statement that it speaks of; None for the whole file."""
+    """The span of the statement it applies to; None for the whole file."""
     codes: tuple[str, ...]
     """Codes and prefixes; empty for all."""
     codes_span: Span
     until: Version | None
-    """The target from which on it silences nothing."""
+    """The target version from which on it suppresses nothing."""
     used: set[str] = field(default_factory=set)
-    """Those of ``codes`` that there was something to silence for; an empty string where there are none."""
+    """The ``codes`` that suppressed a finding; an empty string for a suppression without codes."""
 
     def is_due(self, target: Version) -> bool:
-        """Whether the time is up for which it was to silence."""
+        """Return whether the suppression has expired at the target version."""
         return self.until is not None and self.until <= target
 
     def meets(self, finding: Finding) -> bool:
-        """Whether this speaks of ``finding``; remembers it."""
+        """Return whether the suppression applies to ``finding``, and record that it was used."""
         if finding.span is None:
             return False
         if self.covers and not self.covers.start <= finding.span.start < self.covers.end:
@@ -61,7 +61,7 @@ class Directive:
 
 
 class Suppressions:
-    """The directives of one source."""
+    """The suppressions of one file."""
 
     def __init__(self, source: Source, directives: list[Directive], malformed: list[Span]) -> None:
         self._source = source
@@ -71,7 +71,8 @@ class Suppressions:
     def apply(
         self, findings: Iterable[Finding], selected: Callable[[str], bool], target: Version
     ) -> tuple[list[Finding], int]:
-        """The findings that are not silenced, with those about the comments themselves, and how many were.
+        """Return the findings that are not suppressed, with findings about the comments themselves, and the number of
+        suppressed ones.
 
         ``selected`` says whether this run looked for all that a code or prefix names (an empty one names the
         whole default selection); a comment is not called unused for what nobody looked for.
@@ -85,15 +86,15 @@ class Suppressions:
         return kept + own, len(findings) - len(kept)
 
     def _silences(self, finding: Finding, target: Version) -> bool:
-        # Each one is asked, for each one that matches is of use.
+        # No short circuit: each suppression that matches has to be recorded as used.
         met = [directive for directive in self.directives if directive.meets(finding)]
         return not all(directive.is_due(target) for directive in met)
 
     def _due(self, target: Version) -> Iterator[Finding]:
         for directive in self.directives:
             if directive.used and directive.until and directive.is_due(target):
-                message = f"this was to silence until torch {render(directive.until)}; to {render(target)}, it is due"
-                hint = "mend what it silenced, or name a later release with the reason"
+                message = f"this comment suppresses findings only up to torch {render(directive.until)}, and the target is {render(target)}"
+                hint = "fix what it suppresses, or name a later release and the reason"
                 yield self._finding(DUE, message, directive.span, hint=hint)
 
     def _unused(self, selected: Callable[[str], bool]) -> Iterator[Finding]:
@@ -108,11 +109,11 @@ class Suppressions:
                 continue
             left = [code for code in all_codes if code not in unused]
             named = ", ".join(f"`{code}`" for code in unused if code)
-            message = f"nothing to silence here for {named}" if named else "nothing to silence here"
+            message = f"no finding to suppress here for {named}" if named else "no finding to suppress here"
             fix = Fix(
                 (self._narrowed(directive, left) if left else self._removed(directive),),
                 Safety.SAFE,
-                "Remove what silences nothing",
+                "Remove the unused suppression",
             )
             yield self._finding(UNUSED, message, directive.span, fix)
 
@@ -121,7 +122,7 @@ class Suppressions:
             text = self._source.segment(span)
             hint = "write `# torchmigrate: ignore TS101` or `# torchmigrate: ignore-file TS101`"
             yield self._finding(
-                MALFORMED, f"`{text}` is not understood and silences nothing", span, hint=hint
+                MALFORMED, f"`{text}` is not a valid suppression comment and has no effect", span, hint=hint
             )
 
     def _finding(
@@ -135,7 +136,8 @@ class Suppressions:
         return Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(codes))
 
     def _removed(self, directive: Directive) -> Edit:
-        """Removes the directive with its line, the space before it, or (first of a longer comment) after it."""
+        """Return the edit that removes the suppression with its line, the space before it, or (first in a longer comment)
+        after it."""
         text, span, comment = self._source.text, directive.span, directive.comment
         line = self._source.whole_line(span.start)
         before = text[line.start : span.start]
@@ -150,7 +152,7 @@ class Suppressions:
 def suppressions(
     source: Source, scan: Callable[[], tuple[list[Span], list[Span]]] | None = None
 ) -> Suppressions:
-    """The suppression comments of ``source``; costs nothing where it has none.
+    """Parse the suppression comments of ``source``; free of cost where there are none.
 
     ``scan`` gives the comments and the statements of what is no Python.
     """
@@ -188,7 +190,7 @@ def _sub_span(span: Span, text: str, characters: tuple[int, int]) -> Span:
 
 
 def comments_and_statements(source: Source) -> tuple[list[Span], list[Span]]:
-    """The comments, and the statements: logical lines with the comments in them and at their ends.
+    """Return the spans of the comments, and of the statements: logical lines with the comments in and behind them.
 
     A compound statement's is its header, with the decorators. Empty where the text does not tokenize; then it does
     not parse either.

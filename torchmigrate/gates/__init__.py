@@ -1,1 +1,1 @@
-"""Which files concern a run, told by their names and bytes before anything is parsed."""
+"""The prefilter: which files concern a run, decided by names and bytes before anything is parsed."""

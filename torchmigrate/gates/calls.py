@@ -1,16 +1,12 @@
-"""What a call gives, asked of its bytes: most calls of ``torch.load`` or ``torch.meshgrid`` already say what a rule misses."""
+"""The arguments that a call gives, asked of its bytes: most calls of ``torch.load`` already give what a rule misses."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+
+from torchmigrate.model.rule import Calls
 
 _OPENED = re.compile(rb"(?:[ \t\f]|\\(?:\r\n?|\n))*\(")
-_CALLED = re.compile(rb"(?:[\s\\]|#[^\r\n]*)*\(")
-"""The same inside of brackets, or with a comment before it."""
 _PIECE = re.compile(
     rb"#[^\r\n]*"
     rb"|'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|\"(?:[^\"\\\r\n]|\\.)*\""
@@ -22,82 +18,43 @@ _LONGEST = 4000
 """Bytes of a call beyond which it is not read."""
 
 
-def excuses(words: Iterable[str]) -> tuple[str, ...]:
-    """Those of a symbol's words that say which of its uses do not matter."""
-    return tuple(word for word in words if word[0] in "!<>(")
+def may_matter(calls: Calls, text: bytes, at: int) -> bool:
+    """Return whether the use of a symbol whose name ends at byte ``at`` may be a call that matters, or no call at all."""
+    opened = _OPENED.match(text, at)
+    found = opened and _arguments(text, opened.end())
+    if not found:
+        return True
+    keywords, positional = found
+    return (
+        (not calls.giving or not calls.giving.isdisjoint(keywords))
+        and calls.without.isdisjoint(keywords)
+        and calls.more_than < positional < calls.fewer_than
+    )
 
 
-def either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a symbol that matters where it does by these words, or by the others."""
-    plain, others = ([word for word in words if word not in excuses(words)] for words in (one, other))
-    both = [word for word in excuses(one) if word in other]
-    return tuple(dict.fromkeys((*(plain + others if plain and others else ()), *both)))
+def _arguments(text: bytes, start: int) -> tuple[set[str], int] | None:
+    """Return the keywords, and the number of positional arguments, of the call whose arguments begin at byte ``start``.
 
-
-@dataclass(frozen=True)
-class Calls:
-    """The uses of one symbol that matter to rules; see `torchmigrate.model.rule.Rule.pairs`."""
-
-    needed: frozenset[bytes] = frozenset()
-    """Keywords of which a call has to give one; none: it need not."""
-    excused: frozenset[bytes] = frozenset()
-    """``!name=``: a call that gives the keyword does not matter; ``>2``: nor does one of two positional arguments or fewer;
-    ``<2``: nor one of two or more; ``(``: nor does what is no call."""
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> Calls:
-        """What the words of a symbol say of its calls."""
-        excused = excuses(words)
-        plain = [word for word in words if word not in excused]
-        needed = [word[:-1] for word in plain] if all(word.endswith("=") for word in plain) else ()
-        return cls(frozenset(word.encode() for word in needed), frozenset(word.encode() for word in excused))
-
-    def __or__(self, other: Calls) -> Calls:
-        """The calls that matter to one or the other."""
-        needed = self.needed | other.needed if self.needed and other.needed else frozenset[bytes]()
-        return Calls(needed, self.excused & other.excused)
-
-    def __bool__(self) -> bool:
-        return bool(self.needed or self.excused)
-
-    @cached_property
-    def _settling(self) -> frozenset[bytes]:
-        return frozenset(word[1:-1] for word in self.excused if word.startswith(b"!"))
-
-    @cached_property
-    def _range(self) -> tuple[int, float]:
-        more = [int(word[1:]) for word in self.excused if word.startswith(b">")]
-        fewer = [int(word[1:]) for word in self.excused if word.startswith(b"<")]
-        return max(more, default=-1), min(fewer, default=math.inf)
-
-    def concern(self, text: bytes, at: int) -> bool:
-        """Whether the use of the symbol whose name ends at byte ``at`` may matter: if in doubt, it does."""
-        opened = _OPENED.match(text, at)
-        if opened is None:
-            return b"(" not in self.excused or _CALLED.match(text, at) is not None
-        given: set[bytes] = set()
-        depth, arguments, filled = 1, 0, False
-        for piece in _PIECE.finditer(text, opened.end(), opened.end() + _LONGEST):
-            if piece["close"]:
-                depth -= 1
-                if not depth:
-                    break
-            elif depth == 1 and piece["comma"]:
-                arguments += filled
-                filled = False
-                continue
-            elif depth == 1 and piece["star"] and not filled:
-                return True
-            elif depth == 1 and piece["equals"] and not filled:
-                given.add(piece["name"])
-            elif piece[0][:1] in b"([{":
-                depth += 1
-            elif piece[0].startswith(b"#"):
-                continue
-            filled = True
-        else:
-            return True
-        if self.needed and self.needed.isdisjoint(given):
-            return False
-        more, fewer = self._range
-        return self._settling.isdisjoint(given) and more < arguments + filled - len(given) < fewer
+    Returns None where that is uncertain.
+    """
+    keywords: set[str] = set()
+    depth, arguments, is_filled = 1, 0, False
+    for piece in _PIECE.finditer(text, start, start + _LONGEST):
+        if piece["close"]:
+            depth -= 1
+            if not depth:
+                return keywords, arguments + is_filled - len(keywords)
+        elif depth == 1 and piece["comma"]:
+            arguments += is_filled
+            is_filled = False
+            continue
+        elif depth == 1 and piece["star"] and not is_filled:
+            return None
+        elif depth == 1 and piece["equals"] and not is_filled:
+            keywords.add(piece["name"].decode())
+        elif piece[0][:1] in b"([{":
+            depth += 1
+        elif piece[0].startswith(b"#"):
+            continue
+        is_filled = True
+    return None

@@ -1,4 +1,4 @@
-"""Which files are project files, told by their names, and which of those say anything about torch."""
+"""The kinds of project files, recognized by their names, and whether their content mentions torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of project file that ``path`` names, or None.
+    """Return the kind of project file that ``path`` names, or None.
 
     A ``.txt`` or ``.in`` file in a folder called ``requirements`` is a requirements file whatever its name.
     """
@@ -60,7 +60,7 @@ def kind_of(path: str) -> str | None:
 
 
 def patterns() -> tuple[str, str]:
-    """Regular expressions for the names of project files, and for the folders in which any text is one."""
+    """Return regular expressions for the names of project files, and for the folders in which any text file is one."""
     return "|".join(pattern for pattern, _ in _NAMES), "|".join(_FOLDERS)
 
 
@@ -70,12 +70,12 @@ def _patterns() -> re.Pattern[str]:
 
 
 def is_document(path: str) -> bool:
-    """Whether the file is a project file and no Python module (``setup.py`` and notebooks are both)."""
+    """Return whether the file is a project file but no Python module (``setup.py`` and notebooks are both)."""
     return kind_of(path) not in (None, *_MODULES)
 
 
 def concerns(kind: str, data: bytes) -> bool:
-    """Gate 1: whether the content of a file of a kind can hold anything that a rule looks for."""
+    """Return whether the content of a file of a kind can hold anything that a rule looks for."""
     if kind == "notebook" and not _COMMANDS.search(data):
         return False
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -1,4 +1,4 @@
-"""Which files in other languages than Python may embed torch's runtime, told by their names, and which of them name it."""
+"""The files in languages other than Python that may embed torch's runtime, recognized by their names and content."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ _HEADERS = re.compile(
 
 
 def language_of(path: str) -> str | None:
-    """The language of a file that may embed torch's runtime, or None, as for a copy of libtorch's headers."""
+    """Return the language of a file that may embed torch's runtime; None for other files, and for copies of libtorch's
+    headers."""
     found = None if _HEADERS.search(path) else _patterns().fullmatch(os.path.basename(path))
     if found is not None:
         return found.lastgroup
@@ -90,7 +91,7 @@ def language_of(path: str) -> str | None:
 
 
 def paths() -> str:
-    """A regular expression for the paths of all files that are looked into, as `.pre-commit-hooks.yaml` needs it."""
+    """Return a regular expression for the paths of all files that are checked, as `.pre-commit-hooks.yaml` needs it."""
     documents, folders = kinds.patterns()
     names = "|".join([documents, *(pattern for pattern, _ in _NAMES)])
     names = names.replace(".*", "[^/]*").replace(".+", "[^/]+")
@@ -106,12 +107,12 @@ def _patterns() -> re.Pattern[str]:
 
 
 def concerns(language: str, data: bytes) -> bool:
-    """Gate 1: whether a file in ``language`` with this content can hold anything that a rule looks for."""
+    """Return whether a file in ``language`` with this content can hold anything that a rule looks for."""
     return place(language, data) is not None
 
 
 def place(language: str, data: bytes) -> tuple[int, int] | None:
-    """Where a file spells what makes it be looked at."""
+    """Return the byte offsets of the first text for which a file in ``language`` has to be checked; None if there is none."""
     found = _search(language).search(data)
     return None if found is None or not _TORCH.search(data) else found.span()
 

@@ -1,4 +1,4 @@
-"""What a text names without using it: its comments, docstrings and messages."""
+"""Comments, docstrings and messages: what a text mentions without using it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOTEBOOK = re.compile(rb"\s*\{")
 
 
 def in_code(offsets: Iterable[int], text: bytes) -> Iterator[int]:
-    """Those of the byte offsets into a module, given in ascending order, that do not stand in a comment or in a string of words.
+    """Yield those byte offsets (given in ascending order) that lie in code, and not in a comment or a string of prose.
 
     In the JSON of a notebook, whose code is made of strings, that is every one.
     """

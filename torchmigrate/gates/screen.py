@@ -1,53 +1,45 @@
-"""Gate 1 as a whole: whether a file of any kind has to be looked at, asked of its name and bytes.
+"""The prefilter for files of every kind: whether a file has to be checked, decided by its name and bytes.
 
 No rule is needed to ask: a run over files that are all turned away loads none, where a cache has the screen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.gates import kinds, languages
-from torchmigrate.gates.calls import either
 from torchmigrate.gates.gate import Gate
 from torchmigrate.gates.kinds import MAX_METADATA_BYTES
 from torchmigrate.gates.sorts import Sorts
 from torchmigrate.text.directives import MARK
 
 if TYPE_CHECKING:
-    from torchmigrate.model.rule import Rule
+    from torchmigrate.gates.triggers import Trigger
 
 
-def gate_of(rules: Iterable[Rule]) -> Gate:
-    """The gate for the symbols that the rules watch."""
-    tokens: set[str] = set()
-    pairs: dict[str, tuple[str, ...]] = {}
-    for rule in rules:
-        tokens.update(symbol for symbol in rule.watched if symbol not in rule.pairs)
-        for symbol, words in rule.pairs.items():
-            pairs[symbol] = either(pairs[symbol], words) if symbol in pairs else words
-    paired = {symbol: pairs[symbol] for symbol in sorted(pairs.keys() - tokens)}
-    return Gate.of(sorted(tokens), paired)
+def gate_of(triggers: Collection[Trigger]) -> Gate:
+    """Return the prefilter for the symbols that rules watch."""
+    symbols = {symbol for one in triggers for symbol in one.symbols}
+    return Gate(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Turns files away for the rules of one run."""
+    """The prefilter for the rules of one run."""
 
     gate: Gate
-    """For the symbols that the rules watch."""
+    """The prefilter for the symbols that the rules watch."""
     sorts: Sorts
 
     @classmethod
-    def of(cls, rules: Iterable[Rule]) -> Screen:
-        """The screen for these rules."""
-        rules = list(rules)
-        return cls(gate_of(rules), Sorts.of(rules))
+    def of(cls, triggers: Collection[Trigger]) -> Screen:
+        """Return the prefilter of rules with these triggers."""
+        return cls(gate_of(triggers), Sorts.of(triggers))
 
     def concerns(self, path: str, data: bytes) -> bool:
-        """Whether a rule may have something to say of a file with this content."""
+        """Return whether a rule may have a finding in a file with this path and content."""
         if path.endswith(
             ".ipynb"
         ):  # a cell may be one string, whose line ends would be letters before a name
@@ -68,5 +60,5 @@ class Screen:
 
 
 def _is_written(kind: str, data: bytes) -> bool:
-    """Whether a project file is as small as those that people write; a larger one only has the name of one."""
+    """Return whether a project file is small enough to be written by hand, or generated as a lock file or notebook."""
     return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

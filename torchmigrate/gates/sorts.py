@@ -1,4 +1,4 @@
-"""Which sorts of files the rules of a run look into, asked of a file's name alone."""
+"""The sorts of files that the rules of a run check, decided by file names alone."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from torchmigrate.gates import kinds, languages
 from torchmigrate.gates.kinds import SUFFIXES
 
 if TYPE_CHECKING:
-    from torchmigrate.model.rule import Rule
+    from torchmigrate.gates.triggers import Trigger
 
 
 class Sorts(NamedTuple):
-    """The sorts of files that some rule looks into."""
+    """The sorts of files that at least one rule checks."""
 
     modules: bool
-    """Python modules."""
+    """Whether a rule checks Python modules."""
     documents: bool
-    """Project files."""
+    """Whether a rule checks project files."""
     foreign: bool
-    """Files in other languages."""
+    """Whether a rule checks files in other languages."""
 
     @classmethod
-    def of(cls, rules: Collection[Rule]) -> Sorts:
-        """Those of these rules."""
+    def of(cls, triggers: Collection[Trigger]) -> Sorts:
+        """Return the sorts of files that rules with these triggers look into."""
         return cls(
-            any(rule.is_of_modules for rule in rules),
-            any(rule.references for rule in rules),
-            any(rule.foreign for rule in rules),
+            any(one.modules for one in triggers),
+            any(one.documents for one in triggers),
+            any(one.foreign for one in triggers),
         )
 
     def wants(self, path: str) -> bool:
-        """Whether a rule looks into files of this name."""
+        """Return whether a rule checks files of this name."""
         return (
             (self.modules and path.endswith(SUFFIXES))
             or (self.documents and kinds.kind_of(path) is not None)

@@ -1,4 +1,4 @@
-"""The symbols that the rules watch, compiled into the questions that names are asked."""
+"""The symbols that rules watch, compiled so that qualified names can be looked up in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMAND = re.compile(r"[^\n;&|(]*\Z")
 
 
 def _is_set(name: str, text: str) -> bool:
-    """Whether a text has a command that sets the variable."""
+    """Return whether a text contains a command that sets the environment variable."""
     return any(
         (command := _COMMAND.search(text, 0, match.start())) and _SETTING.fullmatch(command[0])
         for match in re.finditer(rf"(?<![\w$]){name}=", text)
@@ -26,7 +26,7 @@ def _is_set(name: str, text: str) -> bool:
 
 
 class Watch:
-    """Answers, for a set of symbols (see `torchmigrate.model.rule.Rule.symbols`), what a name in a file may mean.
+    """Looks up qualified names in a set of symbols (see `torchmigrate.model.rule.Rule.symbols`).
 
     >>> Watch(["torch.jit.script", "torch._C._jit_*", ".to_torchscript"]).match("torch._C._jit_set_fusion")
     'torch._C._jit_*'
@@ -40,7 +40,7 @@ class Watch:
         self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
         self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
         self._programs = {name: symbol for name, symbol in self._variables.items() if "-" in name}
-        self.gate = gate or Gate.of(symbols)
+        self.gate = gate or Gate(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
         self._leaves = set(self.methods)
@@ -72,7 +72,7 @@ class Watch:
             self.namespaces.add(name)
 
     def match(self, name: str) -> str | None:
-        """The symbol that a qualified name is, or None; the longest of those that end in ``*``.
+        """Return the symbol that a qualified name stands for, or None; of symbols that end in ``*``, the longest.
 
         A ``*`` stands for names, not for what calling them returns, nor for the attributes of a symbol.
         """
@@ -83,7 +83,7 @@ class Watch:
         return self._matched[name]
 
     def first(self, names: Iterable[str]) -> tuple[str, str] | None:
-        """The symbol that is the first of these names to be one, and that name."""
+        """Return the symbol that the first matching name stands for, and that name; None if no name matches."""
         for name in names:
             symbol = self.match(name)
             if symbol is not None:
@@ -103,12 +103,12 @@ class Watch:
         return None
 
     def variable(self, name: str | None) -> str | None:
-        """The symbol that is an environment variable of this name."""
+        """Return the symbol for the environment variable of this name, or None."""
         return self._variables.get(name or "")
 
     def named_in(self, text: str, is_module: Callable[[], bool]) -> Iterator[tuple[str, str]]:
-        """The symbols, with their names, that the text of a string is (an environment variable), or that it sets or runs as
-        a command: variables, a program, a module by ``-m``.
+        """Yield the symbols that a string refers to, with their names: an environment variable by itself, or variables,
+        programs and ``-m`` modules in a command.
 
         ``is_module`` tells whether a command has ``-m`` in front of it, so that the text may be the module alone.
         """
@@ -132,9 +132,9 @@ class Watch:
                 yield symbol, name
 
     def ends_alike(self, name: str) -> bool:
-        """Whether a qualified name ends as a symbol does, so that it is one if a part of it stands for torch."""
+        """Return whether a qualified name ends like a symbol, so that it is that symbol if its beginning stands for torch."""
         return name.rpartition(".")[2] in self._leaves or tuple(name.rsplit(".", 2)[-2:]) in self._pairs
 
     def hides_token(self, name: str) -> bool:
-        """Whether a variable bound to this qualified name can lead to a symbol without spelling its token."""
+        """Return whether a variable bound to this qualified name can lead to a symbol without its token being spelled."""
         return name in self.aliases or self.match(name) is not None

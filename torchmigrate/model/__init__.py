@@ -1,1 +1,1 @@
-"""The words that everything else speaks: versions, findings, rules. Plain data, from the standard library only."""
+"""The vocabulary of all other packages: versions, findings, rules. Plain data, from the standard library only."""

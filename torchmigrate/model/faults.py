@@ -1,4 +1,4 @@
-"""Faults of the tool itself. One costs what it was met in, a rule in a file or a file, and is never passed over in silence."""
+"""Faults of the tool itself. A fault costs only the rule or the file in which it occurs, and is always reported."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _MARK = "a fault in torchmigrate"
 
 
 def is_fault(error: FileError) -> bool:
-    """Whether an error is the tool's and not the file's."""
+    """Return whether an error is the tool's fault and not the file's."""
     return error.message.startswith(_MARK)
 
 
 def described(error: Exception) -> str:
-    """What to report: the kind of the fault, where in the tool it is, and what Python says of it."""
+    """Return a description of a fault: its kind, its place in the tool, and Python's message."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -26,7 +26,7 @@ def described(error: Exception) -> str:
 
 
 def fault(error: Exception, path: str, code: str | None = None, place: Location | None = None) -> FileError:
-    """The error of a file that a fault was met in: by the rule ``code``, else outside of every rule."""
+    """Return the error of a file for a fault in the rule ``code``, or outside of every rule."""
     cost = "this file is not checked" if code is None else f"{code} does not count in this file"
     message = f"{described(error)}: {cost}; please report it"
     if place is None:

@@ -1,4 +1,4 @@
-"""What a run finds: plain data that workers hand to the main process.
+"""The findings of a run: plain data that worker processes send to the main process.
 
 Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its joined cells, see
 `torchmigrate.text.source`). Lines and columns are 1-based; columns count characters.
@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replaces the bytes ``[start, end)`` by ``text``; an insertion has ``start == end``."""
+    """A replacement of the bytes ``[start, end)`` by ``text``; an insertion has ``start == end``."""
 
     start: int
     end: int
@@ -29,11 +29,11 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One thing that a fix does to a program; see `torchmigrate.rewrite.changes`."""
+    """One change that a fix makes to a program; see `torchmigrate.rewrite.changes`."""
 
 
 class Joint(NamedTuple):
-    """What a fix over several files has in common: each file has its part, and all are made, or none.
+    """What the parts of a multi-file fix have in common; either all parts are applied or none.
 
     A rule that has seen the facts of the project says it of each part by itself, in the same words; whether all parts
     are there in the end, `torchmigrate.run.joint` looks.
@@ -47,7 +47,7 @@ class Joint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Changes that belong together: all are made, or none."""
+    """Changes that belong together: all are applied, or none."""
 
     changes: tuple[Change | Edit, ...] = field(compare=False, metadata={LOCAL: True})
     """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
@@ -57,11 +57,11 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     """The same as text; empty where the text is not wanted."""
     locations: tuple[Location, ...] = ()
-    """Where each edit lies for a reader, in the order of ``edits``."""
+    """The position of each edit for a reader, in the order of ``edits``."""
     joint: Joint | None = None
-    """Of what this is the part of one file; None where it stands alone."""
+    """The multi-file fix of which this is one file's part; None for a fix of one file."""
     anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
-    """Whether it writes nothing that needs the torch of its rule's ``since``."""
+    """Whether the new code also runs on a torch older than the rule's ``since``."""
 
     def __post_init__(self) -> None:
         if not self.edits and all(isinstance(change, Edit) for change in self.changes):
@@ -69,7 +69,7 @@ class Fix:
 
 
 class NoFix(Exception):
-    """There is no fix, because …: the message is the reason shown."""
+    """The reason why a finding has no fix; the message is shown after "no fix: "."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -77,14 +77,14 @@ class NoFix(Exception):
 
 
 class NotYet(NoFix):
-    """There is no fix as long as something else stays, which another fix may change: ``NotYet("`x` is gone")``."""
+    """The reason why a finding has no fix yet: another change has to come first, as in ``NotYet("`x` is gone")``."""
 
     def __init__(self, condition: str) -> None:
         super().__init__(f"waits until {condition}")
 
 
 class Location(NamedTuple):
-    """Where a span lies for a reader; ``cell`` is the 1-based notebook cell that lines count from."""
+    """The position of a span for a reader; in a notebook, lines count from the 1-based ``cell``."""
 
     line: int
     column: int
@@ -95,7 +95,7 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule has to say about one place.
+    """One result of a rule at one place.
 
     ``location`` and ``span`` are None where the finding is about a machine and not about a file.
     """
@@ -110,16 +110,16 @@ class Finding:
     withheld: str | None = None
     """Why there is no fix although the rule has one (for example: the minimum version is too old)."""
     hint: str | None = None
-    """What to do, where the message alone does not say it."""
+    """What to do, if the message alone does not say it."""
     source_lines: tuple[str, ...] = ()
     """The source lines that the span covers, without line ends; what reporters show."""
     source: str | None = None
-    """Where the facts of this one come from, for a rule about many facts; else what its rule's documentation says."""
+    """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileError:
-    """A file that could not be read, parsed, verified or written; ``line`` and ``column`` are 1-based or None."""
+    """An error in reading, parsing, verifying or writing a file; ``line`` and ``column`` are 1-based or None."""
 
     path: str
     message: str
@@ -130,7 +130,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """Everything one file gave."""
+    """The findings and errors of one file."""
 
     path: str
     findings: tuple[Finding, ...] = ()
@@ -139,5 +139,5 @@ class FileResult:
 
     @property
     def says_anything(self) -> bool:
-        """Whether there is anything in it to report or to count."""
+        """Whether there is anything to report or to count."""
         return bool(self.findings or self.errors or self.suppressed)

@@ -1,4 +1,4 @@
-"""What tells a finding from others when the lines around it move."""
+"""The identity of a finding, which stays the same when the lines around it move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 160
 
 
 class Identity(NamedTuple):
-    """A rule, and the code that it speaks of. Findings of one file may share it, and are then told by their order."""
+    """A rule and the code that it reports. Findings of one file may share it, and are then distinguished by their order."""
 
     code: str
     text: str
@@ -23,7 +23,7 @@ class Identity(NamedTuple):
 
 
 def identity(finding: Finding) -> Identity:
-    """The same for the same code at another line, indented otherwise, or with another comment."""
+    """Return the identity of a finding: the same for the same code on another line, with other indentation or comments."""
     lines = (_COMMENT.sub("", line.strip()) for line in finding.source_lines)
     text = " ".join(" ".join(lines).split()) or finding.message
     if len(text) > _LONGEST:
@@ -32,13 +32,13 @@ def identity(finding: Finding) -> Identity:
 
 
 class Fingerprints:
-    """A fingerprint for each finding of a run, asked in their order: made of its identity and its number in the file."""
+    """Makes a fingerprint for each finding of a run from its identity and its number among equals."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def of(self, finding: Finding, path: str) -> str:
-        """That of a finding in the file ``path``, as services are to know it: 32 hexadecimal digits."""
+        """Return the fingerprint of a finding in the file ``path``, for other services: 32 hexadecimal digits."""
         key = _digest("\0".join((path, *identity(finding))))
         self._seen[key] += 1
         return _digest(f"{key}\0{self._seen[key]}")[:32]

@@ -1,4 +1,4 @@
-"""The settings that rules read."""
+"""The settings that rules can read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchmigrate.model.versions import Version
 
 @dataclass(frozen=True)
 class Options:
-    """The settings that rules read (see `torchmigrate.settings.settings.Settings`)."""
+    """The settings that rules can read (see `torchmigrate.settings.settings.Settings`)."""
 
     target: Version
     minimum: Version

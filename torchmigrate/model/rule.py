@@ -1,4 +1,4 @@
-"""What a rule is: its code, the symbols it watches, the versions it follows, and its check.
+"""The definition of a rule: its code, the symbols it watches, the versions it follows, and its check.
 
 This module imports the standard library only, so that loading every rule stays cheap.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torchmigrate.model.versions import Version, render
 from torchmigrate.model.vocabulary import Kind, Safety, Sort
@@ -15,9 +15,28 @@ from torchmigrate.model.vocabulary import Kind, Safety, Sort
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class Calls(NamedTuple):
+    """The calls of a symbol that matter to a rule."""
+
+    giving: frozenset[str] = frozenset()
+    """Keywords of which the call has to give one; none: it need not."""
+    without: frozenset[str] = frozenset()
+    """Keywords of which the call gives none."""
+    more_than: int = -1
+    """A number of positional arguments that the call exceeds."""
+    fewer_than: int = 1_000
+    """A number of positional arguments that the call stays below."""
+
+    def joined(self, other: Calls) -> Calls:
+        """Return the calls that matter to this rule or to another one."""
+        giving = self.giving | other.giving if self.giving and other.giving else frozenset[str]()
+        more_than, fewer_than = min(self.more_than, other.more_than), max(self.fewer_than, other.fewer_than)
+        return Calls(giving, self.without & other.without, more_than, fewer_than)
+
+
 @dataclass(eq=False, slots=True)
 class Rule:
-    """One rule: everything the engine, the command line and the documentation know about it.
+    """A rule: everything that the engine, the command line and the documentation need to know about it.
 
     ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
     (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
@@ -31,7 +50,7 @@ class Rule:
     code: str
     symbols: tuple[str, ...] = ()
     message: str = ""
-    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used. Empty where the check words each finding.
+    """One sentence on what is wrong and what to do; ``{symbol}`` is the symbol used. Empty if the check words each finding.
 
     ``{since}``, ``{deprecated}`` and ``{breaks}`` are the versions below.
     """
@@ -39,24 +58,24 @@ class Rule:
     deprecated: Version | None = None
     breaks: Version | None = None
     safety: Safety = Safety.MANUAL
-    """Of the best fix that the rule can offer."""
+    """The safety of the best fix that the rule can offer."""
     recipe: str = ""
-    """What to do instead, in one line, where the rule has no rewrite and its message does not say it."""
+    """What to do instead, in one line, if the rule has no fix and its message does not say it."""
     default: bool = True
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)
-    """The uses that the rule wants to see."""
+    """The kinds of uses that the rule checks."""
     artifact: bool = False
-    """Whether what it finds writes, reads or serves a file of torch's, which has to be made anew with what reads it."""
+    """Whether the reported code writes, reads or serves a file of torch's, which has to be converted together with its readers."""
     asks: tuple[str, ...] = ()
     """Symbols of other rules whose uses in the project this rule asks about."""
     pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Those of the symbols whose names are words of every program (``torch.load``): gate 1 goes by the whole name, or by the last two
-    parts, and by the words that stand here, of which a file must spell one too, if there are any; ``name=`` is a keyword,
-    which the call itself gives if all are. A call that gives the keyword of ``!name=`` is passed over, and so is one whose
-    positional arguments are not more than ``>2``, or not fewer than ``<2``, says; with ``(`` what is no call is, too."""
+    """The symbols whose names are common words (``torch.load``), which the prefilter finds by their last two parts; each with
+    identifiers of which a file must spell at least one for the symbol to matter there (none: no condition)."""
+    calls: Mapping[str, Calls] = field(default_factory=dict)
+    """The calls of those symbols that matter, if not all do; a use that is not a call always matters."""
     references: tuple[Sort, ...] = ()
-    """What the rule wants to see of project files: the rule looks at those and not at Python modules."""
+    """The references in project files that the rule checks; it then checks no Python modules."""
     foreign: tuple[str, ...] = ()
     """Names in other languages that the rule watches, as `torchmigrate.foreign` spells them (``torch::jit::load``); a
     trailing ``*`` stands for any rest of a name, and the longest pattern of all rules that fits a name has it."""
@@ -74,22 +93,22 @@ class Rule:
     doc: str = ""
 
     def check(self, function: Function) -> Function:
-        """Decorator: the function that turns a use into findings. Without one, every use is a finding."""
+        """Decorate the function that turns a use into findings. Without one, every use is a finding."""
         self.check_function = function
         return function
 
     def check_reference(self, function: Function) -> Function:
-        """Decorator: the function that turns a reference in a project file into findings."""
+        """Decorate the function that turns a reference in a project file into findings."""
         self.check_reference_function = function
         return function
 
     def check_foreign(self, function: Function) -> Function:
-        """Decorator: the function that turns a name in another language into findings. Without one, each is a finding."""
+        """Decorate the function that turns a name in another language into findings. Without one, each is a finding."""
         self.check_foreign_function = function
         return function
 
     def note(self, function: Function) -> Function:
-        """Decorator: the function that names what a use of a symbol in ``asks`` tells about the project.
+        """Decorate the function that notes facts about the project from a use of a symbol in ``asks``.
 
         Each name is afterwards found by `torchmigrate.project.project.Project.uses`, like a symbol; given as a pair
         with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The
@@ -100,16 +119,16 @@ class Rule:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """Every symbol that has to be found for this rule: its own, and those that it asks about."""
+        """All symbols that have to be found for this rule: its own, and those it asks about."""
         return (*self.symbols, *self.asks)
 
     @property
     def is_of_modules(self) -> bool:
-        """Whether the rule looks, or asks, into Python modules."""
+        """Whether the rule checks, or asks about, Python modules."""
         return bool(self.watched) or not (self.references or self.foreign)
 
     def worded(self, message: str, symbol: str) -> str:
-        """A message with ``{symbol}`` and the rule's versions filled in."""
+        """Return a message with ``{symbol}`` and the rule's versions filled in."""
         message = message.replace("{symbol}", symbol)
         for name in ("since", "deprecated", "breaks"):
             version = getattr(self, name)

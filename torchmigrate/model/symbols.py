@@ -1,4 +1,4 @@
-"""Qualified names, and how they are written: ``torch.jit.script().save`` is an attribute of what a call returns."""
+"""Qualified names and their notation: ``torch.jit.script().save`` is an attribute of what a call returns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def segments(symbol: str) -> list[str]:
-    """Splits a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``.
+    """Split a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``.
 
     A command's name has the words between its hyphens.
     """
@@ -14,5 +14,5 @@ def segments(symbol: str) -> list[str]:
 
 
 def join(parts: Iterable[str]) -> str:
-    """The inverse of `segments`."""
+    """Join the segments of a qualified name: the inverse of `segments`."""
     return ".".join(parts).replace(".()", "()")

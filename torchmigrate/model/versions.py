@@ -1,4 +1,4 @@
-"""Torch's minor versions, the range a project supports, and how severity follows from them.
+"""Torch's minor versions, the range that a project supports, and how severity follows from them.
 
 Versions are ``(major, minor)`` pairs: patch releases of torch neither deprecate nor remove.
 """
@@ -16,7 +16,7 @@ NEWEST: Version = (2, 15)
 
 
 def parse(text: str) -> Version:
-    """The minor version that ``text`` names: ``"2.12"``, ``"2.12.1"``, ``"2.12.0+cu130"``.
+    """Return the minor version in ``text``: ``"2.12"``, ``"2.12.1"``, ``"2.12.0+cu130"``.
 
     Raises ValueError with a message for the user.
     """
@@ -27,7 +27,7 @@ def parse(text: str) -> Version:
 
 
 def parse_target(text: str) -> Version:
-    """A version to upgrade to: ``"latest"``, or one that the tables know.
+    """Return the version to upgrade to: ``"latest"``, or one that the tables cover.
 
     Raises ValueError with a message for the user.
     """
@@ -40,12 +40,12 @@ def parse_target(text: str) -> Version:
 
 
 def render(version: Version) -> str:
-    """``(2, 12)`` as ``"2.12"``."""
+    """Return ``(2, 12)`` as ``"2.12"``."""
     return f"{version[0]}.{version[1]}"
 
 
 def severity(target: Version, deprecated: Version | None, breaks: Version | None) -> Severity:
-    """What torch ``target`` does to code that a rule with these versions watches.
+    """Return the severity, at torch ``target``, of code that a rule with these versions reports.
 
     An error when it is removed or broken at the target; a warning when it is deprecated there, or planned to
     break later; else info.

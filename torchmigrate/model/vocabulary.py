@@ -1,4 +1,4 @@
-"""The words for how code uses a symbol, what is wrong with it, and how far a fix can be trusted."""
+"""Enumerations: how code uses a symbol, how severe a finding is, and how safe a fix is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Safety(enum.Enum):
 
 
 class Severity(enum.Enum):
-    """What the target version does to the code: refuses it, deprecates it, or merely knows something better."""
+    """The effect of the target version on the code: it fails, it is deprecated, or there is something better."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from torchmigrate.gates.languages import language_of
-from torchmigrate.gates.spelling import spelling_of
+from torchmigrate.gates.words import words_of
 from torchmigrate.project.modules import module_path
 
 _FROM = re.compile(
@@ -75,7 +75,7 @@ class Importing:
         )
 
     def _is_spelled(self, names: set[bytes], text: bytes) -> bool:
-        return bool(names) and not names.isdisjoint(spelling_of(text).words)
+        return bool(names) and not names.isdisjoint(words_of(text).all)
 
 
 class Imported:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torchmigrate.run.wire import Unreadable, pack, unpack
+
+if TYPE_CHECKING:
+    import sqlite3
 
 T = TypeVar("T")
 
@@ -106,7 +108,7 @@ class Cache:
     def release(self) -> None:
         """Close the connection until it is needed again."""
         if self._opened is not None:
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(Exception):
                 self._opened.close()
             self._opened = None
 
@@ -138,6 +140,8 @@ class Cache:
             return self._opened
         if create:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        import sqlite3  # which a run without a cache does without
+
         self._opened = sqlite3.connect(self._path, timeout=PATIENCE)
         self._opened.execute("PRAGMA synchronous = OFF")  # what a power cut spoils is thrown away
         self._opened.execute(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.versions import render
-from torchmigrate.run.cache import Cache, digest
+from torchmigrate.run.cache import digest
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.selection import Selection
 
@@ -22,18 +22,17 @@ if TYPE_CHECKING:
 class Engines:
     """One engine for each profile; ``profiles`` are given by folder."""
 
-    def __init__(self, profiles: Mapping[str, Profile], cache: Cache) -> None:
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self.profiles = profiles
-        self._cache = cache
         self._selection = Selection([profile.settings for profile in profiles.values()])
         self._contexts: dict[Profile, bytes] = {}
         self._engines: dict[Profile, Engine] = {}
 
     @classmethod
-    def of_tree(cls, tree: Tree, cache: Cache) -> Engines:
+    def of_tree(cls, tree: Tree) -> Engines:
         """Return the engines for the named files of a tree."""
         folders = dict.fromkeys(os.path.dirname(file.place) for file in tree.named)
-        return cls({folder: tree.profile_of(folder) for folder in folders}, cache)
+        return cls({folder: tree.profile_of(folder) for folder in folders})
 
     def profile_of(self, place: str) -> Profile:
         """Return the profile of the file at ``place``; for one that was not named, any profile yields the same facts."""
@@ -53,7 +52,7 @@ class Engines:
     @cached_property
     def screen(self) -> Screen:
         """The byte prefilter for the selected rules."""
-        return self._selection.screen(self._cache)
+        return self._selection.screen
 
     def context(self, *, is_whole: bool) -> bytes:
         """Return a key of everything besides the files that the results of a run depend on; ``is_whole`` as in `Tree`."""
@@ -78,7 +77,7 @@ class Engines:
         if profile not in self._engines:
             from torchmigrate.engine.engine import Engine
 
-            rules = self._selection.rule_set(profile.settings, _options(profile), self._cache)
+            rules = self._selection.rule_set(profile.settings, _options(profile))
             self._engines[profile] = Engine(rules, edits=profile.settings.wants_edits)
         return self._engines[profile]
 

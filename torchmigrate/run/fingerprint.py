@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 
 import torchmigrate
-from torchmigrate.engine.registry import offered
+from torchmigrate.engine.registry import offered, source_files
 from torchmigrate.foreign import grammars
 from torchmigrate.run.cache import digest
 
@@ -24,13 +23,7 @@ def fingerprint() -> bytes:
     """
     lines = [torchmigrate.__version__, sys.version, sys.platform]
     for folder in _folders():
-        for top, folders, names in os.walk(folder):
-            folders[:] = sorted(set(folders) - {"__pycache__"})
-            for name in sorted(names):
-                path = os.path.join(top, name)
-                with contextlib.suppress(OSError):  # an editor's link to nothing
-                    status = os.stat(path)
-                    lines.append(f"{path}:{status.st_size}:{status.st_mtime_ns}")
+        lines += [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in source_files(folder)]
     lines += grammars.state()
     return digest(os.fsencode("\n".join(lines)))
 

@@ -115,7 +115,7 @@ def _all(scanner: Scanner, files: dict[str, Input], edits: bool) -> Iterator[tup
 
 def _work(profiles: Mapping[str, Profile], project: Project, edits: bool) -> Callable[[sharing.Item], bytes]:
     """Return the work of a process: the packed evaluation of one file, or b"" if it cannot be read."""
-    engines = Engines(profiles, Cache(None))
+    engines = Engines(profiles)
 
     def look(item: sharing.Item) -> bytes:
         place, shown, data = item

@@ -10,6 +10,7 @@ from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
+from torchmigrate.run.wire import Results
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
@@ -20,18 +21,29 @@ if TYPE_CHECKING:
 MAX_PASSES = 10
 """The number of passes over a project after which fixing stops even if it still changes files."""
 
+_FEW = 100
+"""Files up to which all are read once before any is looked into: most runs are hooks over a few."""
+
 
 def check(
     tree: Tree, *, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[FileResult]:
     """Yield the findings of each named file, in order; files without findings and errors may be left out."""
     cache = cache or Cache(None)
-    engines, stamps = Engines.of_tree(tree, cache), Stamps(tree.files.values())
-    context = engines.context(is_whole=tree.is_whole)
-    snapshot = Snapshot(cache, context, tree.named, stamps) if cache.keeps else None
+    engines, stamps = Engines.of_tree(tree), Stamps(tree.files.values())
+    snapshot = None
+    if cache.keeps:
+        snapshot = Snapshot(cache, engines.context(is_whole=tree.is_whole), tree.named, stamps)
     kept = snapshot.load() if snapshot is not None else None
     if kept is not None:
         yield from kept
+        return
+    if len(tree.files) <= _FEW and not _may_find(tree, engines):
+        from torchmigrate.model.findings import FileResult
+
+        if snapshot is not None:
+            snapshot.store(Results())
+        yield from (FileResult(path) for path in dict.fromkeys(file.path for file in tree.named))
         return
     from torchmigrate.run.scanner import Scanner
 
@@ -41,6 +53,14 @@ def check(
         snapshot.store(scanner.results)
     for place in scanner.named:
         yield scanner.result(place)
+
+
+def _may_find(tree: Tree, engines: Engines) -> bool:
+    """Return whether a file passes the prefilter, or cannot be read: else there is nothing to import the rest for."""
+    try:
+        return any(engines.screen.concerns(file.path, file.read()) for file in tree.files.values())
+    except OSError:
+        return True
 
 
 def fix(

@@ -47,7 +47,7 @@ class Scanner:
         self.named = list(dict.fromkeys(file.place for file in tree.named))
         self.files = tree.files
         self.cache = cache or Cache(None)
-        self.engines = engines or Engines.of_tree(tree, self.cache)
+        self.engines = engines or Engines.of_tree(tree)
         self._reading = partial(_content, self.files)  # and no method: it travels to other processes
         shown = {place: file.path for place, file in self.files.items()}
         self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)

@@ -15,6 +15,7 @@ from torchmigrate.settings.settings import Settings
 if TYPE_CHECKING:
     from torchmigrate.engine.ruleset import RuleSet
     from torchmigrate.gates.screen import Screen
+    from torchmigrate.gates.triggers import Trigger
     from torchmigrate.model.options import Options
     from torchmigrate.model.rule import Rule
 
@@ -36,45 +37,56 @@ class Selection:
         return {code: rule for one in self._settings for code, rule in registry.selected(one).items()}
 
     @cached_property
+    def _triggers(self) -> list[Trigger]:
+        """What these rules look for. Raises ConfigError for a selector that fits no rule."""
+        every = registry.triggers()
+        for one in self._settings:
+            registry.check_selectors(one, every)
+        return [
+            one
+            for one in every
+            if any(settings.selects(one.code, one.family, one.default) for settings in self._settings)
+        ]
+
+    @cached_property
     def key(self) -> bytes:
         """A key of the selected rules and of this version of the tool."""
         return digest(fingerprint(), *sorted({_choice(settings) for settings in self._settings}))
 
     def sorts(self, cache: Cache) -> Sorts:
         """Return the sorts of files that these rules read. Raises ConfigError for a selector that matches no rule."""
-        key = self._keyed(b"sorts")
+        if (
+            not cache.keeps
+        ):  # without a cache the key is not needed, which depends on the state of all sources
+            return Sorts.of(self._triggers)
+        key = digest(fingerprint(), self._key_of(b"sorts"))
         kept = cache.get(key, Sorts)
         if kept is None:
-            kept = self.screen(cache).sorts
+            kept = Sorts.of(self._triggers)
             cache.put(key, kept)
         return kept
 
-    def screen(self, cache: Cache) -> Screen:
-        """Return the prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
-        key = self._keyed(b"screen")
+    @property
+    def screen(self) -> Screen:
+        """The prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
+        key = self._key_of(b"screen")
         if key not in _screens:
             from torchmigrate.gates.screen import Screen
 
-            made = cache.get(key, Screen)
-            if made is None:  # else the selectors fitted when it was made
-                for one in self._settings:
-                    registry.check_selectors(one, registry.rules().values())
-                made = Screen.of(self.rules.values())
-                cache.put(key, made)
-            _screens[key] = made
+            _screens[key] = Screen.of(self._triggers)
         return _screens[key]
 
-    def rule_set(self, settings: Settings, options: Options, cache: Cache) -> RuleSet:
+    def rule_set(self, settings: Settings, options: Options) -> RuleSet:
         """Return the rules with the ones enabled that ``settings`` select."""
-        key = self._keyed(b"rules")
+        key = self._key_of(b"rules")
         if key not in _rule_sets:
             from torchmigrate.engine.ruleset import RuleSet
 
-            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen(cache).gate)
+            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.screen.gate)
         return _rule_sets[key].under(options, partial(self.selects, settings), partial(self.covers, settings))
 
-    def _keyed(self, what: bytes) -> bytes:
-        return digest(what, fingerprint(), *sorted(map(_selectors, self._settings)))
+    def _key_of(self, what: bytes) -> bytes:
+        return digest(what, *sorted(map(_selectors, self._settings)))
 
     def selects(self, settings: Settings, code: str, path: str) -> bool:
         """Return whether the rule with this code runs in the file at ``path`` under ``settings``."""

@@ -66,7 +66,7 @@ def work(
 ) -> Callable[[Item], Sent]:
     """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
-    looker = Looker(Engines(profiles, cache), project, cache)
+    looker = Looker(Engines(profiles), project, cache)
     looker.awaited = awaited
     looker.garbage.__enter__()
 

@@ -1,1 +1,1 @@
-"""What the code of one file means: scopes, what names stand for, how values flow, which symbols it uses."""
+"""Name resolution: scopes, what names stand for, how values flow, and which symbols a file uses."""

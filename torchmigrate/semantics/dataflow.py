@@ -1,4 +1,4 @@
-"""Where a value goes inside its scope: which reads of a variable see which assignment, and what becomes of them."""
+"""Data flow inside a scope: which reads of a variable see which assignment, and where values escape."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torchmigrate.semantics.statements import Scopes
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
-RETURNED = "is returned, and what the callers do with it is not known here"
+RETURNED = "is returned, and its callers are not analyzed"
 """The message of an `Escape` to the callers of the function."""
 
 
 class Escape(Exception):
-    """A value goes where it cannot be followed; the message says where, to be read after "its result"."""
+    """A value goes where it cannot be followed; the message completes a sentence that begins "its result"."""
 
 
 class Flow:
@@ -39,7 +39,7 @@ class Flow:
 
     @cached_property
     def attributes(self) -> dict[str, list[str]]:
-        """The attributes that the file asks of each variable, by its name."""
+        """The names of the attributes that the file reads or sets on each variable, by the variable's name."""
         found: dict[str, list[str]] = {}
         for node in self.parents:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -47,7 +47,7 @@ class Flow:
         return found
 
     def reaching(self, name: str, scope: Scope) -> Reaching:
-        """The reads of a variable of ``scope``, with what reaches each."""
+        """Return the reads of a variable of ``scope``, with the bindings that reach each of them."""
         key = (scope, name)
         if key not in self._reaching:
             reaching = self._reaching[key] = Reaching(name)
@@ -55,7 +55,7 @@ class Flow:
         return self._reaching[key]
 
     def _concerned(self, name: str, scope: Scope) -> list[ast.stmt]:
-        """The statements of a scope that name a variable, or may leave the scope."""
+        """Return the statements of a scope that name a variable or may leave the scope."""
         if scope not in self._naming:
             index: dict[str | None, list[int]] = {None: []}
             for number, statement in enumerate(scope.node.body):
@@ -66,7 +66,7 @@ class Flow:
         return [scope.node.body[number] for number in sorted({*index[None], *index.get(name, ())})]
 
     def definition(self, read: ast.Name, scope: Scope) -> ast.expr | None:
-        """The expression whose value a variable certainly has where it is read, if one is assigned to it."""
+        """Return the expression that was certainly assigned to a variable where it is read; None if that is unclear."""
         owner = scope.find(read.id)
         if owner is None or all(binding.value is None for binding in owner.bindings[read.id]):
             return None
@@ -82,7 +82,7 @@ class Flow:
         return None
 
     def places(self, value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
-        """Every expression that has the value of ``value``: itself where it is used at once, or the reads of the
+        """Yield every expression with the value of ``value``: itself where it is used at once, or the reads of the
         variable that it is assigned to. Raises `Escape` where some of them cannot be known."""
         parent = self.parents.get(value)
         assigned = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is value
@@ -93,7 +93,8 @@ class Flow:
             yield value
 
     def reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
-        """What reads the value that is bound to ``target``. Raises `Escape` where another one, but None, may be read."""
+        """Yield the expressions that read the value bound to ``target``. Raises `Escape` where they may read another
+        value, except None."""
         if target.id in scope.outer or scope.is_class:
             raise Escape(f"is kept in `{target.id}`, which other functions can change")
         reaching = self.reaching(target.id, scope)
@@ -109,16 +110,16 @@ class Flow:
                 yield read
 
     def _one_of_several(self, target: ast.Name, read: ast.Name, reaching: Reaching) -> str:
-        """How a value leaves the scope that is read where another one may be; returning it matters more than the rest."""
+        """Return the message for a value that is not the only one a read may see; being returned comes first."""
         reads = (other for other, state in reaching.reads.items() if target in state)
         if any(is_returned(other, self.parents) for other in reads):
             return RETURNED
         others = sorted(o.lineno for o in reaching.reads[read] if isinstance(o, ast.expr) and o is not target)
-        bound = f": line {others[0]} may have bound another" if others else ""
-        return f"is not the only value that `{target.id}` may have in line {read.lineno}{bound}"
+        more = f", which may also come from line {others[0]}" if others else ""
+        return f"is not the only possible value of `{target.id}` in line {read.lineno}{more}"
 
     def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
-        """Whether a binding gives no value: ``x = None``, or none yet."""
+        """Return whether a binding gives no value: ``x = None``, or nothing yet."""
         if binding is scope.node:
             return not any(isinstance(other.node, ast.arg) for other in scope.bindings[name])
         parent = self.parents.get(binding)
@@ -126,7 +127,8 @@ class Flow:
         return isinstance(value, ast.Constant) and value.value is None
 
     def is_repeated(self, node: ast.AST, origin: ast.AST) -> bool:
-        """Whether ``node`` may run more often than ``origin``: in a loop, comprehension or function that it is not in."""
+        """Return whether ``node`` may run more often than ``origin``: in a loop, comprehension or function that does not
+        contain ``origin``."""
         around = set(self._upwards(origin))
         return any(
             isinstance(parent, (ast.For, ast.AsyncFor, ast.While, *DEFERRED, *COMPREHENSIONS))
@@ -142,7 +144,7 @@ class Flow:
 
 
 def is_returned(place: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether a scope returns the value in a place, by itself or as a part of something."""
+    """Return whether a scope returns the value of an expression, by itself or as a part of another value."""
     part, parent = place, parents.get(place)
     while isinstance(parent, _Wholes) and getattr(parent, "test", None) is not part:
         part, parent = parent, parents.get(parent)
@@ -168,7 +170,7 @@ _naming = _Naming()
 
 
 def _names(statement: ast.stmt) -> set[str | None]:
-    """Every name that a statement binds or reads, and None for what may leave the scope or a loop."""
+    """Yield every name that a statement binds or reads, and None for what may leave the scope or a loop."""
     found: set[str | None] = set()
     for node in nodes.walk(statement):
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
@@ -184,7 +186,7 @@ def _names(statement: ast.stmt) -> set[str | None]:
 
 
 def is_located(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
+    """Return whether the position of a node is exact; inside an f-string it is not before Python 3.12."""
     while not isinstance(node, (ast.stmt, ast.JoinedStr)):
         node = parents[node]
     return not isinstance(node, ast.JoinedStr)

@@ -1,4 +1,4 @@
-"""Constants of a file that say whether an import was had: ``HAS_X = True``, and ``False`` in the handler of its ``try``."""
+"""Constants that record whether an import succeeded: ``HAS_X = True``, and ``False`` in the handler of the ImportError."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchmigrate.semantics.uses import Uses
 
 
 def imported_if(flag: ast.Name, scope: Scope, uses: Uses) -> Iterator[str]:
-    """The qualified names that are there where the constant is true."""
+    """Return the qualified names whose import succeeded if the constant is true."""
     owner = scope.find(flag.id)
     bindings = owner.bindings[flag.id] if owner is not None else []
     values = [b.value.value if isinstance(b.value, ast.Constant) else None for b in bindings]

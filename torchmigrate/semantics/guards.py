@@ -1,4 +1,4 @@
-"""Under which versions of torch, and after which questions, a use is reached.
+"""Guards: the versions of torch, and the outcomes of other tests, under which a use is reached.
 
 Tests of torch's version are read in the ways that projects write them: a comparison of ``torch.__version__``, parsed or
 not; a constant or a function of the project whose name says so (``TORCH_2_4``, ``pytorch_after(1, 8)``).
@@ -27,25 +27,25 @@ _DEPTH = 8
 
 @dataclass(slots=True)
 class Reach:
-    """When a use is reached: from ``low`` to below ``high``, each None where that is open."""
+    """The conditions under which a use is reached: from torch ``low`` to below ``high``, each None where that is open."""
 
     low: Version | None = None
     high: Version | None = None
     present: set[str] = field(default_factory=set)
-    """Qualified names that `hasattr`, or an import, has found."""
+    """Qualified names whose presence `hasattr`, or an import, has confirmed."""
     absent: set[str] = field(default_factory=set)
-    """Those that it has not found."""
+    """Qualified names whose absence such a test has confirmed."""
     caught: set[str] = field(default_factory=set)
-    """The names of the exceptions that are caught around it."""
+    """The names of the exceptions that enclosing ``try`` statements catch."""
     fallback: set[str] = field(default_factory=set)
-    """The names of those after which it runs."""
+    """The names of the exceptions whose handlers enclose the use."""
     typing_only: bool = False
-    """Whether only type checkers get there."""
+    """Whether only type checkers reach the use."""
     unheard: bool = False
-    """Whether warnings are caught around it."""
+    """Whether warnings are suppressed where the use runs."""
 
     def is_reached(self, version: Version) -> bool:
-        """Whether a version of torch gets there."""
+        """Return whether a use with these conditions is reached under a version of torch."""
         return (self.low is None or self.low <= version) and (self.high is None or version < self.high)
 
     def _within(self, low: Version | None, high: Version | None) -> None:
@@ -54,7 +54,7 @@ class Reach:
 
 
 def reach(use: Use, uses: Uses) -> Reach:
-    """When ``use`` is reached."""
+    """Return the conditions under which ``use`` is reached."""
     found = Reach()
     guards = _Guards(uses, found)
     scope = use.place.scope
@@ -71,14 +71,14 @@ def reach(use: Use, uses: Uses) -> Reach:
 
 
 def under(test: ast.expr, truth: bool, scope: Scope, uses: Uses) -> Reach:
-    """When a test comes out so, as far as it asks for torch's version."""
+    """Return the conditions under which a test has an outcome, as far as it tests torch's version."""
     found = Reach()
     _Guards(uses, found)._take(test, truth, scope)
     return found
 
 
 def version_of(node: ast.expr) -> Version | None:
-    """The version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``."""
+    """Return the version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``; None for anything else."""
     if isinstance(node, ast.Call) and len(node.args) == 1:
         return version_of(node.args[0])
     if isinstance(node, (ast.Tuple, ast.List)):
@@ -91,7 +91,7 @@ def version_of(node: ast.expr) -> Version | None:
 
 
 def is_version(node: ast.AST, uses: Uses, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Whether an expression is torch's version, parsed or not, or begins with it."""
+    """Return whether an expression is torch's version, parsed or not, or a prefix of it."""
     if depth == 0:
         return False
     resolved = uses.names.resolve(node, scope)
@@ -130,7 +130,7 @@ def _is_split(node: ast.expr) -> bool:
 
 
 def _leaving(block: list[ast.stmt]) -> list[ast.If]:
-    """The statements of a block that leave it under a condition, each ``elif`` that follows such a one included."""
+    """Yield the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
     found: list[ast.If] = []
     for statement in block:
         following: list[ast.stmt] = [statement]
@@ -154,14 +154,14 @@ _REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
 
 class _Guards:
-    """Takes conditions around a use into a `Reach`."""
+    """Collects the conditions around a use in a `Reach`."""
 
     def __init__(self, uses: Uses, found: Reach) -> None:
         self._uses = uses
         self._found = found
 
     def expression(self, parent: ast.AST, child: ast.AST, scope: Scope) -> None:
-        """What must hold for ``child`` of ``parent`` to be evaluated."""
+        """Add what must hold for ``child`` of ``parent`` to be evaluated."""
         if isinstance(parent, ast.IfExp) and child is not parent.test:
             self._take(parent.test, child is parent.body, scope)
         elif isinstance(parent, ast.BoolOp):
@@ -169,7 +169,7 @@ class _Guards:
                 self._take(value, isinstance(parent.op, ast.And), scope)
 
     def before(self, place: Place) -> None:
-        """What the statements before one rule out by leaving."""
+        """Add what the preceding statements rule out by leaving the block."""
         leaving = self._uses.once(("leaving", id(place.block)), lambda: _leaving(place.block))
         for statement in leaving:
             if statement.lineno >= place.statement.lineno:
@@ -177,7 +177,7 @@ class _Guards:
             self._take(statement.test, False, place.scope)
 
     def statement(self, inner: Place, outer: Place, *, deferred: bool) -> None:
-        """What must hold for a statement inside of another one to run."""
+        """Add what must hold for a statement inside another one to run."""
         node = outer.statement
         if isinstance(node, (ast.If, ast.While)):
             self._found.typing_only |= leaf(node.test) == "TYPE_CHECKING" and inner.statement in node.body
@@ -254,7 +254,7 @@ class _Guards:
             self._found._within(bound, after)
 
     def _named(self, test: ast.expr, truth: bool) -> None:
-        """A constant or a function whose name says what it asks of torch's version."""
+        """Add what a constant or function tests whose name mentions torch's version."""
         call = test if isinstance(test, ast.Call) else None
         name = leaf(call.func if call else test) or ""
         if isinstance(test, ast.Subscript):
@@ -291,7 +291,7 @@ _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def _is_major(node: ast.expr) -> bool:
-    """``TORCH_MAJOR``, ``torch_major_version``."""
+    """Return whether a name is like ``TORCH_MAJOR`` or ``torch_major_version``."""
     return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", leaf(node) or "") is not None
 
 

@@ -1,4 +1,4 @@
-"""The lines of a file on which a use of a watched symbol may stand; all others are not walked."""
+"""Candidate lines: the lines of a file on which a use of a watched symbol may be; no other line is walked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class HotLines:
-    """The lines with a token, or with a name that is bound to something whose token it hides.
+    """The lines that spell a token, or a name that is bound to something and hides its token.
 
     ``script`` after ``from torch.jit import script`` is such a name.
     """
@@ -36,7 +36,7 @@ class HotLines:
         self._find()
 
     def reach(self, node: ast.stmt | ast.expr) -> bool:
-        """Whether a use may stand in a statement or an expression."""
+        """Return whether a statement or an expression may contain a use."""
         first = node.lineno
         if isinstance(node, _Definition) and node.decorator_list:
             first = node.decorator_list[0].lineno
@@ -44,7 +44,7 @@ class HotLines:
         return index < len(self._lines) and self._lines[index] <= (node.end_lineno or first)
 
     def _find(self) -> None:
-        """Finds the lines that spell a token, or a name that hides one, until no new such name appears."""
+        """Find the lines that spell a token, or a name that hides one, until no new such name appears."""
         text, line_of, hot = self._source.text, self._source.line_of, self._hot
         hot.update(map(line_of, self._watch.gate.positions(text)))
         fresh = {

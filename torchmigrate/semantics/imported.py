@@ -1,4 +1,4 @@
-"""Symbols that imports name and no use in the file speaks of."""
+"""Symbols that an import names although nothing else in the file uses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BELOW = tuple(f"{top}." for top in _TOPS)
 
 
 def imported(places: Iterable[Place], names: Names, watch: Watch, found: Sequence[Use]) -> Iterator[Use]:
-    """Symbols that an import at one of the places names and nothing in ``found``.
+    """Yield the uses of symbols by imports at the places for which ``found`` has no other use.
 
     They are imported for others, left behind, or under a name that means something else after another branch; and
     modules that are symbols.
@@ -46,7 +46,7 @@ def imported(places: Iterable[Place], names: Names, watch: Watch, found: Sequenc
 
 
 def _module(alias: ast.alias, found: Sequence[Use]) -> Resolved | None:
-    """The module of torch's that an import names, and no use of something in it speaks of."""
+    """Return the watched module of torch that an import names, if nothing in it is used otherwise."""
     below = alias.name + "."
     if not alias.name.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
         return None
@@ -60,7 +60,7 @@ def _brought(
     names: Names,
     read: set[tuple[Scope | None, str]],
 ) -> Resolved | None:
-    """What an import brings that no use of its name speaks of; None for what is not torch's own."""
+    """Return the symbol that an imported name stands for, if it is torch's own and not used otherwise; else None."""
     module, name = statement.module or "", alias.asname or alias.name
     if module.partition(".")[0] not in _TOPS or statement.level or (place.scope.find(name), name) in read:
         return None  # the module that it comes from, or the use, has a finding of its own
@@ -71,7 +71,7 @@ def _brought(
 
 
 def _is_known_otherwise(name: str, alias: ast.alias, place: Place) -> bool:
-    """Whether another import gives a name to something else of torch's: the code knows of both."""
+    """Return whether another import binds the same name to something else of torch's: the code handles both."""
     owner = place.scope.find(name)
     modules = [
         binding.module.split(".")

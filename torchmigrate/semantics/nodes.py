@@ -1,4 +1,4 @@
-"""Walks over syntax trees: those of `ast` in half the time, in the same order, and without the contexts of names."""
+"""Walks over syntax trees like those of `ast`, in the same order but in half the time, and without contexts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _fields = _Fields()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The direct children of a node, but for its ``ctx``."""
+    """Yield the direct children of a node, except its ``ctx``."""
     found: list[ast.AST] = []
     for name in _fields[type(node)]:
         value = getattr(node, name, None)
@@ -56,7 +56,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and everything below it, from the outside in."""
+    """Yield a node and everything below it, from the outside in."""
     nodes = [node]
     for reached in nodes:  # which grows
         yield reached
@@ -65,7 +65,7 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
-    """The parent of every node below ``tree``, from the outside in."""
+    """Return the parent of every node below ``tree``, from the outside in."""
     found: dict[ast.AST, ast.AST] = {}
     nodes = [tree]
     for node in nodes:  # which grows

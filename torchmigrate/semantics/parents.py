@@ -1,4 +1,4 @@
-"""What stands around a node: worked out piece by piece, since most questions are about one function of a file."""
+"""The parents of nodes, computed piece by piece, since most questions concern one function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchmigrate.semantics import nodes
 
 
 class Parents(Mapping[ast.AST, ast.AST]):
-    """The parent of every node of a module, from the outside in.
+    """A mapping from every node of a module to its parent.
 
     A piece is a statement of the module, or of a class of it. Where a node stands in none that begins before it, as one
     without a position does, or one in an f-string before Python 3.12, the whole is worked out.
@@ -23,7 +23,7 @@ class Parents(Mapping[ast.AST, ast.AST]):
         self._filled: set[int] = set()
 
     def get(self, node: ast.AST, default: ast.AST | None = None) -> ast.AST | None:  # type: ignore[override]
-        """The parent of a node; None for the module, and for what is no part of it."""
+        """Return the parent of a node; None for the module, and for a node of another tree."""
         parent = self._known.get(node)
         if parent is None and node is not self._tree:
             self._fill(node)
@@ -43,7 +43,7 @@ class Parents(Mapping[ast.AST, ast.AST]):
         return len(self._whole)
 
     def items(self) -> ItemsView[ast.AST, ast.AST]:
-        """All nodes but the module, each with its parent."""
+        """Return all nodes but the module, each with its parent."""
         return self._whole.items()
 
     @cached_property
@@ -52,7 +52,7 @@ class Parents(Mapping[ast.AST, ast.AST]):
 
     @cached_property
     def _pieces(self) -> list[tuple[int, ast.AST, ast.AST]]:
-        """The first line of each piece, the piece, and what it is a piece of; in order of their lines."""
+        """The first line of each piece, the piece, and its parent, ordered by line."""
         pieces: list[tuple[int, ast.AST, ast.AST]] = []
         for statement in self._tree.body:
             parts: list[ast.AST] = [statement]
@@ -68,7 +68,7 @@ class Parents(Mapping[ast.AST, ast.AST]):
         return [start for start, _, _ in self._pieces]
 
     def _fill(self, node: ast.AST) -> None:
-        """Works out the piece that begins last before a node, and those on the same line."""
+        """Compute the parents in the last piece that begins before a node, and in those on the same line."""
         line = getattr(node, "lineno", 0)
         at = bisect_right(self._starts, line) - 1
         start = self._starts[at] if at >= 0 else 0

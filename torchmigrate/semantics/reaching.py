@@ -1,4 +1,4 @@
-"""Which assignments of a variable reach each read of it, inside one scope.
+"""Reaching definitions: which bindings of a variable reach each read of it, inside one scope.
 
 Control flow is followed as it is written: branches join, loops run any number of times, a handler may be entered
 from anywhere in its ``try`` block. A ``with`` statement is taken not to swallow exceptions.
@@ -28,7 +28,7 @@ class _Loop:
 
 @dataclass(slots=True)
 class Reaching:
-    """The bindings that reach each read of ``name`` in one scope's statements."""
+    """Computes which bindings of ``name`` reach each read of it in one scope's statements."""
 
     name: str
     reads: dict[ast.Name, State] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Reaching:
     _loops: list[_Loop] = field(default_factory=list)
 
     def block(self, body: Iterable[ast.stmt], state: State) -> State:
-        """Runs statements; returns the state after them."""
+        """Run a block of statements; return the state after them."""
         for statement in body:
             state = self._statement(statement, state)
         return state
@@ -69,7 +69,7 @@ class Reaching:
     def _inside(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef, state: State
     ) -> None:
-        """What a definition reads: its decorators and defaults now, its body at some time."""
+        """Run a definition: its decorators and defaults now, its body at an unknown time."""
         if not isinstance(node, ast.Lambda):
             for decorator in node.decorator_list:
                 self._expression(decorator, state)
@@ -103,7 +103,7 @@ class Reaching:
         self.captured.extend(names)
 
     def _target(self, target: ast.AST | None, state: State) -> State:
-        """Binds a target; returns the state after it."""
+        """Bind a target; return the state after it."""
         if isinstance(target, ast.Name):
             return self._bind(target) if target.id == self.name else state
         if isinstance(target, (ast.Tuple, ast.List)):

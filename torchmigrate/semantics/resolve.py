@@ -21,12 +21,12 @@ from torchmigrate.semantics.statements import Scopes
 
 
 class Resolved(NamedTuple):
-    """The qualified names that an expression may have; ``certain`` if it is exactly one."""
+    """The qualified names that an expression may have; ``certain`` if it has exactly one."""
 
     names: tuple[str, ...]
     certain: bool = True
     unlinked: tuple[str, ...] = ()
-    """The names of another module of the project that it is, where that is torch's."""
+    """Its names in other modules of the project, which re-export it from torch."""
 
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
@@ -38,7 +38,7 @@ each of them, so that a generated chain of thousands would take minutes."""
 
 
 class Names:
-    """Resolves the names of one module."""
+    """Resolves the names in one module."""
 
     def __init__(self, scopes: Scopes, watch: Watch, links: Links | None = None) -> None:
         self.scopes = scopes
@@ -49,13 +49,14 @@ class Names:
         """The bindings that a resolved name has led to."""
 
     def of(self, scopes: Scopes) -> Names:
-        """The same for another tree of the module."""
+        """Return the same resolver for another tree of the module."""
         return Names(scopes, self.watch, self._links)
 
     def resolve(
         self, node: ast.AST, scope: Scope, shadowed: frozenset[str] = _NO_NAMES, depth: int = MAX_DEPTH
     ) -> Resolved | None:
-        """What an expression evaluated in ``scope`` is; None where that is unknown, ambiguous or too far from a name."""
+        """Return what an expression evaluated in ``scope`` stands for; None where that is unknown, ambiguous or too far
+        from torch."""
         if depth == 0:
             return None
         if isinstance(node, ast.Name):
@@ -75,7 +76,7 @@ class Names:
         return None
 
     def resolve_name(self, name: str, scope: Scope) -> Resolved | None:
-        """What a bare name read in ``scope`` is."""
+        """Return what a bare name read in ``scope`` stands for, or None."""
         owner = scope.find(name)
         if owner is None:
             return self._from_stars(name, scope)
@@ -92,7 +93,7 @@ class Names:
         return scope.find(name) is not None
 
     def extend(self, base: Resolved | None, suffix: str | None) -> Resolved | None:
-        """What an attribute (``.name``) or the result (``()``) of something resolved is."""
+        """Return what an attribute (``.name``) or the result (``()``) of something resolved stands for."""
         if base is None or suffix is None:
             return None
         names = tuple(self._linked(name + suffix) for name in base.names)
@@ -160,26 +161,26 @@ def _outwards(scope: Scope | None) -> Iterator[Scope]:
 
 
 def leaf(node: ast.AST) -> str | None:
-    """The last identifier of a name or an attribute, else None."""
+    """Return the last identifier of a name or an attribute, else None."""
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else None
 
 
 def root(node: ast.AST) -> ast.AST:
-    """The innermost object of a chain of attributes."""
+    """Return the innermost object of a chain of attributes."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
 
 
 def string(node: ast.AST) -> str | None:
-    """The value of a string literal, else None."""
+    """Return the value of a string literal, else None."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def literal_getattr(call: ast.Call) -> str | None:
-    """The name in ``getattr(x, "name")`` or ``getattr(x, "name", default)``, else None."""
+    """Return the name in ``getattr(x, "name")`` or ``getattr(x, "name", default)``, else None."""
     if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) in (2, 3):
         name = string(call.args[1])
         return name if name is not None and name.isidentifier() else None

@@ -1,4 +1,4 @@
-"""What a scope is, what binds a name in it, and where a statement stands: `torchmigrate.semantics.statements` finds them."""
+"""Scopes, bindings and the places of statements, as `torchmigrate.semantics.statements` builds them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 class BindingKind(enum.Enum):
-    """What gives a name its value."""
+    """How a name gets its value."""
 
     IMPORT = enum.auto()
     """``import a.b`` binds ``a`` (target ``a``); ``import a.b as c`` binds ``c`` (target ``a.b``)."""
@@ -28,7 +28,7 @@ class Binding:
     kind: BindingKind
     node: ast.AST
     scope: Scope
-    """The scope whose names the value is made of; for ``global x`` not the scope that `x` is bound in."""
+    """The scope in which the value is evaluated; for ``global x`` not the scope in which `x` is bound."""
     module: str = ""
     """The module named by an import, as written: ``a.b``; relative ones start with their dots."""
     name: str = ""
@@ -37,12 +37,12 @@ class Binding:
     alternative: int = 0
     """Non-zero inside a ``try`` with an ``except ImportError`` (or bare) handler: the number of that ``try``."""
     fallback: bool = False
-    """Whether it stands in such a handler and so holds only where the import failed."""
+    """Whether the binding is in such a handler, and so takes effect only where the import failed."""
     typing_only: bool = False
-    """Whether it stands under ``if TYPE_CHECKING:`` and so never runs."""
+    """Whether the binding is under ``if TYPE_CHECKING:``, and so never runs."""
 
     def target(self, name: str) -> str:
-        """The qualified name of ``name`` in the imported module: ``a.name``, ``.a.name``, ``.name``."""
+        """Return the qualified name of ``name`` in the imported module: ``a.name``, ``.a.name``, ``.name``."""
         return self.module + ("" if self.module.endswith(".") else ".") + name
 
 
@@ -59,7 +59,7 @@ class Scope:
 
     @property
     def is_class(self) -> bool:
-        """Whether its names are invisible to the functions inside."""
+        """Whether this is a class body, whose names are invisible to the functions inside."""
         return isinstance(self.node, ast.ClassDef)
 
     def find_bindings(self, name: str) -> list[Binding]:
@@ -68,7 +68,7 @@ class Scope:
         return owner.bindings[name] if owner is not None else []
 
     def find(self, name: str) -> Scope | None:
-        """The scope that ``name``, read here, is looked up in; None for a builtin or an unbound name."""
+        """Return the scope in which ``name``, read here, is looked up; None for a builtin or an unbound name."""
         if name in self.outer:
             scope: Scope | None = self.outer[name]
             return scope if scope and name in scope.bindings else None
@@ -84,27 +84,27 @@ class Scope:
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """A statement, the scope that its own expressions are evaluated in, and the statements around it."""
+    """A statement, the scope in which its own expressions are evaluated, and the enclosing statements."""
 
     statement: ast.stmt
     scope: Scope
     parent: Place | None
     block: list[ast.stmt]
-    """The statements that this one stands among."""
+    """The statements of the block that contains this one."""
     end: int = 0
-    """Which of all places follows the last one inside of this statement."""
+    """The index, among all places of the module, after the last one inside this statement."""
 
     def ancestors(self) -> Iterator[ast.stmt]:
-        """The enclosing statements, innermost first, definitions included."""
+        """Yield the enclosing statements, innermost first, definitions included."""
         return (place.statement for place in self.outwards() if place is not self)
 
     def outwards(self) -> Iterator[Place]:
-        """This place and those around it, innermost first."""
+        """Yield this place and the enclosing ones, innermost first."""
         place: Place | None = self
         while place is not None:
             yield place
             place = place.parent
 
     def before(self) -> list[ast.stmt]:
-        """The statements that precede this one in its block."""
+        """Return the statements that precede this one in its block."""
         return self.block[: self.block.index(self.statement)]

@@ -1,4 +1,4 @@
-"""What every statement of a file binds, from one walk over them.
+"""Builds the scopes of a file: what every statement binds, from one walk over them.
 
 Expressions are not walked (that would cost more than parsing): a name can be bound inside an expression only by
 ``:=``, and only files that contain one are searched for it.
@@ -41,7 +41,7 @@ class Scopes:
         return {scope.node: scope for scope in self.all}
 
     def release(self) -> None:
-        """Breaks the cycles between scopes and bindings, so that the tree is freed at once."""
+        """Break the reference cycles between scopes and bindings, so that the tree is freed at once."""
         for scope in self.all:
             scope.bindings.clear()
             scope.stars.clear()

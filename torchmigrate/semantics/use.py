@@ -14,15 +14,15 @@ class Use:
     """One place where a file uses a watched symbol."""
 
     symbol: str
-    """As the rule lists it."""
+    """The watched symbol, as the rule lists it."""
     name: str
     """The qualified name; differs from the symbol where that has a ``*`` or is a method of any object."""
     kind: Kind
     node: ast.expr | ast.alias | ast.keyword
-    """What names the symbol: for ``torch.jit.script(f)`` the attribute ``torch.jit.script``; a string or a keyword, for an
+    """The node that names the symbol: for ``torch.jit.script(f)`` the attribute ``torch.jit.script``; a string or a keyword, for an
     environment variable."""
     parents: tuple[ast.AST, ...]
-    """From the statement down to the node's parent."""
+    """The enclosing nodes, from the statement down to the node's parent."""
     place: Place
     certain: bool
     call: ast.Call | None = None
@@ -30,13 +30,13 @@ class Use:
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
     named: bool = True
-    """Whether the name stands for the symbol for certain. ``certain`` also asks that its place is known, which it is not
+    """Whether the name certainly stands for the symbol. ``certain`` also requires that its position is exact, which it is not
     inside of an f-string before Python 3.12."""
 
     @property
     def is_itself_meant(self) -> bool:
-        """Whether a function is named as the one that it is, and not to be called here: among others in a list, compared,
-        as a key, or handed to a decorator (``@implements(torch.ger)``)."""
+        """Whether a function is referred to by identity and not to be called here: among others in a list, compared, as a
+        key, or passed to a decorator (``@implements(torch.ger)``)."""
         if self.kind is not Kind.REFERENCE:
             return False
         parent = self.parents[-1]

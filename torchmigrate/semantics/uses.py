@@ -1,4 +1,4 @@
-"""Gate 2: which watched symbols a file uses, and where.
+"""Name resolution for one file: which watched symbols it uses, and where.
 
 Only statements are walked that stand on a line with a token, or with a name that hides one; see `hot_lines`.
 """
@@ -40,13 +40,15 @@ class Uses:
         self._worked_out: dict[object, object] = {}
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made at the first call with this key: something rules work out about the whole file."""
+        """Return what ``make`` returned at the first call with this key: results that rules compute once for the whole
+        file."""
         if key not in self._worked_out:
             self._worked_out[key] = make()
         return cast("T", self._worked_out[key])
 
     def release(self) -> None:
-        """Breaks the cycles that would keep the tree until the next collection; nothing may be asked afterwards."""
+        """Break the reference cycles that would keep the tree until the next garbage collection; the object must not be
+        used afterwards."""
         self._worked_out.clear()
         self.scopes.release()
 
@@ -58,17 +60,17 @@ class Uses:
 
     @cached_property
     def flow(self) -> Flow:
-        """Where values go inside their scopes."""
+        """The data flow inside the scopes of the file."""
         return Flow(self.scopes)
 
     @cached_property
     def symbols(self) -> frozenset[str]:
-        """The symbols that are used."""
+        """The symbols that the file uses."""
         return frozenset(use.symbol for use in self.found)
 
     @cached_property
     def found(self) -> list[Use]:
-        """Every use, in order of position."""
+        """Every use, ordered by position."""
         hot = list(self._hot_places())
         for place in hot:
             self._walk.through(place)
@@ -77,7 +79,7 @@ class Uses:
         return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
     def _hot_places(self) -> Iterator[Place]:
-        """The statements in which a use may stand, in order."""
+        """Return the statements that may contain a use, in order."""
         places, at = self.scopes.places, 0
         while at < len(places):
             place = places[at]
@@ -89,12 +91,12 @@ class Uses:
 
     @property
     def unlinked(self) -> set[str]:
-        """Names from other modules that would be a symbol if a part of them stood for torch: ``.compat.torch.jit``."""
+        """Names from other modules that would be a symbol if a part of them stood for torch: ``.compat.torch.jit.script``."""
         return self._walk.unlinked
 
     @cached_property
     def exports(self) -> dict[str, str]:
-        """The module's global names that stand for a symbol, or for a module on the way to one."""
+        """The module's global names that stand for a symbol, or for a module that contains one."""
         found = {}
         module = self.scopes.module
         brought = (name for star in module.stars for name in self._links.exported(star.module))
@@ -107,7 +109,7 @@ class Uses:
         return found
 
     def origins(self, name: str) -> list[str]:
-        """The qualified names, in other modules, that a global name of this module may come from."""
+        """Return the qualified names, in other modules, that a global name of this module may come from."""
         scope = self.scopes.module
         imports = [b for b in scope.bindings.get(name, ()) if b.kind is BindingKind.FROM]
         return [b.target(b.name) for b in imports] or [star.target(name) for star in scope.stars]

@@ -24,24 +24,24 @@ _INSTANCE_CHECKS = frozenset({"isinstance", "issubclass", "assertIsInstance", "a
 
 
 class Surroundings(NamedTuple):
-    """What the walk knows about the expression it is in."""
+    """The context of the expression that the walk has reached."""
 
     parents: tuple[ast.AST, ...]
     shadowed: frozenset[str] = frozenset()
-    """Names bound by the lambdas and comprehensions around."""
+    """Names bound by enclosing lambdas and comprehensions."""
     kind: Kind | None = None
-    """The kind that the position gives: annotation, base class, `isinstance` argument."""
+    """The kind of use that the position implies: annotation, base class, `isinstance` argument."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     located: bool = True
     """Whether positions are exact; those inside an f-string are not before Python 3.12."""
 
     def inside(self, node: ast.AST) -> Surroundings:
-        """The surroundings of a child of ``node``."""
+        """Return the context of a child of ``node``."""
         return Surroundings((*self.parents, node), self.shadowed, self.kind, None, self.located)
 
 
 class Walk:
-    """Goes through statements one by one, and gathers what is found."""
+    """Walks statement by statement, and collects the uses it finds."""
 
     def __init__(self, source: Source, watch: Watch, names: Names, hot: HotLines) -> None:
         self.found: list[Use] = []
@@ -54,12 +54,12 @@ class Walk:
         self._place: Place
 
     def through(self, place: Place) -> None:
-        """Walks the expressions of the statement at a place; the statements below it have places of their own."""
+        """Walk the expressions of the statement at a place; the statements below it have places of their own."""
         self._place = place
         self._children(place.statement, Surroundings(()))
 
     def _children(self, node: ast.AST, around: Surroundings) -> None:
-        """Walks the expressions below a node; the statements below it have places of their own."""
+        """Walk the expressions below a node; the statements below it have places of their own."""
         plain = around.inside(node)
         for name in node._fields:
             value = getattr(node, name, None)
@@ -139,7 +139,7 @@ class Walk:
             self._visit(inner, around.inside(node))
 
     def _unlink(self, names: Iterable[str]) -> None:
-        """Notes the names of the project's own modules that may be torch's."""
+        """Note the names of the project's own modules that may turn out to be torch's."""
         for name in names:
             if not name.startswith("torch.") and self._watch.ends_alike(name):
                 self.unlinked.add(name)
@@ -172,7 +172,7 @@ class Walk:
             self._children(keyword, arguments)
 
     def _patched_name(self, node: ast.expr, around: Surroundings) -> None:
-        """`patch("torch.jit.script")`, `patch("mypkg.module.torch.jit.script")`."""
+        """Resolve the string in `patch("torch.jit.script")` or `patch("mypkg.module.torch.jit.script")`."""
         value = string(node)
         if value is None:
             return
@@ -218,7 +218,7 @@ class Walk:
         )
 
     def _string_annotation(self, node: ast.Constant, around: Surroundings) -> None:
-        """Parses a quoted annotation in place, if it is written as one plain literal."""
+        """Parse a quoted annotation, if it is written as one plain literal."""
         text = self._source.segment(node)
         quotes = text[: len(text) - len(text.lstrip("'\""))]
         inner = text[len(quotes) : len(text) - len(quotes)]
@@ -237,7 +237,7 @@ class Walk:
 
 
 def _follows_m(node: ast.Constant, parent: ast.AST) -> bool:
-    """Whether a string is what a command's ``-m`` runs: ``[sys.executable, "-m", "torch.distributed.launch"]``."""
+    """Return whether a string is the module of a command's ``-m``: ``[sys.executable, "-m", "torch.distributed.launch"]``."""
     parts = parent.elts if isinstance(parent, (ast.List, ast.Tuple)) else []
     return any(string(option) == "-m" and module is node for option, module in pairwise(parts))
 
@@ -248,6 +248,6 @@ def _is_result(resolved: Resolved) -> bool:
 
 
 def _attribute(node: ast.expr) -> str | None:
-    """The suffix that a literal attribute name adds to a qualified name."""
+    """Return the suffix that a literal attribute name adds to a qualified name."""
     name = string(node)
     return f".{name}" if name is not None else None

@@ -189,7 +189,7 @@ class Project:
         key = (edits, unsafe)
         if key not in self._engines:
             profiles = {folder: _asking(profile, *key) for folder, profile in self._by_folder.items()}
-            self._engines[key] = Engines(profiles, Cache(None))
+            self._engines[key] = Engines(profiles)
         engines = self._engines[key]
         if engines.telling != self._telling:
             self._known, self._telling = None, engines.telling

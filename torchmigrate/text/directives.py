@@ -1,4 +1,4 @@
-"""How comments that silence findings are spelled; `torchmigrate.engine.suppress` says what they mean."""
+"""The syntax of comments that suppress findings; `torchmigrate.engine.suppress` interprets them."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ BODY = re.compile(
 
 
 def without_directives(comment: str) -> str:
-    """``comment`` without this tool's directives; empty if nothing else was in it."""
+    """Return ``comment`` without this tool's suppressions; empty if it contained nothing else."""
     return re.sub(r"\s*" + DIRECTIVE.pattern, "", comment).strip()

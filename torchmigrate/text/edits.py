@@ -1,4 +1,4 @@
-"""Edits of a text: chosen from fixes, and applied. `torchmigrate.proof.verify` proves that they changed nothing else."""
+"""Edits of a text: selected from fixes, and applied. `torchmigrate.proof.verify` verifies the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IMPORT = re.compile(r"\n?(?:import|from)[ ]")
 
 
 class VerifyError(Exception):
-    """Edits changed more than they should; the place is 1-based and in the text before, or None."""
+    """Edits changed more than intended; the position is 1-based and in the text before, or None."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class VerifyError(Exception):
 
 
 def newline_at(text: bytes, offset: int) -> bytes:
-    """The line end in use at ``offset``: of its own line, else of the line before, else ``\\n``."""
+    """Return the line end in use at ``offset``: that of its own line, else of the line before, else ``\\n``."""
     if match := _LINE_END.search(text, offset):
         at_split_crlf = match.group() == b"\n" and text[offset - 1 : offset + 1] == b"\r\n"
         return b"\r\n" if at_split_crlf else match.group()
@@ -34,12 +34,12 @@ def newline_at(text: bytes, offset: int) -> bytes:
 
 
 def rendered(text: bytes, edit: Edit) -> bytes:
-    """What ``edit`` puts into ``text``: its line ends become those in use where it goes."""
+    """Return the bytes that ``edit`` puts into ``text``, with the line ends in use there."""
     return _LINE_END.sub(newline_at(text, edit.start), edit.text.encode())
 
 
 def ordered(edits: Iterable[Edit]) -> list[Edit]:
-    """``edits`` by position; insertions at one offset keep their order and go before a replacement there.
+    """Return ``edits`` sorted by position; insertions at one offset keep their order and precede a replacement there.
 
     Raises ValueError if two overlap.
     """
@@ -51,7 +51,7 @@ def ordered(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
-    """``text`` (UTF-8) with ``edits`` applied; all else stays byte for byte.
+    """Return ``text`` (UTF-8) with ``edits`` applied; everything else stays byte for byte.
 
     A line end in an edit's text becomes the line end that is in use where the edit goes.
     Raises ValueError if edits overlap or lie outside the text.
@@ -69,7 +69,7 @@ def apply(text: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
-    """Splits ``fixes`` into those that can be applied together and the rest, which may fit in another round.
+    """Split ``fixes`` into those that can be applied together and the rest, which may be applied in another round.
 
     Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
     that both need), or be the same altogether (several findings that one rewrite mends); see `union` for the edits of the chosen ones.
@@ -93,7 +93,7 @@ def select(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
 
 
 def _near(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
-    """Those of ``taken`` that overlap an edit or lie at its edge."""
+    """Return those of ``taken`` that overlap or touch an edit."""
     at = bisect_left(taken, (edit.start,))
     before = at - 1
     while before >= 0 and taken[before].end >= edit.start:
@@ -105,7 +105,7 @@ def _near(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
 
 
 def union(fixes: Iterable[Fix]) -> list[Edit]:
-    """The edits of fixes that `select` chose, in order, shared ones once."""
+    """Return the edits of fixes chosen by `select`, ordered, each shared one once."""
     return ordered(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
 
 
@@ -118,7 +118,7 @@ def _is_consistent(fix: Fix) -> bool:
 
 
 def _conflict(one: Edit, other: Edit) -> bool:
-    """Whether two fixes must not make these two edits in one round.
+    """Return whether two fixes must not make these two edits in one round.
 
     Next to each other, only whole lines have a meaning that does not depend on which comes first. Imports wait: where
     one goes depends on those that are there, and one statement may serve both.
@@ -139,5 +139,5 @@ def _conflict(one: Edit, other: Edit) -> bool:
 
 
 def _is_balanced(text: str) -> bool:
-    """Half of a pair of brackets is needed as often as it is asked for; it cannot be shared."""
+    """Return whether brackets stay balanced: one of a pair is needed as often as it is added, and cannot be shared."""
     return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))

@@ -1,4 +1,4 @@
-"""A finding at a place of a file."""
+"""A function that creates a finding at a span of a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def finding(
     hint: str | None = None,
     facts: str | None = None,
 ) -> Finding:
-    """What is said about ``span`` of ``source``; ``fix`` makes the fix, or raises NoFix, and ``facts`` is `Finding.source`."""
+    """Create a finding at ``span`` of ``source``; ``fix`` makes the fix or raises NoFix, and ``facts`` becomes
+    `Finding.source`."""
     made, withheld = None, None
     if fix is not None:
         try:

@@ -1,4 +1,4 @@
-"""What edits do to the lines of a text: the lines around them, before and after."""
+"""The effect of edits on the lines of a text: the changed lines before and after, with context."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ CONTEXT = 2
 
 
 class Hunk(NamedTuple):
-    """Lines of a text that change, with a few around them; without line ends."""
+    """Lines of a text that change, with a few lines of context; without line ends."""
 
     line: int
-    """The number of the first one, 1-based."""
+    """The number of the first line, 1-based."""
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 def hunks(text: bytes, edits: Iterable[Edit]) -> tuple[Hunk, ...]:
-    """The places of ``text`` (UTF-8) that ``edits`` change, in order. Raises ValueError if edits overlap."""
+    """Return the parts of ``text`` (UTF-8) that ``edits`` change, in order. Raises ValueError if edits overlap."""
     starts = [0]
     while (end := text.find(b"\n", starts[-1])) >= 0:
         starts.append(end + 1)
@@ -31,7 +31,7 @@ def hunks(text: bytes, edits: Iterable[Edit]) -> tuple[Hunk, ...]:
 
 
 def _groups(starts: list[int], edits: Iterable[Edit]) -> Iterator[tuple[int, int, list[Edit]]]:
-    """Edits with the lines around them, by number from 0 and half-open; those whose lines touch are together."""
+    """Group edits whose lines of context touch, with their lines (0-based, half-open)."""
     first = last = -1
     together: list[Edit] = []
     for edit in edits:

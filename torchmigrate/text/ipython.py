@@ -1,4 +1,4 @@
-"""IPython's additions to Python, masked by Python of the same length.
+"""IPython's additions to Python, masked by Python code of the same length.
 
 Syntax: https://ipython.readthedocs.io/en/stable/interactive/reference.html and
 ``IPython/core/inputtransformer2.py``.
@@ -50,7 +50,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def masked(cell: bytes) -> tuple[bytes, list[Span]]:
-    """The source of a code cell as Python of the same length, and the spans that were IPython's.
+    """Return the source of a code cell as Python of the same length, and the spans that were IPython's.
 
     A cell in another language (``%%bash``) becomes blank. Of a timed statement (``%time x = f()``) only the magic is
     IPython's. What is no Python even so is left to the parser to refuse.
@@ -85,7 +85,7 @@ def _parses(code: bytes) -> bool:
 
 
 def _mask_cell_magics(text: bytearray, spans: list[Span]) -> int:
-    """Blanks the cell magics that begin ``text``; returns where the line after them begins."""
+    """Blank out the cell magics at the beginning of ``text``; return the offset of the line after them."""
     start = 0
     while magic := _CELL_MAGIC.match(text, start):
         is_python = magic.group(1).decode() in _PYTHON_CELL_MAGICS
@@ -97,7 +97,7 @@ def _mask_cell_magics(text: bytearray, spans: list[Span]) -> int:
 
 
 def _mask_statement(text: bytearray, start: int, end: int) -> Span | None:
-    """Masks what is IPython's of the line ``[start, end)``, which begins a statement, and says where that was."""
+    """Mask the parts of the statement at ``[start, end)`` that are IPython's; return where it ends."""
     line = bytes(text[start:end])
     timed = _TIMED.match(line)
     if timed and _parses(line[timed.end() :]):
@@ -113,7 +113,7 @@ def _mask_statement(text: bytearray, start: int, end: int) -> Span | None:
 
 
 def _fill(text: bytearray, start: int, end: int) -> None:
-    """Makes ``[start, end)`` the expression ``0``, for a block must not be empty."""
+    """Turn ``[start, end)`` into the expression ``0``, since a block must not be empty."""
     _blank(text, start, end)
     text[start] = ord("0")
 
@@ -123,7 +123,7 @@ def _blank(text: bytearray, start: int, end: int) -> None:
 
 
 def _magic_end(text: bytearray, at: int) -> int:
-    """The end of the line that begins ``at``, joined with the next while it ends in a backslash."""
+    """Return the end of the line that begins at ``at``, joined with the next one while it ends in a backslash."""
     end, following = _line_end(text, at)
     while end < len(text) and text[end - 1 : end] == b"\\":
         end, following = _line_end(text, following)
@@ -131,13 +131,13 @@ def _magic_end(text: bytearray, at: int) -> int:
 
 
 def _line_end(text: bytearray, at: int) -> tuple[int, int]:
-    """Where the line that holds ``at`` ends, and where the next one begins."""
+    """Return the end of the line that holds ``at``, and the beginning of the next one."""
     match = _LINE_END.search(text, at)
     return match.span() if match else (len(text), len(text))
 
 
 def _statement_end(text: bytearray, at: int) -> int:
-    """Where the line after the (logical) line that begins ``at`` begins."""
+    """Return the beginning of the line after the (logical) line that begins at ``at``."""
     depth = 0
     for token in _TOKEN.finditer(text, at):
         match token.group()[:1]:

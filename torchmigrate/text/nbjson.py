@@ -1,4 +1,4 @@
-"""The JSON of a notebook: where its cells' source strings lie, and how a change of one is written into it.
+"""The JSON of a notebook: where the source strings of its cells are, and how a change of one is written.
 
 Format: https://nbformat.readthedocs.io/en/latest/format_description.html.
 """
@@ -27,7 +27,7 @@ _ESCAPED_NON_ASCII = re.compile(r"\\u(?!00[0-7])")
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A JSON string: ``[start, end)`` with its quotes, in characters of the document, and its value."""
+    """A JSON string: the range ``[start, end)`` with its quotes, in characters of the document, and its value."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A code cell: its place among all cells (1-based), its source strings, its place in the notebook's text."""
+    """A code cell: its number among all cells (1-based), its source strings, and its range in the notebook's text."""
 
     number: int
     literals: tuple[Literal, ...]
@@ -46,12 +46,12 @@ class Cell:
 
 
 def escapes_non_ascii(document: str) -> bool:
-    """Whether the writer of ``document`` escaped all characters beyond ASCII, as far as it shows."""
+    """Return whether the writer of ``document`` escaped all characters beyond ASCII, as far as it shows."""
     return document.isascii() and _ESCAPED_NON_ASCII.search(document) is not None
 
 
 def code_cells(document: str) -> Iterator[tuple[int, tuple[Literal, ...], bool]]:
-    """The Python cells of a valid JSON ``document``: number, source strings, whether they are a list."""
+    """Yield the Python cells of a valid JSON ``document``: number, source strings, whether they are a list."""
     notebook = _object(document, _skip_space(document, 0), "the document")
     cells = notebook.get("cells")
     if cells is None:
@@ -93,7 +93,7 @@ def _is_python(metadata: Any) -> bool:
 
 
 def _is_python_cell(metadata: Any) -> bool:
-    """VS Code names the language of a cell that is not in the kernel's."""
+    """Return whether a cell is in Python; VS Code records the language of a cell that differs from the kernel's."""
     vscode = metadata.get("vscode") if isinstance(metadata, dict) else None
     return not isinstance(vscode, dict) or vscode.get("languageId", "python") == "python"
 
@@ -112,7 +112,7 @@ def _value(document: str, place: _Place | None) -> Any:
 
 
 def _object(document: str, at: int, what: str) -> dict[str, _Place]:
-    """The members of the object at ``at``. Raises SourceError if there is no object."""
+    """Return the members of the object at ``at``. Raises SourceError if there is no object."""
     if document[at] != "{":
         raise SourceError(f"not a notebook: {what} is no object")
     members = {}
@@ -127,7 +127,7 @@ def _object(document: str, at: int, what: str) -> dict[str, _Place]:
 
 
 def _elements(document: str, at: int, what: str) -> Iterator[_Place]:
-    """The elements of the array at ``at``. Raises SourceError if there is no array."""
+    """Return the elements of the array at ``at``. Raises SourceError if there is no array."""
     if document[at] != "[":
         raise SourceError(f"not a notebook: {what} is no list")
     at = _skip_space(document, at + 1)
@@ -145,7 +145,7 @@ def _next_item(document: str, at: int) -> int:
 def patch(
     document: str, cell: Cell, start: int, end: int, text: str, ensure_ascii: bool
 ) -> tuple[int, int, str]:
-    """The range of ``document`` and its new content that replace the bytes ``[start, end)`` of ``cell``'s source.
+    """Return the range of ``document``, and its new content, that replace the bytes ``[start, end)`` of ``cell``'s source.
 
     Each line stays one string where the source is a list: a line end in ``text`` begins a new string.
     """
@@ -170,7 +170,7 @@ def patch(
 
 
 def _place(document: str, literal: Literal, offset: int) -> int:
-    """Where the byte ``offset`` of the literal's value lies in ``document``."""
+    """Return the offset in ``document`` of the byte ``offset`` of the literal's value."""
     at = literal.start + 1
     while offset > 0:
         match = _CHARACTER.match(document, at)
@@ -181,7 +181,7 @@ def _place(document: str, literal: Literal, offset: int) -> int:
 
 
 def _separator(document: str, literals: tuple[Literal, ...]) -> str:
-    """What stands between two strings of a source: as in this cell, or as after its opening bracket."""
+    """Return the text between two strings of a source: as in this cell, or as after its opening bracket."""
     if len(literals) > 1:
         return document[literals[0].end : literals[1].start]
     bracket = document.rindex("[", 0, literals[0].start)

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells of an ``.ipynb`` file as one Python text, and edits patched into the JSON in place.
+"""Notebooks: the code cells of an ``.ipynb`` file as one Python text, and edits written back into its JSON.
 
 What IPython adds to Python (magics, shell lines, help) is masked byte for byte by harmless Python, so that every
 offset means the same in the text and in the cells (`torchmigrate.text.ipython`).
@@ -38,7 +38,7 @@ class Notebook(Source):
 
     @classmethod
     def parse(cls, path: str, data: bytes) -> Notebook:
-        """The notebook ``path`` with the content ``data``.
+        """Parse the notebook at ``path`` with the content ``data``.
 
         A notebook for another language than Python has no text. Raises SourceError if ``data`` is no notebook.
         """
@@ -89,7 +89,8 @@ class Notebook(Source):
         return self._cells[bisect_right(self._cell_starts, offset) - 1]
 
     def location(self, span: Span) -> Location:
-        """As `Source.location`; ``cell`` counts all cells from 1, and lines count from the cell's first."""
+        """Return the position of ``span`` as `Source.location`; ``cell`` counts all cells from 1, and lines count from the
+        cell's first."""
         plain = super().location(span)
         if not self._cells:
             return plain
@@ -104,18 +105,19 @@ class Notebook(Source):
         return Span(line.start, min(line.end, self._cell_at(offset).end)) if self._cells else line
 
     def replaced(self, edits: Iterable[Edit]) -> bytes:
-        """The file with ``edits`` applied inside the cells' JSON strings; every other byte of it stays.
+        """Return the file with ``edits`` applied inside the JSON strings of its cells; every other byte stays.
 
         Raises SourceError if an edit touches IPython syntax or spans two cells.
         """
         return self._written(edits, commands=False)
 
     def is_command(self, edit: Edit) -> bool:
-        """Whether an edit lies in one of the lines that are IPython's."""
+        """Return whether an edit lies in one of the lines that are IPython's."""
         return any(mask.start <= edit.start and edit.end <= mask.end for mask in self.masks)
 
     def commanded(self, edits: Iterable[Edit]) -> bytes:
-        """As `replaced`, for edits that lie in lines that are IPython's. Raises SourceError if one does not."""
+        """Return the file as `replaced` does, for edits in lines that are IPython's. Raises SourceError for any other
+        edit."""
         return self._written(edits, commands=True)
 
     def _written(self, edits: Iterable[Edit], *, commands: bool) -> bytes:
@@ -133,14 +135,14 @@ class Notebook(Source):
     def _patches(
         self, document: str, edits: list[Edit], ensure_ascii: bool, commands: bool
     ) -> Iterator[tuple[int, int, str]]:
-        """``edits`` as replacements of ranges of ``document``, in order."""
+        """Yield ``edits`` as replacements of ranges of ``document``, in order."""
         for edit in _coalesced(edits):
             cell = self._cell_of(edit, commands)
             text = rendered(self.original, edit).decode()
             yield patch(document, cell, edit.start - cell.start, edit.end - cell.start, text, ensure_ascii)
 
     def _cell_of(self, edit: Edit, commands: bool) -> Cell:
-        """The cell that ``edit`` changes. Raises SourceError where it must not."""
+        """Return the cell that ``edit`` changes. Raises SourceError where it must not."""
         cell = self._cell_at(edit.start) if self._cells else None
         if cell is None or not cell.literals:
             raise self._refused("there is no code to edit", edit)
@@ -156,7 +158,7 @@ class Notebook(Source):
         return cell
 
     def _goes_before(self, edit: Edit, mask: Span) -> bool:
-        """Whether ``edit`` ends as a line of its own before the line of ``mask``, which may have one."""
+        """Return whether ``edit`` ends as a line of its own before the line of ``mask``, which may have one."""
         is_cell_magic = self.original[mask.start : mask.end].lstrip().startswith(b"%%")
         return edit.end == mask.start and edit.text.endswith(("\n", "\r")) and not is_cell_magic
 
@@ -166,7 +168,7 @@ class Notebook(Source):
 
 
 def _coalesced(edits: list[Edit]) -> list[Edit]:
-    """Ordered ``edits`` with those that touch each other made one."""
+    """Merge those of the ordered ``edits`` that touch each other."""
     result: list[Edit] = []
     for edit in edits:
         if result and result[-1].end == edit.start:

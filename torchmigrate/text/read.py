@@ -1,4 +1,4 @@
-"""The one place that tells a notebook from a Python file."""
+"""The entry point for reading a Python file or a notebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torchmigrate.text.source import Source
 
 
 def read(path: str | PathLike[str], data: bytes) -> Source:
-    """The source of the Python file or notebook at ``path`` with the content ``data``.
+    """Return the source of the Python file or notebook at ``path`` with the content ``data``. Raises SourceError.
 
     Raises SourceError if ``data`` is not text in the encoding that it declares, or not a notebook.
     """

@@ -1,4 +1,4 @@
-"""A file as the tool sees it: UTF-8 text with byte offsets, and the way back to the file's own bytes."""
+"""A file as the tool sees it: UTF-8 text with byte offsets, and the way back to the file's own encoding."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Source:
 
     @classmethod
     def read(cls, path: str | PathLike[str], data: bytes) -> Source:
-        """The source of the text file ``path`` with the content ``data``; `torchmigrate.text.read` also knows notebooks.
+        """Decode the text file at ``path`` with the content ``data``; `torchmigrate.text.read` also handles notebooks.
 
         Raises SourceError if ``data`` is not text in the encoding that it declares.
         """
@@ -83,7 +83,7 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The syntax tree, with positions that `offset` and `span` understand.
+        """The syntax tree, with positions that `offset` and `span` understand. Raises SourceError.
 
         Raises SourceError if the running Python cannot parse the text.
         """
@@ -102,7 +102,7 @@ class Source:
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """The offset at which each line begins; lines end at ``\\n``, ``\\r`` and ``\\r\\n`` only."""
+        """The byte offset at which each line begins; lines end at ``\\n``, ``\\r`` and ``\\r\\n`` only."""
         starts = list(accumulate(map(len, self.text.splitlines(keepends=True)), initial=0))
         if self.text and not self.text.endswith((b"\n", b"\r")):
             starts.pop()
@@ -110,19 +110,19 @@ class Source:
 
     @cached_property
     def longest_line(self) -> int:
-        """The length in characters of the longest line that is not long because of an address."""
+        """The length in characters of the longest line, apart from lines that contain an address."""
         return max((len(line) for line in self.text.decode().splitlines() if "://" not in line), default=0)
 
     def offset(self, line: int, col: int) -> int:
-        """The offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""
+        """Return the byte offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""
         return self.line_starts[line - 1] + col
 
     def line_of(self, offset: int) -> int:
-        """The 1-based line that holds ``offset``."""
+        """Return the 1-based line that holds the byte ``offset``."""
         return bisect_right(self.line_starts, offset)
 
     def span(self, node: ast.AST) -> Span:
-        """Where ``node`` lies, without its parentheses and decorators. Raises ValueError if it has no position."""
+        """Return the span of ``node`` without its parentheses and decorators. Raises ValueError if it has no position."""
         if isinstance(
             node, (ast.expr, ast.stmt, ast.excepthandler, ast.arg, ast.keyword, ast.alias, ast.pattern)
         ):
@@ -132,12 +132,12 @@ class Source:
         raise ValueError(f"{type(node).__name__} has no position")
 
     def segment(self, node: ast.AST | Span) -> str:
-        """The text of a node or span, line ends as in the file."""
+        """Return the text of a node or span, with line ends as in the file."""
         span = node if isinstance(node, Span) else self.span(node)
         return self.text[span.start : span.end].decode()
 
     def location(self, span: Span) -> Location:
-        """``span`` for a reader: lines and columns from 1, columns in characters, the end exclusive."""
+        """Return ``span`` for a reader: lines and columns from 1, columns in characters, the end exclusive."""
         line, column = self._position(span.start)
         end_line, end_column = self._position(span.end)
         return Location(line, column, end_line, end_column)
@@ -147,20 +147,20 @@ class Source:
         return line, len(self.text[self.line_starts[line - 1] : offset].decode()) + 1
 
     def lines(self, span: Span) -> tuple[str, ...]:
-        """The lines that ``span`` touches, without their ends."""
+        """Return the lines that ``span`` touches, without their ends."""
         first = self.line_of(span.start)
         last = self.line_of(max(span.start, span.end - 1))
         bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
         return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
     def whole_line(self, offset: int) -> Span:
-        """The line that holds ``offset``, with its end; in a notebook not beyond its cell."""
+        """Return the span of the line that holds ``offset``, with its end; in a notebook not beyond its cell."""
         line = self.line_of(offset)
         end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         return Span(self.line_starts[line - 1], end)
 
     def replaced(self, edits: Iterable[Edit]) -> bytes:
-        """The content of the file with ``edits`` applied to ``text``; every byte outside of them stays.
+        """Return the content of the file with ``edits`` applied to ``text``; every byte outside of them stays.
 
         Raises SourceError if the encoding cannot express the result, or would change other bytes too.
         """
@@ -176,7 +176,7 @@ class Source:
 
 
 def _decoded(data: bytes, encoding: str, errors: str = "strict") -> str:
-    """The text in ``data``; of the escapes in unicode_escape Python would warn."""
+    """Return the text in ``data``; for escapes in unicode_escape, Python would warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return data.decode(encoding, errors)
@@ -189,7 +189,7 @@ def _cookie(text: bytes) -> re.Match[bytes] | None:
 
 
 def _codec(name: str) -> str:
-    """The codec that CPython takes for a cookie's ``name``."""
+    """Return the codec that CPython uses for a cookie's ``name``."""
     normal = name.lower().replace("_", "-")
     if normal == "utf-8" or normal.startswith("utf-8-"):
         return "utf-8"
@@ -212,7 +212,7 @@ def _undecodable(data: bytes, at: int, encoding: str) -> SourceError:
 
 
 def _end(text: bytes, encoding: str = "utf-8") -> tuple[int, int]:
-    """The 1-based line and column (in characters; in bytes where the codec cannot count them) at the end of ``text``."""
+    """Return the 1-based line and column at the end of a text (in characters; in bytes where the codec cannot count them)."""
     lines = text.splitlines(keepends=True) or [b""]
     if lines[-1].endswith((b"\n", b"\r")):
         lines.append(b"")

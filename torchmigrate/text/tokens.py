@@ -1,4 +1,4 @@
-"""The tokens of a source, comments included, by their place in its text."""
+"""The tokens of a source, comments included, with their spans in its text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchmigrate.text.source import Source, SourceError
 
 
 class Token(NamedTuple):
-    """``type`` is one of `tokenize`'s; ``text`` is what stands in the source."""
+    """One token; ``type`` is one of `tokenize`'s, ``text`` is as written in the source."""
 
     type: int
     text: str
@@ -32,12 +32,12 @@ class Tokens:
         self._made: dict[Span, list[Token]] = {}
 
     def around(self, offset: int) -> list[Token]:
-        """The tokens of the top-level statement at ``offset``, and of what stands between it and the next one."""
+        """Return the tokens of the top-level statement at ``offset``, and those between it and the next statement."""
         index = min(bisect_right(self._bounds, offset), len(self._bounds) - 1)
         return self._of(Span(self._bounds[index - 1], self._bounds[index]))
 
     def inside(self, span: Span) -> list[Token]:
-        """The tokens that begin in ``span``."""
+        """Return the tokens that begin in ``span``."""
         parts = (Span(*bounds) for bounds in pairwise(self._bounds))
         return [
             token
@@ -54,7 +54,7 @@ class Tokens:
 
 
 def _independent(source: Source) -> Iterator[int]:
-    """Where lines begin that can be read without those before: the first, and those of top-level statements.
+    """Return the beginnings of lines that can be tokenized by themselves: the first, and those of top-level statements.
 
     A decorated one begins with its ``def`` here.
     """
@@ -69,7 +69,7 @@ def _independent(source: Source) -> Iterator[int]:
 
 
 def tokens(source: Source, part: Span | None = None) -> Iterator[Token]:
-    """The tokens that take up room, and the (at the very end empty) NEWLINE of each logical line.
+    """Yield the tokens that take up space, and the (at the very end empty) NEWLINE of each logical line.
 
     ``part``: of these lines only. Raises SourceError if the text does not tokenize.
     """

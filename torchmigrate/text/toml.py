@@ -1,4 +1,4 @@
-"""TOML that somebody else wrote: read in bounded time, however deep it is nested."""
+"""Reading TOML from files of others in bounded time, however deeply it is nested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]{{1,100}}[ \t]?\.[ \t]?){{{_MAX_DOTS
 
 
 def toml_loads(text: str) -> dict[str, Any]:
-    """The content of a TOML document. Raises ValueError, also for one that is nested too deep."""
+    """Parse a TOML document. Raises ValueError, also for one that is nested too deeply."""
     try:
         import tomllib
     except ImportError:  # Python 3.10

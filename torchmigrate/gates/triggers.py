@@ -1,0 +1,100 @@
+"""What each rule looks for, recorded as data, so that no rule has to be imported to turn a file away.
+
+``triggers.json`` is made from the rules; ``pytest tests/documentation --accept`` writes it. It names the state of the sources
+that it was made from, and is passed over where they have another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchmigrate.gates.pairs import Listing
+from torchmigrate.model.rule import Calls
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule import Rule
+
+PATH = os.path.join(os.path.dirname(__file__), "triggers.json")
+
+
+class Trigger(NamedTuple):
+    """What one rule looks for."""
+
+    code: str
+    family: str
+    default: bool
+    """Whether the rule runs without being selected."""
+    modules: bool
+    """Whether the rule looks into Python modules, …"""
+    documents: bool
+    """… into project files, …"""
+    foreign: bool
+    """… and into files in other languages."""
+    symbols: tuple[str, ...]
+    """The watched symbols but for those in ``pairs``."""
+    pairs: Listing
+    calls: Mapping[str, Calls]
+    """This and ``pairs`` as in `torchmigrate.model.rule.Rule`."""
+
+    @classmethod
+    def from_rule(cls, rule: Rule) -> Trigger:
+        """Return what a rule looks for."""
+        return cls(
+            rule.code,
+            rule.family,
+            rule.default,
+            rule.is_of_modules,
+            bool(rule.references),
+            bool(rule.foreign),
+            tuple(symbol for symbol in rule.watched if symbol not in rule.pairs),
+            listed(rule.pairs),
+            rule.calls,
+        )
+
+
+def load(state: str) -> list[Trigger] | None:
+    """Return the recorded triggers; None if they were not made from sources in this state."""
+    import json
+
+    try:
+        with open(PATH, encoding="utf-8") as file:
+            recorded = json.load(file)
+    except (OSError, ValueError):
+        return None
+    if recorded["state"] != state:
+        return None
+    return [
+        Trigger(*head, tuple(symbols), pairs, _calls_of(calls))  # type: ignore[call-arg]  # six in the head
+        for *head, symbols, pairs, calls in recorded["rules"]
+    ]
+
+
+def render(triggers: Iterable[Trigger], state: str) -> str:
+    """Return the text of ``triggers.json``, with a line for each rule."""
+    import json
+
+    rules = (json.dumps([*one[:6], one.symbols, one.pairs, _plain(one.calls)]) for one in triggers)
+    return f'{{"state": "{state}", "rules": [\n' + ",\n".join(rules) + "\n]}\n"
+
+
+def listed(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
+    """Return symbols, given with what a file must spell as well, in the form in which they are recorded."""
+    found: dict[str, dict[str, str]] = {}
+    for symbol, needed in pairs.items():
+        above, _, name = symbol.rpartition(".")
+        names = found.setdefault(" ".join(needed), {})
+        names[above] = f"{names[above]} {name}" if above in names else name
+    return found
+
+
+def _plain(calls: Mapping[str, Calls]) -> dict[str, list[Any]]:
+    return {symbol: [sorted(one.giving), sorted(one.without), *one[2:]] for symbol, one in calls.items()}
+
+
+def _calls_of(plain: Mapping[str, list[Any]]) -> dict[str, Calls]:
+    return {
+        symbol: Calls(frozenset(giving), frozenset(without), *counts)
+        for symbol, (giving, without, *counts) in plain.items()
+    }
