@@ -56,15 +56,15 @@ def legend(results: Results) -> str:
     """What the ratios mean."""
     recorded = any(row.recorded for row in rows(results))
     return (
-        f"Ratios torchmigrate/peer: the median of {results.pairs} pairs (lowest…highest); 1/2 is half as much. "
-        "Memory is the peak of all processes together, what they share counted once."
-        + (" Recorded: not run again, but taken from a run of its own." if recorded else "")
+        f"Ratios torchmigrate/peer: the median of {results.pairs} pairs (lowest…highest); 1/2 means half as much. "
+        "Memory is the peak of all processes together, with shared memory counted once."
+        + (" Recorded: not measured again, but taken from an earlier run." if recorded else "")
     )
 
 
 def growth_legend(results: Results) -> str:
     """What the table of growing numbers of files means."""
-    return f"Copies of {results.grown} beside each other; CPU per file is a ratio to one copy, largest is the largest process."
+    return f"Several copies of {results.grown}; CPU per file is relative to one copy, largest is the largest process."
 
 
 def in_page(page: str, results: Results) -> str:

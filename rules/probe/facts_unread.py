@@ -5,7 +5,7 @@ the facts format is skipped, and the others are judged.
 
 What to do: Record the facts of these machines again: `torchmigrate probe --json -o FILE`.
 
-Source: the facts format, `torchmigrate/probe/machine_facts.schema.json`.
+Source: the facts format, `torchmigrate/probe/facts.schema.json`.
 """
 
 from torchmigrate.api import Rule

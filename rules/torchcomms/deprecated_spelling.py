@@ -65,7 +65,7 @@ _FIRST_WARNING: Version = (2, 4)
 _LATER_WARNINGS: dict[str, Version] = {"_set_pg_timeout": (2, 14)}
 """Names that warn, and have a successor, only from this version on."""
 _SINGLE_WARNINGS: tuple[Version, Version] = (2, 13), (2, 15)
-"""The first version in which the names of `_SINGLE` warn, and the first in which they no longer do."""
+"""The first version in which the names of `_SINGLE_NAMES` warn, and the first in which they no longer do."""
 
 _OPERATIONS = ("SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "AVG")
 _KEPT_KINDS = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)

@@ -1,4 +1,4 @@
-"""One example of each kind of rewrite for the README: a small file each, and what fixing makes of it."""
+"""One example of each kind of rewrite for the README: a small file each, and the result of fixing it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FLAGS = ("--min-version", "2.12", "--unsafe")
 
 
 class Lines(NamedTuple):
-    """What a rewrite takes out of a file, and what it puts there."""
+    """The lines that a rewrite removes from a file, and the lines that it adds."""
 
     before: list[str]
     after: list[str]
 
 
 class Rewrite:
-    """A file before it is fixed, and why one would not let every fix in it be made unseen."""
+    """A file before it is fixed, and the reason why its fixes need a review, if any."""
 
     def __init__(self, text: str, unsafe: str = "", *, path: str = "case.py") -> None:
         self.text = textwrap.dedent(text).lstrip()
@@ -70,7 +70,7 @@ REWRITES = (
             traced.save("m.pt")
             scores = torch.jit.load("m.pt")(batch)
         """,
-        "the sizes of the example are kept, and the file has to be made again",
+        "the sizes of the example become fixed, and the file has to be exported again",
     ),
     Rewrite(
         """
@@ -89,7 +89,7 @@ REWRITES = (
         def publish(m, x):
             torch.onnx.export(torch.jit.script(m), (x,), "m.onnx")
         """,
-        "another exporter makes another graph",
+        "a different exporter creates a different graph",
     ),
     Rewrite(
         """
@@ -162,14 +162,14 @@ REWRITES = (
 
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:native"
         """,
-        "scripts, and a torch before 2.9, know the old name only",
+        "scripts, and torch before 2.9, only support the old name",
     ),
     Rewrite(
         """
         torch==2.10.0
         torchvision==0.25.0
         """,
-        "another torch is installed; that is the upgrade",
+        "a different torch is installed; that is the upgrade",
         path="requirements.txt",
     ),
     Rewrite(
@@ -177,7 +177,7 @@ REWRITES = (
         FROM nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04
         RUN pip install torch
         """,
-        "the image is another one, and needs a newer driver on the host",
+        "the new image needs a newer driver on the host",
         path="Dockerfile",
     ),
 )

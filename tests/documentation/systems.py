@@ -1,6 +1,6 @@
-"""Every system that the release blogs of torch 2.5 and 2.12 name, and what serves its users here, with an example.
+"""Every system that the release blogs of torch 2.5 and 2.12 present, and what torchmigrate offers its users, with an example.
 
-An example is a file in which one of the codes is found, or a command.
+An example is a command, or a file in which at least one of the codes is reported.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ class System(NamedTuple):
     name: str
     blog: str
     fact: str
-    """What became of it, in one clause; with a link where the blog is not the source."""
+    """Its state today, in one clause; with a link if the blog is not the source."""
     served_by: tuple[str, ...]
-    """Codes, beginnings of codes of a whole family, and commands (those have no capitals)."""
+    """Codes, prefixes of codes for a whole family, and commands (in lower case)."""
     example: str
     """The content of a file, or a command."""
     file: str = "example.py"
-    """Under which name the file is looked at."""
+    """The name under which the file is checked."""
 
     @property
     def is_command(self) -> bool:
-        """Whether the example is one for the command line."""
+        """Whether the example is a command line."""
         return self.example.startswith("torchmigrate ")
 
 
@@ -43,21 +43,21 @@ SYSTEMS = (
     _system(
         "TorchScript",
         "2.12",
-        "deprecated since 2.10; `torch.export` takes the place of script and trace",
+        "deprecated since 2.10; `torch.export` replaces `script` and `trace`",
         "TS1",
         "import torch\nm = torch.jit.script(model)",
     ),
     _system(
         "Embedded TorchScript runtime (LibTorch, Lite interpreter, mobile packages)",
         "2.12",
-        "ExecuTorch and AOTInductor take its place",
+        "replaced by ExecuTorch and AOTInductor",
         "ER6 TS171 TS172",
         "import torch\nfrom torch.utils.mobile_optimizer import optimize_for_mobile\nm = optimize_for_mobile(scripted)",
     ),
     _system(
         "TorchScript files",
         "2.12",
-        "exported programs (`.pt2`) take their place",
+        "replaced by exported programs (`.pt2`)",
         "artifacts TS111 TS112 TS113",
         "torchmigrate artifacts list models/",
     ),
@@ -71,14 +71,14 @@ SYSTEMS = (
     _system(
         "`torch.accelerator.Graph`",
         "2.12",
-        "one class over the graphs of CUDA, XPU and other accelerators",
+        "one class for the graphs of CUDA, XPU and other accelerators",
         "AD911 AD912",
         "import torch\ng = torch.cuda.CUDAGraph()",
     ),
     _system(
         "ProcessGroup objects in functional collectives and custom operators",
         "2.12",
-        "taken beside names of groups",
+        "accepted as well as names of groups",
         "PG3",
         "import torch.distributed._functional_collectives as funcol\n"
         'y = funcol.all_reduce(x, "sum", group.group_name)',
@@ -129,42 +129,42 @@ SYSTEMS = (
     _system(
         "Adagrad with `fused=True`",
         "2.12",
-        "one kernel for a step",
+        "one kernel per step",
         "AD903",
         "import torch\no = torch.optim.Adagrad(model.parameters())",
     ),
     _system(
         "`torch.cond` inside of CUDA graphs",
         "2.12",
-        "with CUDA 12.4, and the backends `eager` and `cudagraphs`",
+        "needs CUDA 12.4, and the backend `eager` or `cudagraphs`",
         "AD921 RT031",
         "import torch\nwith torch.cuda.graph(g):\n    if x.sum() > 0:\n        y = x + 1",
     ),
     _system(
         "MX formats in `torch.export.save`",
         "2.12",
-        "`float8_e8m0fnu` is written and read; before, that is a KeyError",
+        "`float8_e8m0fnu` can be saved and loaded; in older versions, this is a KeyError",
         "AD941",
         'import torch\nx = x.to(torch.float8_e8m0fnu)\ntorch.export.save(program, "m.pt2")',
     ),
     _system(
         "FMA in compiled `addcdiv`",
         "2.12",
-        "compiled optimizers move in the last bits on CUDA and XPU",
+        "results of compiled optimizers change in the last bits on CUDA and XPU",
         "AD922",
         "import torch\no = torch.optim.Adam(model.parameters())\nstep = torch.compile(o.step)",
     ),
     _system(
         "Profiler events: flow ids, activity types, Python events, `seq_num`",
         "2.12",
-        "in `profile.events()`, and not in the exported trace alone",
+        "in `profile.events()`, not only in the exported trace",
         "AD932",
         'import json, torch\nprof.export_chrome_trace("t.json")\nevents = json.load(open("t.json"))["traceEvents"]',
     ),
     _system(
         "FlightRecorder on ncclx, gloo and torchcomms",
         "2.12",
-        "`TORCH_FR_…` are its switches for all backends",
+        "the variables `TORCH_FR_…` configure it for all backends",
         "AD931",
         'import os, torch\nos.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000"',
     ),
@@ -199,7 +199,7 @@ SYSTEMS = (
     _system(
         "cuDNN in `scaled_dot_product_attention`",
         "2.5",
-        "up to 75 % faster than FlashAttention 2 on H100, and chosen by itself",
+        "up to 75 % faster than FlashAttention 2 on H100, and chosen automatically",
         "AD926",
         "from torch.nn.attention import SDPBackend, sdpa_kernel\n"
         "from torch.nn.functional import scaled_dot_product_attention\n"
@@ -217,7 +217,7 @@ SYSTEMS = (
     _system(
         "FlexAttention",
         "2.5",
-        "patterns of masks as functions, compiled into the kernel",
+        "mask patterns written as functions, which are compiled into the kernel",
         "AD925",
         "import torch\nimport torch.nn.functional as F\ni = torch.arange(n)\n"
         "near = (i[:, None] - i[None, :]).abs() < 128\ny = F.scaled_dot_product_attention(q, k, v, attn_mask=near)",
@@ -225,14 +225,14 @@ SYSTEMS = (
     _system(
         "Compiled Autograd",
         "2.5",
-        "a setting since; `compiled_autograd.enable` is gone since 2.6",
+        "now a setting; `compiled_autograd.enable` was removed in 2.6",
         "RM701",
         "import torch\nwith torch._dynamo.compiled_autograd.enable(torch.compile):\n    loss.backward()",
     ),
     _system(
         "Flight Recorder",
         "2.5",
-        "began as a part of the NCCL backend",
+        "started as a part of the NCCL backend",
         "AD931",
         'import os, torch\nos.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000"',
     ),
@@ -253,7 +253,7 @@ SYSTEMS = (
     _system(
         "Autoload of device extensions",
         "2.5",
-        "by the entry point `torch.backends`",
+        "through the entry point `torch.backends`",
         "AD913",
         'import torch\ntorch.utils.rename_privateuse1_backend("acme")',
     ),
@@ -267,7 +267,7 @@ SYSTEMS = (
     _system(
         "TorchRec",
         "2.5",
-        "goes with the torch that it was built for, and holds it back",
+        "needs the torch that it was built for, and blocks the upgrade of torch",
         "CU504 CU511 RT008",
         "torch==2.12.1\ntorchrec==1.9.2",
         file="requirements.txt",
@@ -275,7 +275,7 @@ SYSTEMS = (
     _system(
         "TorchFix",
         "2.5",
-        "what it finds, this tool finds: [for users of TorchFix](torchfix.md)",
+        "torchmigrate reports the same: see [for users of TorchFix](torchfix.md)",
         "RM7",
         "import torch\nq, r = torch.qr(x)",
     ),

@@ -130,8 +130,8 @@ def test_the_tests_of_the_project_take_it_in(checkout: Path) -> None:
     recorded = (checkout / "fixtures/toy/old_toy/case.findings").read_text("utf-8")
     assert "TY801 warning (info before 2.14): `torch.old_toy` is `torch.new_toy`" in recorded
     assert "fix (safe): Use the new toy" in recorded
-    rooms = ["tests/test_rooms.py", "tests/documentation/test_docstrings.py", *tests]
-    run(checkout, *pytest_, *rooms, "-k", "toy or TY801 or rooms or families or CONTRIBUTING")
+    rooms = ["tests/test_layers.py", "tests/documentation/test_docstrings.py", *tests]
+    run(checkout, *pytest_, *rooms, "-k", "toy or TY801 or layers or families or CONTRIBUTING")
 
 
 def test_it_is_listed_and_explained(checkout: Path) -> None:

@@ -29,7 +29,7 @@ VERSION = 1
 
 
 class BaselineEntry(NamedTuple):
-    """Equal findings of one file; the first two fields are those of an `Identity`."""
+    """Equal findings of one file; the first two fields are those of an `FindingIdentity`."""
 
     code: str
     text: str

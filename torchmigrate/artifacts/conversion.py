@@ -58,7 +58,7 @@ class ConversionOptions:
     seconds: float = 600.0
     """The time limit for each archive, and again for AOTInductor."""
     memory: int | None = None
-    """The limit in bytes; None for `LEAST_MEMORY`, or `TIMES_SIZE` times the archive if that is more."""
+    """The limit in bytes; None for `LEAST_MEMORY`, or `MEMORY_FACTOR` times the archive if that is more."""
     aoti: bool = False
 
 
@@ -101,7 +101,7 @@ class ConversionOutcome:
 
     @property
     def result_word(self) -> str:
-        """One of `batch.WAYS`."""
+        """One of `conversion_jobs.OUTCOME_WAYS`."""
         if self.error or self.skipped:
             return "failed" if self.error else "skipped"
         if any(row.outcome == "differs" for row in self.rows):

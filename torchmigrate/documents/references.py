@@ -25,7 +25,7 @@ class InstallRole(enum.Enum):
 
 
 IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
-"""The reason for no fix in a file of `ExpressionRole.DOC`."""
+"""The reason for no fix in a file of `Role.DOC`."""
 
 
 class VersionStyle(enum.Enum):

@@ -122,7 +122,7 @@ class Engine:
     def fix_file(
         self, path: str, data: bytes, project: Project, links: ModuleLinks | None, wanted: FixSelection
     ) -> FixedFile:
-        """Return the file with its fixes applied; see `Fixing`. Raises SourceError if it cannot be read."""
+        """Return the file with its fixes applied; see `FixRounds`. Raises SourceError if it cannot be read."""
         subject = self.open_file(path, data, project, links)
         fixing = FixRounds(subject, lambda state: self._collect_result(state, state.run_rules()), wanted)
         try:

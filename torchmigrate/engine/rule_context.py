@@ -95,7 +95,7 @@ class Context:
     """Whether the rule has searched files that no rule checks."""
 
     def search_elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-        """Search text files of the tree that are not checked; see `OpenProject.search_unread_files`."""
+        """Search text files of the tree that are not checked; see `Project.search_unread_files`."""
         self.asked_elsewhere = True
         return self.project.search_unread_files(expressions)
 

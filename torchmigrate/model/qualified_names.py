@@ -14,5 +14,5 @@ def split_name(symbol: str) -> list[str]:
 
 
 def join_name(parts: Iterable[str]) -> str:
-    """Join the segments of a qualified name: the inverse of `segments`."""
+    """Join the segments of a qualified name: the inverse of `split_name`."""
     return ".".join(parts).replace(".()", "()")

@@ -24,7 +24,7 @@ class Mention:
 
 
 class Assumption(NamedTuple):
-    """An answer of `OpenProject.find_uses` that was given before all files were known."""
+    """An answer of `Project.find_uses` that was given before all files were known."""
 
     symbols: tuple[str, ...]
     kinds: frozenset[Kind]

@@ -90,7 +90,7 @@ class TextSearch:
 def search_unread_files(
     root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `OpenProject.search_unread_files`."""
+    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `Project.search_unread_files`."""
     compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
 
     def select_expressions(path: str) -> Iterator[re.Pattern[bytes]]:

@@ -1,6 +1,6 @@
 """Multi-file fixes: every file has to have its part, and either all parts are made or none.
 
-The parts refer to each other by their `Joint`, plain data in the finding of each file.
+The parts refer to each other by their `MultiFileFix`, plain data in the finding of each file.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ _PRIOR = 8
 _DIED = "the process that checked it died; the file is not checked"
 
 WorkItem = tuple[str, str, bytes | None]
-"""What is sent to a worker process: the file's real path, and the fields of an `Input`."""
+"""What is sent to a worker process: the file's real path, and the fields of an `InputFile`."""
 
 WorkResult = tuple[bytes | None, bytes | None, bool, bool]
-"""What a worker process sends back: the fields of a `Look`, with a packed scan."""
+"""What a worker process sends back: the fields of a `FileCheck`, with a packed scan."""
 
 
 def check_files(looker: FileChecker, files: Mapping[str, InputFile]) -> Iterator[tuple[str, FileCheck]]:

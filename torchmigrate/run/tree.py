@@ -58,7 +58,7 @@ def is_of_interest(path: str) -> bool:
 def find_trees(paths: Sequence[str], named: Sequence[InputFile], profiles: Profiles) -> Iterator[Tree]:
     """Yield the trees that contain the files ``named``, which were found from the arguments ``paths``.
 
-    A tree is a repository, or a project outside of one (see `tree_of`); a project that the settings around it exclude is a tree
+    A tree is a repository, or a project outside of one (see `find_tree_root`); a project that the settings around it exclude is a tree
     of its own. A named folder outside of both is taken as complete; single files there, and standard input without a name,
     form one tree that is not whole. For standard input, ``paths`` has its name, if any.
     """

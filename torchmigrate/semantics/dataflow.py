@@ -15,7 +15,7 @@ from torchmigrate.semantics.scopes import Scope
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
 RETURNED = "is returned, and its callers are not analyzed"
-"""The message of an `Escape` to the callers of the function."""
+"""The message of an `ValueEscapes` to the callers of the function."""
 
 
 class ValueEscapes(Exception):
@@ -83,7 +83,7 @@ class DataFlow:
 
     def find_value_places(self, value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
         """Yield every expression with the value of ``value``: itself where it is used at once, or the reads of the
-        variable that it is assigned to. Raises `Escape` where some of them cannot be known."""
+        variable that it is assigned to. Raises `ValueEscapes` where some of them cannot be known."""
         parent = self.parents.get(value)
         assigned = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is value
         target = _find_sole_target(parent) if assigned else None  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ class DataFlow:
             yield value
 
     def find_reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
-        """Yield the expressions that read the value bound to ``target``. Raises `Escape` where they may read another
+        """Yield the expressions that read the value bound to ``target``. Raises `ValueEscapes` where they may read another
         value, except None."""
         if target.id in scope.outer or scope.is_class:
             raise ValueEscapes(f"is kept in `{target.id}`, which other functions can change")

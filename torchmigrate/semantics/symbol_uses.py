@@ -1,6 +1,6 @@
 """Name resolution for one file: which watched symbols it uses, and where.
 
-Only statements are walked that stand on a line with a token, or with a name that hides one; see `hot_lines`.
+Only statements are walked that stand on a line with a token, or with a name that hides one; see `candidate_lines`.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ _REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
 
 class _GuardReader:
-    """Collects the conditions around a use in a `Reach`."""
+    """Collects the conditions around a use in a `VersionReach`."""
 
     def __init__(self, uses: SymbolUses, found: VersionReach) -> None:
         self._uses = uses

@@ -74,7 +74,7 @@ class Notebook(SourceText):
 
     @cached_property
     def syntax_tree(self) -> ast.Module:
-        """As `DriverSource.syntax_tree`. Each cell must parse alone: two broken ones may well make one text that parses."""
+        """The tree as `SourceText.syntax_tree` returns it. Each cell must parse alone: two broken ones may well make one text that parses."""
         for cell in self._cells:
             self._check_cells(cell)
         return super().syntax_tree
@@ -89,7 +89,7 @@ class Notebook(SourceText):
         return self._cells[bisect_right(self._cell_starts, offset) - 1]
 
     def locate_span(self, span: Span) -> Location:
-        """Return the position of ``span`` as `DriverSource.locate_span`; ``cell`` counts all cells from 1, and lines count from the
+        """Return the position of ``span`` as `SourceText.locate_span` does; ``cell`` counts all cells from 1, and lines count from the
         cell's first."""
         plain = super().locate_span(span)
         if not self._cells:

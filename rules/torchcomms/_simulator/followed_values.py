@@ -184,7 +184,7 @@ def guess_value(name: str, rank: int, world: RankWorld, key: str = "") -> Any:
 
 
 def derive_value(value: Any, *sources: Any) -> Any:
-    """Return a value computed from the sources, as `Assumed` if one of the sources is."""
+    """Return a value computed from the sources, as `AssumedRank` if one of the sources is."""
     is_assumed = any(isinstance(source, AssumedRank) for source in sources)
     return AssumedRank(value) if is_assumed and isinstance(value, int) else value
 

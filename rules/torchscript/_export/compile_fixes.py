@@ -33,7 +33,7 @@ from .module_keepers import find_reads
 from .result_chain import MODES, MOVES, PARTS, ResultChain, get_targets
 
 _COMPILE_METHOD = (2, 1)
-"""The first torch with `PythonModule.compile`."""
+"""The first torch with `nn.Module.compile`."""
 _OF_MODULES = PARTS | MODES | MOVES
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 

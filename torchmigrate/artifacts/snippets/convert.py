@@ -243,7 +243,7 @@ def prepare_inputs(
 
 
 def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
-    """Convert, save and compare one method. Whatever fails raises, and `ProposedState.step` tells where."""
+    """Convert, save and compare one method. Whatever fails raises, and `State.step` tells where."""
     torch = State.torch
     from torch._export.converter import TS2EPConverter
 
