@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from rules.torchscript._script.python_differences import find_differences
 from rules.torchscript._script.inferred_types import InferredTypes
+from rules.torchscript._script.python_differences import find_differences
 from tests.executed.torchscript import torch
 
 pytestmark = [
