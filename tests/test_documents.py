@@ -18,7 +18,7 @@ from hypothesis import given
 
 from tests.support import check_text, fix_text, fixed, settings_of
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents.edit_verification import verify_document
+from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.expanded_values import expand_variables
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import InstallRole, Reference

@@ -44,7 +44,9 @@ def test_no_message_has_a_forbidden_phrase(phrase: str) -> None:
 @pytest.mark.parametrize("phrase", FORBIDDEN)
 def test_no_page_has_a_forbidden_phrase(phrase: str) -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    texts = {page: re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL) for page in pages}
+    texts = {
+        page: re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL) for page in pages
+    }
     assert [page.name for page, text in texts.items() if re.search(phrase, text, re.IGNORECASE)] == []
 
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from torchmigrate.adoption.comment_places import CommentPlaces
-from torchmigrate.documents.edit_verification import verify_document
+from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.text.text_edits import VerifyError

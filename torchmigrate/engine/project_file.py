@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchmigrate.documents import reference_checks
-from torchmigrate.documents.edit_verification import verify_document
+from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_set import RuleSet

@@ -124,7 +124,7 @@ def _apply_command_edits(source: SourceText, edits: Sequence[Edit]) -> tuple[Sou
     commands = [one for one in edits if isinstance(source, Notebook) and source.is_ipython_line(one)]
     if not commands or not isinstance(source, Notebook):
         return source, edits
-    from torchmigrate.documents.edit_verification import verify_notebook_commands
+    from torchmigrate.documents.document_verification import verify_notebook_commands
     from torchmigrate.proof.offset_map import OffsetMap
 
     after = read_source(source.path, source.replace_commands(sort_edits(commands)))

@@ -17,7 +17,7 @@ _PATIENCE = 0.5
 """Seconds to wait for the editor to accept a progress bar before the work begins without one."""
 
 
-class ProgressBar:
+class EditorProgressBar:
     """A context that shows a progress bar, if the editor can; calling it from any thread moves the bar."""
 
     def __init__(self, server: LanguageServer, title: str) -> None:
@@ -41,7 +41,7 @@ class ProgressBar:
             report = types.WorkDoneProgressReport(message=f"{done} of {total} files", percentage=percent)
             self._loop.call_soon_threadsafe(self._progress.report, self._token, report)
 
-    async def __aenter__(self) -> ProgressBar:
+    async def __aenter__(self) -> EditorProgressBar:
         if self._wanted:
             creating = asyncio.ensure_future(self._progress.create_async(self._token))
             await asyncio.wait({creating}, timeout=_PATIENCE)

@@ -22,7 +22,7 @@ from torchmigrate.server.actions import Actions
 from torchmigrate.server.check_queue import CheckQueue
 from torchmigrate.server.open_documents import Document
 from torchmigrate.server.positions import Encoding
-from torchmigrate.server.progress import ProgressBar, Stopped
+from torchmigrate.server.progress import EditorProgressBar, Stopped
 from torchmigrate.server.protocol import StrictProtocol
 from torchmigrate.server.workspace import DocumentDiagnostics, Documents, Workspace
 from torchmigrate.settings.config import ConfigError
@@ -61,7 +61,7 @@ class Server(LanguageServer):
         self._open: dict[str, Document] = {}
         self._place_of: dict[str, str] = {}
         self._thread = ThreadPoolExecutor(1, "checks")
-        self._bar: ProgressBar | None = None
+        self._bar: EditorProgressBar | None = None
         self._said = ""
         self._faults: set[str] = set()
 
@@ -146,7 +146,7 @@ class Server(LanguageServer):
         elif await self.run_guarded(self.model.get_project, place) is None:
             return
         else:
-            async with ProgressBar(self, "torchmigrate: checking the project") as self._bar:
+            async with EditorProgressBar(self, "torchmigrate: checking the project") as self._bar:
                 shown = await self.run_guarded(self.model.check_document, documents, place, self._bar)
         if shown is not None and self._open.get(place) is document:
             self._publish_document(document, shown)

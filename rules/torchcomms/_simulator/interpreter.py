@@ -32,7 +32,7 @@ from .followed_values import (
 _MAX_STEPS = 4000
 
 
-class Interpreter(CallEvaluator):
+class ProgramInterpreter(CallEvaluator):
     """Executes code of one file for one rank, and fills `trace`. Raises Unclear, Raised, NotARing."""
 
     def run_module(self) -> None:

@@ -24,7 +24,7 @@ from .followed_values import (
     RankWorld,
     UnclearCode,
 )
-from .interpreter import Interpreter
+from .interpreter import ProgramInterpreter
 from .requests_in_flight import FlightSearch
 from .simulated_program import SimulatedProgram
 
@@ -41,7 +41,7 @@ _MAX_STEPS = 20_000
 _MAX_RUNS = 16
 """Combinations of unknown conditions that are tried for one function."""
 
-StartCode = Callable[[Interpreter], None]
+StartCode = Callable[[ProgramInterpreter], None]
 """Runs the code to simulate in one rank's interpreter."""
 
 
@@ -124,7 +124,7 @@ class FileTraps:
         if not (SINGLE_OPERATIONS | self.program.leading_names).isdisjoint(
             name for s in own for name in self.program.called(s)
         ):
-            yield Interpreter.run_module
+            yield ProgramInterpreter.run_module
         relevant = self._find_relevant()
         called = {name for function, names in relevant.items() for name in names - {function.name}}
         yield from (self._start_at(function) for function in relevant if function.name not in called)
@@ -134,7 +134,7 @@ class FileTraps:
 
     def _start_at(self, function: FunctionDefinition) -> StartCode:
         owner = self.program.function_owners[function]
-        return partial(Interpreter.run_function, definition=function, owner=owner)
+        return partial(ProgramInterpreter.run_function, definition=function, owner=owner)
 
     def _find_singles(self, function: FunctionDefinition) -> set[ast.Call]:
         calls = (node for node in walk_nodes(function) if isinstance(node, ast.Call))
@@ -163,7 +163,7 @@ class FileTraps:
         where both orders agree.
         """
         orders = (methods, methods[::-1])
-        starts = [partial(Interpreter.run_methods, owner=owner, methods=order) for order in orders]
+        starts = [partial(ProgramInterpreter.run_methods, owner=owner, methods=order) for order in orders]
         traced = [traces for start in starts if (traces := self._trace_ranks(start, {})) is not None]
         operations = [
             step for traces in traced for trace in traces for step in trace if isinstance(step, Operation)
@@ -219,7 +219,7 @@ class FileTraps:
             return self._trace_world(start, world)
 
     def _trace_rank(self, start: StartCode, world: RankWorld, rank: int) -> Trace:
-        interpreter = Interpreter(self.program, world, rank)
+        interpreter = ProgramInterpreter(self.program, world, rank)
         try:
             start(interpreter)
         except RecursionError:
