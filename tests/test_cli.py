@@ -88,7 +88,7 @@ class FakeSelection:
     def __init__(self, settings: Collection[Settings]) -> None:
         self.settings = settings
 
-    def sorts(self, cache: Cache) -> FileSorts:
+    def get_file_sorts(self, cache: Cache) -> FileSorts:
         for one in self.settings:
             check_selectors(one, RULES.values())
         return FileSorts(modules=True, documents=False, foreign=False)
@@ -169,19 +169,19 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".git").mkdir()
     for name, members in (
-        ("run.runner", {"check": fake_check, "fix": fake_fix}),
-        ("run.selection", {"Selection": FakeSelection}),
-        ("engine.registry", {"rules": lambda: RULES}),
+        ("run.runner", {"check_tree": fake_check, "fix_tree": fake_fix}),
+        ("run.selection", {"RuleSelection": FakeSelection}),
+        ("engine.registry", {"load_rules": lambda: RULES}),
         (
-            "run.together",
+            "run.transaction",
             {"write_together": fake_write, "NotWritten": NotWritten},
         ),
     ):
         module = types.ModuleType(f"torchmigrate.{name}")
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, f"torchmigrate.{name}", module)
-        room, _, last = name.rpartition(".")
-        monkeypatch.setattr(importlib.import_module(f"torchmigrate.{room}"), last, module, raising=False)
+        package, _, last = name.rpartition(".")
+        monkeypatch.setattr(importlib.import_module(f"torchmigrate.{package}"), last, module, raising=False)
 
     def call(*arguments: str, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["torchmigrate", *arguments])

@@ -132,7 +132,7 @@ class TestObservers:
         repository()
         put(pyproject=METADATA, model=SCRIPTING, tools__export=TRACING)
         (finding,) = run("check", "model.py", *JSON).findings
-        assert "trace refuses compiled functions" in finding["fix"]["title"]
+        assert "trace rejects compiled functions" in finding["fix"]["title"]
 
     def test_a_name_of_torchs_from_another_module_is_seen(self, run: Run) -> None:
         repository()
@@ -184,7 +184,7 @@ class TestObservers:
 class TestNoProject:
     """Where nothing tells who else there is, a fix that would have to know is unsafe, and says so."""
 
-    REASON = "others of their project may depend on the old code"
+    REASON = "other files of the project may depend on the old code"
 
     def test_a_file_alone(self, run: Run) -> None:
         put(a=PATCHED)
@@ -267,7 +267,7 @@ class TestMonorepo:
 
     def test_one_line_says_what_the_run_judges_by(self, two: Run) -> None:
         assert two("check", "a").err == b"torchmigrate: torch 2.4 (a/pyproject.toml:3) to 2.13\n"
-        expected = "torchmigrate: torch 2.4 (the oldest of several projects, a/pyproject.toml:3; --show-settings FILE says more) to 2.15\n"
+        expected = "torchmigrate: torch 2.4 (the oldest of several projects, a/pyproject.toml:3; see --show-settings FILE) to 2.15\n"
         assert two("check", ".").err == expected.encode()
 
     def test_settings_of_a_project_that_is_not_named_stop_nobody(self, two: Run) -> None:
@@ -348,8 +348,8 @@ def test_a_minimum_above_the_target_is_refused(run: Run) -> None:
     put(pyproject=METADATA, a="x = 1\n")
     outcome = run("check", "--target-version", "2.11")
     assert outcome.status == 2
-    assert b"2.12 (pyproject.toml:3), is newer than the one to upgrade to, 2.11" in outcome.err
-    assert b"2.0 to 2.15 are known" in outcome.err
+    assert b"2.12 (pyproject.toml:3), is newer than the target, 2.11" in outcome.err
+    assert b"known are torch 2.0 to 2.15" in outcome.err
     assert run("check", "--target-version", "2.11", "--min-version", "2.13").status == 2
     assert run("check", "--target-version", "latest").status == 0
 
@@ -409,7 +409,7 @@ class TestKnown:
             read.append(os.path.basename(path))
             return reading(path)
 
-        monkeypatch.setattr(file_search, "read", noted)
+        monkeypatch.setattr(file_search, "read_file", noted)
         run("check", "a.py")
         assert read == []
         put(b=PATCHING + "# other\n")
@@ -446,5 +446,5 @@ class TestLinks:
         outcome = run("fix", "here", "--apply")
         assert Path("outside/a.py").read_text() == PATCHED
         assert Path("here/b.py").read_text() != PATCHED
-        assert b"2 links lead out of what was named" in outcome.err
+        assert b"2 links lead out of the checked folders" in outcome.err
         assert b"here/a.py, here/out" in run("check", "here", "--verbose").err

@@ -123,15 +123,15 @@ def test_nothing_of_the_project_is_executed(project: Path, program: list[str], a
 
 def test_a_mark_is_left_by_what_is_executed(project: Path) -> None:
     marks, _ = executed([sys.executable, "-c", "import evil, torch"], project)
-    assert marks.split() == [str(project / "evil" / "__init__.py"), str(project / "torch" / "__init__.py")]
+    assert marks.split() == [str(project / "evil" / "__init__.py"), str(project / "torch.py")]
 
 
 SPAWNING = """\
 import sys
 from torchmigrate.cli import commands
-from torchmigrate.run import sharing, workers
-sharing.WORTHWHILE = 10
-workers.start_method = lambda: "{method}"
+from torchmigrate.run import parallel, workers
+parallel.WORTHWHILE = 10
+workers.choose_start_method = lambda: "{method}"
 if __name__ == "__main__":
     sys.argv = ["torchmigrate", "check", "--jobs", "2", "--statistics", "--show", "info", "--quiet", "."]
     commands.main()
