@@ -244,3 +244,10 @@ class TestHeaders:
         assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == [("ER601", "a.cpp")]
         files["names.h"] = b"namespace rt = mine;\n"
         assert said(checked(tmp_path, files, others=("names.h",), cache=cache)) == []
+
+
+@GRAMMARS
+def test_a_typedef_names_its_last_word(tmp_path: Path) -> None:
+    text = b"typedef torch::jit::Module Net;\nvoid f() {\n  int Module;\n  Net net;\n}\n"
+    (result,) = checked(tmp_path, {"a.cpp": text})
+    assert [one.location.line for one in result.findings if one.location is not None] == [1, 4]

@@ -88,7 +88,7 @@ def _collect_mentions(
 ) -> Iterator[Mention]:
     """Collect what other files need to know: that the file calls the runtime, its model files, and its Objective-C classes."""
     path, language = source.path, language_of(source.path)
-    first = next((use for use in known if use.calls and not use.name.startswith("class ")), None)
+    first = next((use for use in known if use.calls), None)
     if any(use.name != UNREAD for use in known):
         loaded = [(use.file, use.span) for use in known if use.file]
         others = [(name, span) for name, span in reading.files if name not in dict(loaded)]
