@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from torchmigrate.foreign import model_file_names
 from torchmigrate.foreign.foreign_use import ForeignUse
@@ -29,13 +28,9 @@ def find_swift_uses(text: bytes) -> tuple[list[ForeignUse], list[ForeignToken]]:
         elif token.text == "import" and behind is not None and _MODULE.fullmatch(behind.text):
             uses.append(ForeignUse(f"import {behind.text}", Span(behind.start, behind.end), calls=True))
         elif token.kind == WORD and token.text[:1].isupper() and behind is not None and behind.text == "(":
-            file = model_file_names.find_given_file(
-                find_arguments(found, index + 1), found
-            ) or _find_only_file(found)
+            names = {name for name, _ in model_file_names.find_model_files(found)}
+            file = model_file_names.find_given_file(find_arguments(found, index + 1), found) or (
+                names.pop() if len(names) == 1 else ""
+            )
             uses.append(ForeignUse(CLASS + token.text, Span(token.start, token.end), file, calls=True))
     return uses, found
-
-
-def _find_only_file(found: Sequence[ForeignToken]) -> str:
-    names = {name for name, _ in model_file_names.find_model_files(found)}
-    return names.pop() if len(names) == 1 else ""

@@ -188,7 +188,10 @@ def _parse_class(glob: bytes, at: int) -> tuple[bytes, int]:
 
 def _build_path_regex(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
     """Return the expression for the paths that ``items`` match; ``anywhere``: only their last name counts."""
-    parts = [_build_names_regex(part, groups) for part in _split_items(items, _STARS)]
+    parts = [
+        b"/".join(_build_name_regex(name, groups) for name in _split_items(part, b"/"))
+        for part in _split_items(items, _STARS)
+    ]
     folders = rb"(?:[^/]*/)*?"
     first, *others = [b"", *parts] if anywhere else parts
     for number, part in enumerate(others, 1):
@@ -198,11 +201,6 @@ def _build_path_regex(items: list[bytes], groups: Iterator[int], *, anywhere: bo
         else:
             first += folders + part + _END if is_last else _build_atomic_regex(folders + part, groups)
     return b"(?:%s%s)" % (first, b"" if others else _END)
-
-
-def _build_names_regex(items: list[bytes], groups: Iterator[int]) -> bytes:
-    """Return the expression for names separated by slashes, which match in one way or not at all."""
-    return b"/".join(_build_name_regex(name, groups) for name in _split_items(items, b"/"))
 
 
 def _build_name_regex(items: list[bytes], groups: Iterator[int]) -> bytes:
