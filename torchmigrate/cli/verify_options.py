@@ -14,7 +14,7 @@ from torchmigrate.cli.options import Failure, combine_options, find_common_folde
 from torchmigrate.project.folders import find_tree_root
 
 if TYPE_CHECKING:
-    from torchmigrate.reporters.verification import Verified
+    from torchmigrate.reporters.report import Verified
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.trials.trial import Fixes
 
@@ -81,7 +81,7 @@ def verify_fixes(
     asked: VerifyRequest, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
     """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
-    from torchmigrate.reporters.verification import Verified
+    from torchmigrate.reporters.report import Verified
     from torchmigrate.trials.judging_command import JudgingCommand
     from torchmigrate.trials.reference_runs import UnusableCommand
     from torchmigrate.trials.trial import Trial

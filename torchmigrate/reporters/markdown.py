@@ -11,13 +11,13 @@ from typing import IO
 from torchmigrate.console.markdown_text import render_code, render_message
 from torchmigrate.model.findings import FileResult
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import rule_url
 from torchmigrate.reporters.report import (
     Report,
     format_count,
     format_place,
     format_position,
     iterate_findings,
+    rule_url,
 )
 
 MAX_ROWS = 100

@@ -15,8 +15,7 @@ from torchmigrate.model import torch_versions
 from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import HOME, rule_url
-from torchmigrate.reporters.report import Report, iterate_findings
+from torchmigrate.reporters.report import HOME, Report, iterate_findings, rule_url
 from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
