@@ -11,7 +11,7 @@ from torchmigrate.documents import reference_checks
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_context import Context
 from torchmigrate.engine.rule_set import RuleSet
-from torchmigrate.model.findings import Edit, Finding, FixChange, Location, Span
+from torchmigrate.model.findings import Edit, FixChange, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import FileFacts, Mention
 from torchmigrate.project.project_facts import Project
@@ -51,9 +51,8 @@ class PythonModule(CheckedFile):
                     if context is None:
                         context = contexts[rule.code] = self._create_context(rule)
                     context.grounded_on_project = False
-                    said.run_check(
-                        rule.code, partial(_run_check, rule, use, context), partial(self._locate_use, use)
-                    )
+                    check = rule.check_function or (lambda use, context: iter([context.finding(use)]))
+                    said.run_check(rule.code, partial(check, use, context), partial(self._locate_use, use))
         said.asked_project |= any(context.asked_project for context in contexts.values())
         said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
         return said
@@ -127,12 +126,6 @@ def _apply_command_edits(source: SourceText, edits: Sequence[Edit]) -> tuple[Sou
     shift = OffsetMap(source.original, sort_edits(commands))
     others = [one for one in edits if one not in commands]
     return after, [Edit(*shift.map_span(Span(one.start, one.end)), one.text) for one in others]
-
-
-def _run_check(rule: Rule, use: Use, context: Context) -> list[Finding]:
-    if rule.check_function is None:
-        return [context.finding(use)]
-    return list(rule.check_function(use, context))
 
 
 def _constant_arguments(use: Use) -> tuple[tuple[str, object], ...]:

@@ -56,7 +56,7 @@ class Server(LanguageServer):
         self.explained = explained
         self.encoding = Encoding.UTF16
         self.model = Workspace(cache_folder)
-        self.actions = Actions(self.model, self.encoding, _uri_from_path)
+        self.actions = Actions(self.model, self.encoding, lambda path: uris.from_fs_path(path) or path)
         self.checks = CheckQueue(self._check_document, self._refresh)
         self._open: dict[str, Document] = {}
         self._place_of: dict[str, str] = {}
@@ -188,12 +188,3 @@ class Server(LanguageServer):
         if self._bar is not None:
             self._bar.stopped = True
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def path_from_uri(uri: str) -> str | None:
-    """Return the path of a ``file`` URI; None for another scheme."""
-    return uris.to_fs_path(uri)
-
-
-def _uri_from_path(path: str) -> str:
-    return uris.from_fs_path(path) or path
