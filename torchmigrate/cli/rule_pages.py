@@ -136,6 +136,7 @@ def render_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
     for number, rule in enumerate(rules):
         heading, _, body = render_page(rule).partition("\n")
         console.print(Text(("\n" if number else "") + heading.removeprefix("# "), style="bold underline"))
+        # Outside of code, our documentation has underscores in file names only.
         parts = re.split(r"(`[^`]+`|^    .*$)", body, flags=re.MULTILINE)
         console.print(
             Markdown(

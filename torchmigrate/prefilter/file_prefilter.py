@@ -48,6 +48,7 @@ class FilePrefilter:
         if (
             kind is not None
             and self.sorts.documents
+            # Nobody writes a larger file by hand; lock files and notebooks are generated.
             and (kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES)
             and project_file_kinds.may_concern_rules(kind, data)
         ):

@@ -123,6 +123,7 @@ class _FileSearch:
             for folder, file in find_ignore_files_above(real):
                 patterns = read_patterns(file)
                 self._report_malformed(os.path.relpath(file), patterns)
+                # A folder that was given is searched even if its parents ignore it.
                 if patterns and not is_ignored([(folder, patterns)], real, True):
                     scopes.append((folder, patterns))
             self._walk_folder(_get_display_path(path, real), real, scopes, self.excludes(real), 0)

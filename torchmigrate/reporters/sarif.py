@@ -79,6 +79,7 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
         **({"helpUri": rule_url(rule)} if rule_url(rule) else {}),
         "defaultConfiguration": {
             "enabled": rule.default,
+            # Most findings of the rule have the severity that its versions mean at the target.
             "level": LEVELS[torch_versions.severity_at(target, rule.deprecated, rule.breaks)],
         },
         "properties": {"tags": [rule.family]},

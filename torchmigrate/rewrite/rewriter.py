@@ -37,6 +37,7 @@ class Rewriter:
                 case kinds.AddImport():
                     found.append(place_import(self._source, change))
                 case kinds.Replace(node=node) if self._is_quoted(node):
+                    # A part of the file cannot move into a string.
                     if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
                         raise NoFix("the expression is written in a string")
                     span = self._source.span_of(change.node)

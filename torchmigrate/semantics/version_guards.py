@@ -247,7 +247,7 @@ class _GuardReader:
         if read_version(left) is not None and is_torch_version(right, self._uses, scope):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
         bound = read_version(right)
-        major = (
+        major = (  # such as `TORCH_MAJOR` or `torch_major_version`
             isinstance(right, ast.Constant)
             and isinstance(right.value, int)
             and re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(left) or "") is not None

@@ -129,7 +129,7 @@ class Server(LanguageServer):
             return await self.run_in_thread(work, *arguments)
         except (ConfigError, OSError) as error:  # settings that cannot be used; a folder that is gone
             message = str(error)
-            if message != self._said:
+            if message != self._said:  # every check meets the problem again
                 self._said = message
                 self.log_message(message)
                 self.window_show_message(

@@ -100,6 +100,7 @@ class Workspace:
 
     def _find_root(self, folder: str) -> str | None:
         if folder not in self._roots:
+            # The root of the file system and a home folder contain far more than one project.
             around = [
                 one
                 for one in self.folders

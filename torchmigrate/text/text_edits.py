@@ -126,6 +126,7 @@ def _conflicts_with(one: Edit, other: Edit) -> bool:
     one goes depends on those that are there, and one statement may serve both.
     """
     if one == other:
+        # One of a pair of brackets is needed as often as it is added, and cannot be shared.
         return not all(
             one.text.count(opening) == one.text.count(closing) for opening, closing in ("()", "[]", "{}")
         )

@@ -94,6 +94,7 @@ class JudgingCommand:
                 except subprocess.TimeoutExpired:
                     timed_out = True
                 finally:
+                    # All processes that the command has started end with it.
                     if sys.platform == "win32":
                         process.kill()
                     else:

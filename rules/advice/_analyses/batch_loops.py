@@ -138,6 +138,7 @@ def _is_batch(node: ast.expr, use: Use, ctx: Context) -> bool:
     if is_tensor(node, use.place, ctx.uses):
         return True
     if isinstance(node, ast.Name):
+        # No list has these attributes.
         if any(
             isinstance(part, ast.Attribute)
             and part.attr in _TENSOR_ATTRIBUTES

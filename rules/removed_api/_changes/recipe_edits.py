@@ -41,6 +41,7 @@ _RENAMED = api_changes.index_by_symbol(
 def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
     """Create the fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
+        # These work only with the old name, unless the project defines them itself.
         for expression in recipe.unless:
             word = re.match(r"\w+", expression)
             sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
