@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -37,9 +37,7 @@ def write_suppressions(run: Session, ignore: IgnoreComment) -> Iterator[str]:
     silenced, changed, left = 0, 0, list[Finding]()
     for result in list(run.results):
         findings = [
-            one
-            for one in result.findings
-            if one.span and run.report.is_listed(one) and not one.code.startswith("XX")
+            one for one in result.findings if one.span and run.report.is_listed(one) and _is_suppressible(one)
         ]
         if not findings:
             continue
@@ -58,6 +56,15 @@ def write_suppressions(run: Session, ignore: IgnoreComment) -> Iterator[str]:
             if done.whole_file:
                 yield f"{result.path}: {', '.join(done.whole_file)} ignored in the whole file"
     yield f"{format_count(silenced, 'finding')} suppressed in {format_count(changed, 'file')}"
+    yield from _describe_remaining(left)
+
+
+def _is_suppressible(finding: Finding) -> bool:
+    """Return whether a finding is about code, not about a suppression comment."""
+    return not finding.code.startswith("XX")
+
+
+def _describe_remaining(left: Sequence[Finding]) -> Iterator[str]:
     if left:
         yield f"{format_count(len(left), 'finding')} left: {NO_PLACE}"
         yield from (f"  {format_place(finding)}: {finding.code}" for finding in left[:MAX_LEFT])

@@ -60,12 +60,7 @@ class Session:
         profiles = options.load_profiles(given)
         resolves = bool(given.get("resolve"))
         if resolves:
-            from torchmigrate.documents import resolver
-
-            if resolver.find_resolver() is None:
-                output.print_text(
-                    "warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True
-                )
+            _warn_without_resolver()
         # What a resolver says today is not kept.
         self.cache = cache.Cache(None if no_cache or resolves else cache_dir)
         try:
@@ -98,10 +93,7 @@ class Session:
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
             self.print_note(f"settings from {source}", wanted=verbose)
         self.print_note(f"{format_count(len(self.inputs), 'file')} to check", wanted=verbose)
-        if asked.unfollowed:
-            more = ": " + ", ".join(asked.unfollowed) if verbose else " (see --verbose)"
-            lead = "1 link leads" if len(asked.unfollowed) == 1 else f"{len(asked.unfollowed)} links lead"
-            self.print_note(f"{lead} out of the checked folders and were not followed{more}")
+        self._report_links(asked.unfollowed, verbose=verbose)
 
     def collect_results(self, results: Iterable[FileResult]) -> None:
         """Add ``results`` to the totals, and keep those with findings or errors."""
@@ -307,7 +299,21 @@ class Session:
             for error in result.errors:
                 output.print_text(format_error(error, self.report), to_stderr=True)
 
+    def _report_links(self, links: Sequence[str], *, verbose: bool) -> None:
+        if links:
+            more = ": " + ", ".join(links) if verbose else " (see --verbose)"
+            lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
+            self.print_note(f"{lead} out of the checked folders and were not followed{more}")
+
     def print_note(self, text: str, *, wanted: bool = True) -> None:
         """Print a message that is no finding to standard error, unless the run is quiet."""
         if wanted and not self.quiet:
             output.print_text(f"torchmigrate: {escape_controls(text)}\n", to_stderr=True)
+
+
+def _warn_without_resolver() -> None:
+    """Print a warning if no resolver is available."""
+    from torchmigrate.documents import resolver
+
+    if resolver.find_resolver() is None:
+        output.print_text("warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True)

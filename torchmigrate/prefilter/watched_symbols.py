@@ -53,9 +53,7 @@ class WatchedSymbols:
                 continue
             token = self.gate.token_of.get(symbol)
             if token is None:
-                name = symbol.removesuffix(".*")
-                while (name := name.rpartition(".")[0]) and name not in self.namespaces:
-                    self.namespaces.add(name)
+                self._add_namespaces(symbol.removesuffix(".*"))
                 self._pairs.add(tuple(symbol.rsplit(".", 2)[-2:]))
                 if symbol.endswith(".*"):  # what is below the module is used without naming it
                     self.aliases.add(symbol.removesuffix(".*"))
@@ -68,6 +66,10 @@ class WatchedSymbols:
                     self.namespaces.add(prefix)
                 if token in parts[:length]:
                     self.aliases.add(prefix)
+
+    def _add_namespaces(self, name: str) -> None:
+        while (name := name.rpartition(".")[0]) and name not in self.namespaces:
+            self.namespaces.add(name)
 
     def match_symbol(self, name: str) -> str | None:
         """Return the symbol that a qualified name stands for, or None; of symbols that end in ``*``, the longest.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -117,10 +117,7 @@ class Scanner:
             self.project.record_mentions(told.mentions)
         self.project.is_complete = True
         self._check_again(
-            place
-            for place in self.named
-            if place in facts
-            and (facts[place].provisional or not self.project.is_unchanged(facts[place].assumed))
+            [place for place in self.named if place in facts and not self._is_final(facts[place])]
         )
         self._finish_results()
         self.known = KnownFacts(self.stamps.by_place, facts, self.project.exports)
@@ -167,13 +164,17 @@ class Scanner:
                     self.cache.put(look.key, look.scan)
         return waiting
 
+    def _is_final(self, told: FileFacts) -> bool:
+        """Return whether the result of a file relies only on what the project turned out to be."""
+        return not told.provisional and self.project.is_unchanged(told.assumed)
+
     def _set_expected(self, facts: Mapping[str, FileFacts]) -> None:
         """Let rules use the facts of some files as the expected state of the project."""
         told = (facts[place] for place in self.files if place in facts)
         self.project.expected = ExpectedProject(told, is_whole=self.project.is_whole)
 
-    def _check_again(self, places: Iterable[str]) -> None:
-        """Check files again, with all that is known of the others, that relied on what the project did not turn out to be."""
+    def _check_again(self, places: Sequence[str]) -> None:
+        """Check files again with all that is known of the others."""
         files = {place: self.files[place] for place in places}
         for place, look in parallel.check_files(self._looker, files):
             self.failed = self.failed or look.failed

@@ -110,12 +110,7 @@ def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int =
     if isinstance(node, ast.Subscript):
         part = node.slice
         whole = isinstance(part, ast.Slice) and part.lower is None
-        split = (
-            isinstance(part, ast.Constant)
-            and part.value == 0
-            and isinstance(node.value, ast.Call)
-            and last_name(node.value.func) in ("split", "partition")
-        )
+        split = isinstance(part, ast.Constant) and part.value == 0 and _is_split_version(node.value)
         return (whole or split) and is_torch_version(node.value, uses, scope, depth)
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "replace", "strip"):
@@ -128,6 +123,10 @@ def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int =
     if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
         return is_torch_version(node.generators[0].iter, uses, scope, depth - 1)
     return False
+
+
+def _is_split_version(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in ("split", "partition")
 
 
 def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
@@ -247,10 +246,8 @@ class _GuardReader:
         if read_version(left) is not None and is_torch_version(right, self._uses, scope):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
         bound = read_version(right)
-        major = (  # such as `TORCH_MAJOR` or `torch_major_version`
-            isinstance(right, ast.Constant)
-            and isinstance(right.value, int)
-            and re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(left) or "") is not None
+        major = (
+            isinstance(right, ast.Constant) and isinstance(right.value, int) and _names_major_version(left)
         )
         if major:
             bound = (right.value, 0)  # type: ignore[attr-defined]
@@ -301,6 +298,11 @@ _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.GtE,
     ast.GtE: ast.LtE,
 }
+
+
+def _names_major_version(node: ast.expr) -> bool:
+    """Return whether a name is like ``TORCH_MAJOR`` or ``torch_major_version``."""
+    return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(node) or "") is not None
 
 
 def _caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:

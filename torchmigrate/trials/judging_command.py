@@ -94,13 +94,7 @@ class JudgingCommand:
                 except subprocess.TimeoutExpired:
                     timed_out = True
                 finally:
-                    # All processes that the command has started end with it.
-                    if sys.platform == "win32":
-                        process.kill()
-                    else:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                    _kill_process_group(process)
             seconds = time.monotonic() - begin
             text = printed.read_bytes().decode("utf-8", "replace")
             imported = log.read_text("utf-8", "surrogateescape").splitlines() if log.exists() else []
@@ -164,3 +158,13 @@ def _count_passed(text: str) -> int | None:
     if ran := RAN.search(text):
         return max(0, int(ran["tests"]) - sum(map(int, re.findall(r"=(\d+)", ran["others"]))))
     return 0 if PYTEST.search(text) else None
+
+
+def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command with all processes that it has started."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

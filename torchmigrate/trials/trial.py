@@ -79,12 +79,7 @@ class Trial:
             nonlocal after
             keys = frozenset(wanted)
             if keys not in objections:
-                codes = Counter(code for _, code, _, _ in wanted)
-                outcome = self._run_once(
-                    changes.apply_fixes(wanted),
-                    limit,
-                    "with the fixes of " + ", ".join(f"{code} ({number})" for code, number in codes.items()),
-                )
+                outcome = self._run_once(changes.apply_fixes(wanted), limit, _describe_fixes(wanted))
                 reason = objections[keys] = baseline.find_objection(outcome)
                 if reason is None:
                     after = outcome
@@ -178,3 +173,8 @@ class _FixFilter:
         number = self._seen[kind]
         self._seen[kind] += 1
         return self._decide((*kind, number), finding)
+
+
+def _describe_fixes(wanted: Sequence[Key]) -> str:
+    codes = Counter(code for _, code, _, _ in wanted)
+    return "with the fixes of " + ", ".join(f"{code} ({number})" for code, number in codes.items())
