@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from torchmigrate.adoption.earlier_findings import GitRevision
 from torchmigrate.adoption.git import Git, GitError
-from torchmigrate.adoption.git_history import GitRevision
 from torchmigrate.cli.commands import cli
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\ny = torch.load('y.pt')\n"

@@ -17,23 +17,16 @@ from __future__ import annotations
 
 from torchmigrate.api import Rule
 
-_CLASSES = (
-    "DType",
-    "Device",
-    "IValue",
-    "LiteModuleLoader",
-    "LiteNativePeer",
-    "MemoryFormat",
-    "Module",
-    "NativePeer",
-)
-_MORE = ("PyTorchAndroid", "PyTorchCodegenLoader", "Tensor", "torchvision")
+_CLASSES = """
+    DType Device IValue LiteModuleLoader LiteNativePeer MemoryFormat Module NativePeer PyTorchAndroid PyTorchCodegenLoader
+    Tensor torchvision
+""".split()  # noqa: SIM905 -- a list of names is read as one
 
 rule = Rule(
     code="ER622",
     foreign=(
-        *(f"org.pytorch.{name}" for name in (*_CLASSES, *_MORE)),
-        *(f"org.pytorch.{name}.*" for name in (*_CLASSES, *_MORE)),
+        *(f"org.pytorch.{name}" for name in _CLASSES),
+        *(f"org.pytorch.{name}.*" for name in _CLASSES),
         "import org.pytorch.*",
     ),
     message="`{symbol}` is PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",

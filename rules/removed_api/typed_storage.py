@@ -32,17 +32,9 @@ from ._changes.missing_names import has_alternative
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_ASKED = (
-    "data_ptr",
-    "element_size",
-    "nbytes",
-    "resize_",
-    "is_shared",
-    "share_memory_",
-    "_cdata",
-    "_new_shared",
-    "_weak_ref",
-)
+_ASKED = """
+    data_ptr element_size nbytes resize_ is_shared share_memory_ _cdata _new_shared _weak_ref
+    """.split()  # noqa: SIM905 -- a list of names is read as one
 
 rule = Rule(
     code="RM733",

@@ -180,16 +180,15 @@ def render_baseline(baseline: Baseline, path: str) -> str:
     files = []
     for name, held in sorted(named.items()):
         lines = ",\n".join(
-            "      " + json.dumps(_render_entry(one, number))
+            "      "
+            + json.dumps(
+                {"code": one.code, "severity": one.severity.value, "text": one.text, "count": number}
+            )
             for one, number in sorted(held.items(), key=lambda item: _get_sort_key(item[0]))
         )
         files.append(f"    {json.dumps(name)}: [\n{lines}\n    ]")
     body = "{\n" + ",\n".join(files) + "\n  }" if files else "{}"
     return f'{{\n  "version": {VERSION},\n  "findings": {body}\n}}\n'
-
-
-def _render_entry(entry: BaselineEntry, number: int) -> dict[str, object]:
-    return {"code": entry.code, "severity": entry.severity.value, "text": entry.text, "count": number}
 
 
 def _get_sort_key(entry: BaselineEntry) -> tuple[str, str, int]:

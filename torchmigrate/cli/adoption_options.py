@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from torchmigrate.cli.options import combine_options
 
 if TYPE_CHECKING:
     from torchmigrate.adoption.ignore_comments import IgnoreComment
     from torchmigrate.cli.session import Session
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 BARE = "--add-ignore"
 """An option whose value may be left out, in which case it does not consume the next argument."""
@@ -27,33 +27,30 @@ class CheckCommand(click.Command):
         return super().parse_args(ctx, options + args[end:])
 
 
-def add_options(command: Command) -> Command:
-    """Decorate a command with the options."""
-    for decorate in (
-        click.option(
-            "--until",
-            metavar="VERSION",
-            help="With --add-ignore: the target version at which the comments expire and are reported.",
-        ),
-        click.option(
-            BARE,
-            metavar="[=REASON]",
-            help="Suppress all reported findings by comments in the files, and report nothing.",
-        ),
-        click.option(
-            "--diff-base",
-            metavar="REF",
-            help="Report only findings that are new since the merge base of HEAD and the git revision REF. The files of that "
-            "revision are checked with today's settings; uncommitted changes count as new.",
-        ),
-        click.option(
-            "--write-baseline",
-            is_flag=True,
-            help="Write all findings into the baseline, and report nothing.",
-        ),
-    ):
-        command = decorate(command)
-    return command
+add_options = combine_options(
+    click.option(
+        "--until",
+        metavar="VERSION",
+        help="With --add-ignore: the target version at which the comments expire and are reported.",
+    ),
+    click.option(
+        BARE,
+        metavar="[=REASON]",
+        help="Suppress all reported findings by comments in the files, and report nothing.",
+    ),
+    click.option(
+        "--diff-base",
+        metavar="REF",
+        help="Report only findings that are new since the merge base of HEAD and the git revision REF. The files of that "
+        "revision are checked with today's settings; uncommitted changes count as new.",
+    ),
+    click.option(
+        "--write-baseline",
+        is_flag=True,
+        help="Write all findings into the baseline, and report nothing.",
+    ),
+)
+"""The options for adopting the tool, as a decorator of a command."""
 
 
 def parse_ignore(reason: str | None, until: str | None, given: Mapping[str, Any]) -> IgnoreComment | None:

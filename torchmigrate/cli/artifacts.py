@@ -16,7 +16,7 @@ import click
 
 from torchmigrate.artifacts import listing, reader
 from torchmigrate.cli import output
-from torchmigrate.cli.options import PLACE, Failure
+from torchmigrate.cli.options import PLACE, Failure, color_option
 from torchmigrate.console.terminal import ProgressBar, wants_color
 
 
@@ -94,9 +94,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option("--report", metavar="FILE", type=PLACE, help="Also write a report, as .md or .json.")
 @click.option("--ray", is_flag=True, help="Convert on the nodes of a running Ray cluster.")
 @click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
-@click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
-)
+@color_option
 @click.argument("source", metavar="IN", type=PLACE)
 def convert_archives(source: str, target: str, **given: Any) -> int:
     """Convert the TorchScript archive IN, or those in a folder, and compare old and new outputs on the same inputs."""

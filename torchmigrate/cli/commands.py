@@ -8,8 +8,9 @@ Imports are kept inside the functions that need them: most runs are hooks over a
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -90,7 +91,10 @@ def check(
         raise click.UsageError("--python requires --with-probe")
     ignore = adoption_options.parse_ignore(add_ignore, until, given)
     if show_settings is not None:
-        return print_settings(show_settings, given)
+        from torchmigrate.cli.show_settings import render_settings
+
+        output.print_text(render_settings(show_settings, options.load_profiles(given)))
+        return 0
     if show_files:
         run = Session(**{**given, "quiet": True, "diff_base": None, "write_baseline": False})
         output.print_text("".join(f"{escape_controls(file.path)}\n" for file in run.inputs))
@@ -111,14 +115,10 @@ def check(
         from torchmigrate.cli import probed_machine
 
         settings = run.report.settings
-        run.report.settings = probed_machine.show_verdict(settings)
-        run.collect_results(
-            [
-                probed_machine.probe_machine(
-                    settings, python, [path for path in given["paths"] or ["."] if path != "-"]
-                )
-            ]
-        )
+        # The report lists the verdict even where all is well.
+        run.report.settings = dataclasses.replace(settings, show=(*settings.show, "RT032"))
+        paths = [path for path in given["paths"] or ["."] if path != "-"]
+        run.collect_results([probed_machine.probe_machine(settings, python, paths)])
     run.write_report()
     return run.exit_status(failed=run.has_failing())
 
@@ -169,12 +169,8 @@ def rules(style: str) -> int:
     from torchmigrate.cli import rule_pages
     from torchmigrate.engine import registry
 
-    text = (
-        rule_pages.render_json(registry.load_rules())
-        if style == "json"
-        else rule_pages.render_table(registry.load_rules())
-    )
-    output.print_text(text)
+    render = rule_pages.render_json if style == "json" else rule_pages.render_table
+    output.print_text(render(registry.load_rules()))
     return 0
 
 
@@ -202,23 +198,11 @@ def explain(codes: tuple[str, ...], style: str) -> int:
 
     rules = rule_pages.find_rules(codes, registry.load_rules())
     if style == "json":
-        output.print_text(rule_pages.render_documents(rules))
+        text = rule_pages.render_documents(rules)
     else:
         columns = line_width() if sys.stdout.isatty() else 0
-        output.print_text(
-            rule_pages.render_pages(rules, color=wants_color("auto", sys.stdout), width=columns)
-        )
-    return 0
-
-
-def print_settings(file: str, given: Mapping[str, Any]) -> int:
-    """Print the settings for a file."""
-    from torchmigrate.cli import show_settings as showing
-
-    try:
-        output.print_text(showing.render_settings(file, options.load_profiles(given)))
-    except ConfigError as error:
-        raise options.Failure(str(error)) from None
+        text = rule_pages.render_pages(rules, color=wants_color("auto", sys.stdout), width=columns)
+    output.print_text(text)
     return 0
 
 

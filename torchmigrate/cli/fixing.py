@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import click
 
-from torchmigrate.cli import output
+from torchmigrate.cli import options, output
 from torchmigrate.cli import verify_options as verifying
 from torchmigrate.cli.session import Session
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def add_common_options(command: Command) -> Command:
-    """Decorate a command with the options of both commands, the parameters ``diff`` and ``exit_non_zero_on_fix``."""
-    for decorate in (
-        click.option(
-            "--exit-non-zero-on-fix",
-            is_flag=True,
-            help="Exit with 1 if a file is changed, even if no finding is left.",
-        ),
-        click.option("--diff", is_flag=True, help="Print the fixes as a diff, as --output-format diff does."),
-    ):
-        command = decorate(command)
-    return command
+add_common_options = options.combine_options(
+    click.option(
+        "--exit-non-zero-on-fix",
+        is_flag=True,
+        help="Exit with 1 if a file is changed, even if no finding is left.",
+    ),
+    click.option("--diff", is_flag=True, help="Print the fixes as a diff, as --output-format diff does."),
+)
+"""The options of both commands, the parameters ``diff`` and ``exit_non_zero_on_fix``."""
 
 
 class FixRequest(NamedTuple):

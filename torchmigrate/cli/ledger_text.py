@@ -15,7 +15,7 @@ from torchmigrate.model.torch_versions import NEWEST, Version, render_version
 from torchmigrate.tables import api_changes as written
 from torchmigrate.tables import api_ledger, release_differences
 from torchmigrate.tables.api_changes import ApiChange as Written
-from torchmigrate.tables.api_ledger import LedgerEntry, LedgerParameter
+from torchmigrate.tables.api_ledger import LedgerEntry
 from torchmigrate.tables.release_differences import DIFFERENCE_ORDER, ApiDifference
 from torchmigrate.tables.release_sets import ALL_RELEASES, ReleaseSet
 
@@ -86,28 +86,22 @@ def _list_events(entry: LedgerEntry) -> Iterator[tuple[ReleaseSet, str]]:
         said |= mark.releases
         yield mark.releases, f"deprecated; {release_differences.describe_mark(mark)}"
     for parameter in entry.parameters:
-        yield from _list_parameter_events(parameter, entry.usable_releases)
+        name = f"`{parameter.name}`"
+        if gone := entry.usable_releases - parameter.keyword - parameter.positional:
+            yield (
+                gone,
+                f"{name} is not accepted" + (f"; it is `{parameter.renamed}`" if parameter.renamed else ""),
+            )
+        if parameter.positional and (only := parameter.keyword - parameter.positional):
+            yield only, f"{name} is keyword-only"
+        if parameter.keyword and (only := parameter.positional - parameter.keyword):
+            yield only, f"{name} is positional-only"
+        for releases, text in parameter.defaults:
+            yield releases, f"{name} is required" if not text else f"{name} is `{text}` by default"
     if absent := ALL_RELEASES - entry.present:
         yield absent, "absent"
     if plain := entry.present - said:
         yield plain, "present"
-
-
-def _list_parameter_events(
-    parameter: LedgerParameter, usable: ReleaseSet
-) -> Iterator[tuple[ReleaseSet, str]]:
-    name = f"`{parameter.name}`"
-    if gone := usable - parameter.keyword - parameter.positional:
-        yield (
-            gone,
-            f"{name} is not accepted" + (f"; it is `{parameter.renamed}`" if parameter.renamed else ""),
-        )
-    if parameter.positional and (only := parameter.keyword - parameter.positional):
-        yield only, f"{name} is keyword-only"
-    if parameter.keyword and (only := parameter.positional - parameter.keyword):
-        yield only, f"{name} is positional-only"
-    for releases, text in parameter.defaults:
-        yield releases, f"{name} is required" if not text else f"{name} is `{text}` by default"
 
 
 def render_json(histories: Sequence[NameHistory]) -> str:

@@ -56,18 +56,33 @@ def variable_name(name: str) -> str:
     return f"TORCHMIGRATE_{name.upper()}"
 
 
-def add_settings(command: Command) -> Command:
-    """Decorate a command with an option for every setting, and with those for the configuration file."""
-    return add_settings_except()(command)
+def combine_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Combine decorators that add options; the first is applied first, and so listed last in the help."""
+
+    def declare(command: Command) -> Command:
+        for add in options:
+            command = add(command)
+        return command
+
+    return declare
+
+
+color_option = click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+)
+
+
+def _create_flag(*names: str, about: str) -> Callable[[Command], Command]:
+    """Create a flag that can also be set by an environment variable."""
+    variable = variable_name(names[-1].removeprefix("--").replace("-", "_"))
+    return click.option(*names, envvar=variable, is_flag=True, help=about)
 
 
 def add_settings_except(*names: str) -> Callable[[Command], Command]:
-    """Return the decorator `add_settings` without the settings of these names."""
+    """Return a decorator that adds options for the configuration file, and for all settings but those of these names."""
 
     def declare(command: Command) -> Command:
-        command = click.option(
-            "--isolated", envvar=variable_name("isolated"), is_flag=True, help="Read no configuration file."
-        )(command)
+        command = _create_flag("--isolated", about="Read no configuration file.")(command)
         command = click.option(
             "--config",
             envvar=variable_name("config"),
@@ -80,6 +95,10 @@ def add_settings_except(*names: str) -> Callable[[Command], Command]:
         return command
 
     return declare
+
+
+add_settings = add_settings_except()
+"""A decorator that adds options for the configuration file and for all settings."""
 
 
 def load_profiles(options: Mapping[str, Any]) -> Profiles:
@@ -201,53 +220,28 @@ cache_folder = click.option(
 )
 
 
-def add_session_options(command: Command) -> Command:
-    """Decorate a command with the parameters of a `Session`, which `check` and `fix` share."""
-    command = cache_folder(command)
-    for decorate in (
-        click.option(
-            "-v",
-            "--verbose",
-            envvar=variable_name("verbose"),
-            is_flag=True,
-            help="Print which settings and files are used.",
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            envvar=variable_name("quiet"),
-            is_flag=True,
-            help="Print findings and errors only.",
-        ),
-        click.option(
-            "--color",
-            envvar=variable_name("color"),
-            type=click.Choice(["auto", "always", "never"]),
-            default="auto",
-            help="Colour the output.",
-        ),
-        click.option(
-            "--exit-zero",
-            envvar=variable_name("exit_zero"),
-            is_flag=True,
-            help="Exit with 0 even if there are findings.",
-        ),
-        click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
-        click.option(
-            "--no-cache",
-            envvar=variable_name("no_cache"),
-            is_flag=True,
-            help="Do not use or write the cache.",
-        ),
-        click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
-        click.option(
-            "--stdin-filename",
-            metavar="PATH",
-            type=PLACE,
-            help="The name of the file that is read from standard input (`-`).",
-        ),
-        add_settings,
-        click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE),
-    ):
-        command = decorate(command)
-    return command
+add_session_options = combine_options(
+    cache_folder,
+    _create_flag("-v", "--verbose", about="Print which settings and files are used."),
+    _create_flag("-q", "--quiet", about="Print findings and errors only."),
+    click.option(
+        "--color",
+        envvar=variable_name("color"),
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="Colour the output.",
+    ),
+    _create_flag("--exit-zero", about="Exit with 0 even if there are findings."),
+    click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
+    _create_flag("--no-cache", about="Do not use or write the cache."),
+    click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
+    click.option(
+        "--stdin-filename",
+        metavar="PATH",
+        type=PLACE,
+        help="The name of the file that is read from standard input (`-`).",
+    ),
+    add_settings,
+    click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE),
+)
+"""The parameters of a `Session`, which `check` and `fix` share, as a decorator of a command."""

@@ -100,7 +100,9 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
             if target.exists():
                 attributes.copy_attributes(os.stat(target), target, temporary)
             else:
-                os.chmod(temporary, _default_mode())
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(temporary, 0o666 & ~mask)
             os.replace(temporary, target)
     except (OSError, write_file.FileChanged) as error:
         raise Failure(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -109,12 +111,6 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
 def flush_output() -> None:
     """Flush standard output, so that the interpreter does not complain about a closed pipe at its end."""
     _write_stream(sys.stdout, "")
-
-
-def _default_mode() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _write_stream(stream: IO[str] | IO[bytes], data: str | bytes) -> None:

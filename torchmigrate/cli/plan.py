@@ -19,9 +19,7 @@ FORMATS = ("text", "markdown", "html", "json")
 @click.command(short_help="Show the steps of an upgrade in order.")
 @options.cache_folder
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but the plan and errors.")
-@click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
-)
+@options.color_option
 @click.option("--no-cache", is_flag=True, help="Do not use or write the cache.")
 @click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the plan to a file.")
 @click.option(

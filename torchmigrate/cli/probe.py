@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from torchmigrate.cli.options import PLACE
+from torchmigrate.cli.options import PLACE, color_option
 from torchmigrate.cli.probe_call import ProbeCommand
 from torchmigrate.probe import collector
 from torchmigrate.probe.machine_facts import facts_to_json
@@ -48,9 +48,7 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 @click.option(
     "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the verdict."
 )
-@click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
-)
+@color_option
 @click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
 @click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))

@@ -74,7 +74,10 @@ class ProbeCommand:
         self._check()
         self.settings = _load_settings(given["target_version"])
         self.target = get_target(self.settings)
-        self.asked = ProbeCall(self._format_command(given["target_version"]))
+        words = ["torchmigrate", "probe"]
+        for option, value in (("--python", self.python), ("--target-version", given["target_version"])):
+            words += [option, value] if value else []
+        self.asked = ProbeCall(shlex.join(words))
 
     def _check(self) -> None:
         sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
@@ -94,13 +97,6 @@ class ProbeCommand:
             )
         if sources and self.python:
             raise click.UsageError(f"--python is for this machine and cannot be used with --{sources[0]}")
-
-    def _format_command(self, target: str | None) -> str:
-        """Return the command that repeats this call on this machine."""
-        words = ["torchmigrate", "probe"]
-        for option, value in (("--python", self.python), ("--target-version", target)):
-            words += [option, value] if value else []
-        return shlex.join(words)
 
     def get_facts(self) -> MachineFacts:
         """Return the facts to check: recorded ones, or those of this machine."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 from collections.abc import Sequence
@@ -34,8 +33,3 @@ def probe_machine(settings: Settings, named: str | None, paths: Sequence[str]) -
     # What cannot be read there, the check itself has said.
     found = [*verdict.findings, *judge_files(paths, facts, unread=lambda path, why: None)]
     return FileResult("", findings=tuple(remove_ignored(found, settings)))
-
-
-def show_verdict(settings: Settings) -> Settings:
-    """Return settings with which a report lists the verdict even where all is well."""
-    return dataclasses.replace(settings, show=(*settings.show, "RT032"))

@@ -110,12 +110,15 @@ class RequestedFiles:
         """Return the trees that contain the files."""
         inputs = self.select_inputs(sorts)
         return [
-            Tree(one.named, one.profile_of, self._select_wanted(one.others, sorts), one.root, one.is_whole)
+            Tree(
+                one.named,
+                one.profile_of,
+                [file for file in one.others if sorts.includes_path(file.path)],
+                one.root,
+                one.is_whole,
+            )
             for one in tree.find_trees(self._places, inputs, self._given)
         ]
-
-    def _select_wanted(self, inputs: Sequence[InputFile], sorts: FileSorts) -> list[InputFile]:
-        return [file for file in inputs if sorts.includes_path(file.path)]
 
     def _is_wanted(self, file: InputFile, sorts: FileSorts) -> bool:
         """Return whether a file is checked, as any explicitly named file is."""

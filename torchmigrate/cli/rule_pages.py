@@ -136,19 +136,20 @@ def render_pages(rules: Sequence[Rule], *, color: bool, width: int) -> str:
     for number, rule in enumerate(rules):
         heading, _, body = render_page(rule).partition("\n")
         console.print(Text(("\n" if number else "") + heading.removeprefix("# "), style="bold underline"))
-        console.print(Markdown(_escape_underscores(body), hyperlinks=color))
+        # Outside of code, our documentation has underscores in file names only.
+        parts = re.split(r"(`[^`]+`|^    .*$)", body, flags=re.MULTILINE)
+        console.print(
+            Markdown(
+                "".join(part if index % 2 else part.replace("_", r"\_") for index, part in enumerate(parts)),
+                hyperlinks=color,
+            )
+        )
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
 
 
 def render_page(rule: Rule) -> str:
     """Return the documentation of one rule as Markdown."""
     return f"# {rule.code} {rule.name}\n\n{rule.doc.strip()}\n\n{_describe_declaration(rule)}\n"
-
-
-def _escape_underscores(markdown: str) -> str:
-    """Return Markdown with underscores escaped outside of code, where our documentation uses them in file names."""
-    parts = re.split(r"(`[^`]+`|^    .*$)", markdown, flags=re.MULTILINE)
-    return "".join(part if index % 2 else part.replace("_", r"\_") for index, part in enumerate(parts))
 
 
 def _describe_declaration(rule: Rule) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import BinaryIO
 
 import click
 
@@ -32,7 +31,11 @@ def server(cache_dir: str, no_cache: bool, stdio: bool, verbose: bool) -> int:
             f"the server needs the package {error.name}: pip install 'torchmigrate[lsp]'"
         ) from None
     made = features.create_server(None if no_cache else cache_dir, _explain_rule)
-    made.start_io(sys.stdin.buffer, _reserve_stdout())
+    # Standard output is the protocol's alone: what else is printed, as by a plugin, goes to standard error.
+    sys.stdout.flush()
+    taken = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    made.start_io(sys.stdin.buffer, taken)
     return 0 if made.is_shut_down else 1
 
 
@@ -42,11 +45,3 @@ def _explain_rule(code: str) -> str | None:
 
     rule = registry.load_rules().get(code)
     return None if rule is None else rule_pages.render_page(rule)
-
-
-def _reserve_stdout() -> BinaryIO:
-    """Return standard output for the protocol alone; other output, such as a plugin's, goes to standard error."""
-    sys.stdout.flush()
-    taken = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return taken

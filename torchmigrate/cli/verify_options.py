@@ -6,22 +6,20 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from torchmigrate.cli.options import Failure, find_common_folder
+from torchmigrate.cli.options import Failure, combine_options, find_common_folder
 from torchmigrate.project.folders import find_tree_root
 
 if TYPE_CHECKING:
-    from torchmigrate.reporters.verification import Verified
+    from torchmigrate.reporters.report import Verified
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
 """Two runs without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class VerifyRequest(NamedTuple):
@@ -33,39 +31,36 @@ class VerifyRequest(NamedTuple):
     environment: dict[str, str]
 
 
-def add_options(command: Decorated) -> Decorated:
-    """Decorate a command with the options ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
-    for decorate in (
-        click.option(
-            "--verify-env",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="An environment variable for the command of --verify; may be repeated.",
-        ),
-        click.option(
-            "--verify-timeout",
-            type=click.FloatRange(min=0, min_open=True),
-            default=3600.0,
-            metavar="SECONDS",
-            help="Time limit for one run; with fixes it is five times the time without, plus a minute.  "
-            "[default: 3600]",
-        ),
-        click.option(
-            "--verify-runs",
-            type=click.IntRange(min=FEWEST_RUNS),
-            default=20,
-            metavar="N",
-            help="The maximum number of runs to find the fixes to leave out.  [default: 20]",
-        ),
-        click.option(
-            "--verify",
-            metavar="COMMAND",
-            help="Keep only fixes that do not change the outcome of this shell command, such as `pytest -q`; "
-            "it runs in copies of the project.",
-        ),
-    ):
-        command = decorate(command)
-    return command
+add_options = combine_options(
+    click.option(
+        "--verify-env",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An environment variable for the command of --verify; may be repeated.",
+    ),
+    click.option(
+        "--verify-timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=3600.0,
+        metavar="SECONDS",
+        help="Time limit for one run; with fixes it is five times the time without, plus a minute.  "
+        "[default: 3600]",
+    ),
+    click.option(
+        "--verify-runs",
+        type=click.IntRange(min=FEWEST_RUNS),
+        default=20,
+        metavar="N",
+        help="The maximum number of runs to find the fixes to leave out.  [default: 20]",
+    ),
+    click.option(
+        "--verify",
+        metavar="COMMAND",
+        help="Keep only fixes that do not change the outcome of this shell command, such as `pytest -q`; "
+        "it runs in copies of the project.",
+    ),
+)
+"""The options ``verify``, ``verify_runs``, ``verify_timeout``, ``verify_env``."""
 
 
 def parse_request(
@@ -86,7 +81,7 @@ def verify_fixes(
     asked: VerifyRequest, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
     """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
-    from torchmigrate.reporters.verification import Verified
+    from torchmigrate.reporters.report import Verified
     from torchmigrate.trials.judging_command import JudgingCommand
     from torchmigrate.trials.reference_runs import UnusableCommand
     from torchmigrate.trials.trial import Trial

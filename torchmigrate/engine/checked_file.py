@@ -20,9 +20,8 @@ from torchmigrate.text.source_text import SourceText
 class CheckedFile(Protocol):
     """One file, in one state of its text."""
 
-    @property
-    def source(self) -> SourceText:
-        """Its text."""
+    source: SourceText
+    """Its text."""
 
     def run_rules(self) -> RuleResults:
         """Run the rules on the file. Raises SourceError if it is malformed."""

@@ -67,7 +67,17 @@ class FixRounds:
         limit = SPARE_ROUNDS + len(found.findings)
         for _ in range(limit):
             result = add_edits_to_result(self.subject.source, found, self.wanted.allows)
-            chosen = _select_compatible(finding for finding in result.findings if self._is_wanted(finding))
+            chosen = _select_compatible(
+                finding
+                for finding in result.findings
+                if (
+                    finding.fix is not None
+                    and finding.fix.safety is not Safety.MANUAL
+                    and _finding_key(finding) not in self.unproved
+                    and self.wanted.allows(finding)
+                    and self.wanted.chooses(finding, self.subject.source.original)
+                )
+            )
             if not chosen:
                 break
             before, done = self.subject.source.text, len(self.applied)
@@ -80,15 +90,6 @@ class FixRounds:
             result = self.result(self.subject)
         result = replace(result, errors=(*result.errors, *self.unproved.values()))
         return FixedFile(self.subject.source.raw, tuple(self.applied), result)
-
-    def _is_wanted(self, finding: Finding) -> bool:
-        return (
-            finding.fix is not None
-            and finding.fix.safety is not Safety.MANUAL
-            and _finding_key(finding) not in self.unproved
-            and self.wanted.allows(finding)
-            and self.wanted.chooses(finding, self.subject.source.original)
-        )
 
     def _apply_fixes(self, chosen: list[Finding]) -> None:
         """Apply as many of the findings' fixes as can be verified together.

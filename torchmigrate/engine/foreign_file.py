@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_set import RuleSet
@@ -15,41 +16,36 @@ from torchmigrate.project.rule_results import RuleResults
 from torchmigrate.text.text_edits import VerifyError
 
 
+@dataclass(eq=False)
 class ForeignFile(CheckedFile):
     """A file in another language; only comments that suppress findings are ever changed in it."""
 
-    def __init__(self, source: ForeignSource, rules: RuleSet, project: Project) -> None:
-        self._source = source
-        self._rules = rules
-        self._project = project
-
-    @property
-    def source(self) -> ForeignSource:
-        """Its text."""
-        return self._source
+    source: ForeignSource
+    rules: RuleSet
+    project: Project
 
     def run_rules(self) -> RuleResults:
         """Run the rules on the names in the file."""
-        rules, source = self._rules, self._source
+        rules, source = self.rules, self.source
         said = RuleResults(source.path)
         rule_checks.check_uses(
-            said, source, source.contents, rules.on_foreign, rules.options, rules.selects, self._project
+            said, source, source.contents, rules.on_foreign, rules.options, rules.selects, self.project
         )
         return said
 
     def with_rules(self, rules: RuleSet) -> ForeignFile:
         """Return the same file for other rules."""
-        return ForeignFile(self._source, rules, self._project)
+        return replace(self, rules=rules)
 
     def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the facts that the file contributes to the project."""
-        exports = dict(self._source.contents.exports)
+        exports = dict(self.source.contents.exports)
         return FileFacts(exports, mentions=tuple(said.mentions), provisional=said.asked_project)
 
     def apply_edits(self, edits: Sequence[Edit]) -> ForeignFile:
         """Return the file with edits applied. Raises VerifyError if they change what it names."""
-        source = ForeignSource.decode_source(self._source.path, self._source.apply_edits(edits))
-        source.links = self._source.links
-        if [use.name for use in source.contents.uses] != [use.name for use in self._source.contents.uses]:
+        source = ForeignSource.decode_source(self.source.path, self.source.apply_edits(edits))
+        source.links = self.source.links
+        if [use.name for use in source.contents.uses] != [use.name for use in self.source.contents.uses]:
             raise VerifyError("an edit changes what the file names")
-        return ForeignFile(source, self._rules, self._project)
+        return replace(self, source=source)

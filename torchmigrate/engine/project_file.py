@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from torchmigrate.documents import reference_checks
 from torchmigrate.documents.document_verification import verify_document
@@ -16,24 +17,19 @@ from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
 
 
+@dataclass(eq=False)
 class ProjectFile(CheckedFile):
     """A file that consists of references, without a syntax tree."""
 
-    def __init__(self, document: ProjectDocument, rules: RuleSet, project: Project) -> None:
-        self._document = document
-        self._rules = rules
-        self._project = project
-
-    @property
-    def source(self) -> ProjectDocument:
-        """Its text."""
-        return self._document
+    source: ProjectDocument
+    rules: RuleSet
+    project: Project
 
     def run_rules(self) -> RuleResults:
         """Run the rules on the references of the file, and on what its commands name."""
-        rules, document = self._rules, self._document
+        rules, document = self.rules, self.source
         said = reference_checks.check_references(
-            document, rules.on_references, rules.options, rules.selects, self._project
+            document, rules.on_references, rules.options, rules.selects, self.project
         )
         if rules.on_foreign and language_of(document.path) is not None:
             from torchmigrate.foreign import rule_checks as foreign
@@ -41,13 +37,13 @@ class ProjectFile(CheckedFile):
 
             named = read_contents(document.path, document.text)
             foreign.check_uses(
-                said, document, named, rules.on_foreign, rules.options, rules.selects, self._project
+                said, document, named, rules.on_foreign, rules.options, rules.selects, self.project
             )
         return said
 
     def with_rules(self, rules: RuleSet) -> ProjectFile:
         """Return the same file for other rules."""
-        return ProjectFile(self._document, rules, self._project)
+        return replace(self, rules=rules)
 
     def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the packages that the file names, as facts about the project."""
@@ -55,8 +51,6 @@ class ProjectFile(CheckedFile):
 
     def apply_edits(self, edits: Sequence[Edit]) -> ProjectFile:
         """Return the file with edits applied. Raises VerifyError if they change its kind or another reference."""
-        document = ProjectDocument.decode_source(self._document.path, self._document.apply_edits(edits))
-        verify_document(
-            ProjectDocument.decode_source(self._document.path, self._document.raw), document, edits
-        )
-        return ProjectFile(document, self._rules, self._project)
+        document = ProjectDocument.decode_source(self.source.path, self.source.apply_edits(edits))
+        verify_document(ProjectDocument.decode_source(self.source.path, self.source.raw), document, edits)
+        return replace(self, source=document)

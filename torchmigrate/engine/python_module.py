@@ -11,7 +11,7 @@ from torchmigrate.documents import reference_checks
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_context import Context
 from torchmigrate.engine.rule_set import RuleSet
-from torchmigrate.model.findings import Edit, Finding, FixChange, Location, Span
+from torchmigrate.model.findings import Edit, FixChange, Location, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import FileFacts, Mention
 from torchmigrate.project.project_facts import Project
@@ -31,20 +31,15 @@ class PythonModule(CheckedFile):
     def __init__(
         self, source: SourceText, rules: RuleSet, project: Project, links: ModuleLinks | None
     ) -> None:
-        self._source = source
+        self.source = source
         self._rules = rules
         self._project = project
         self._links = links
         self.uses = SymbolUses(source, rules.watch, links)
 
-    @property
-    def source(self) -> SourceText:
-        """Its text."""
-        return self._source
-
     def run_rules(self) -> RuleResults:
         """Run the rules on the uses of symbols, and on the references of a ``setup.py``."""
-        rules, source = self._rules, self._source
+        rules, source = self._rules, self.source
         said = reference_checks.check_references(
             source, rules.on_references, rules.options, rules.selects, self._project
         )
@@ -56,9 +51,8 @@ class PythonModule(CheckedFile):
                     if context is None:
                         context = contexts[rule.code] = self._create_context(rule)
                     context.grounded_on_project = False
-                    said.run_check(
-                        rule.code, partial(_run_check, rule, use, context), partial(self._locate_use, use)
-                    )
+                    check = rule.check_function or (lambda use, context: iter([context.finding(use)]))
+                    said.run_check(rule.code, partial(check, use, context), partial(self._locate_use, use))
         said.asked_project |= any(context.asked_project for context in contexts.values())
         said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
         return said
@@ -81,7 +75,7 @@ class PythonModule(CheckedFile):
         """Return the module with edits applied, verified by `torchmigrate.proof`."""
         from torchmigrate.proof.edit_verification import verify_edits
 
-        before, edits = _apply_command_edits(self._source, edits)
+        before, edits = _apply_command_edits(self.source, edits)
         source = read_source(before.path, before.apply_edits(edits)) if edits else before
         verify_edits(before, source, edits)
         return PythonModule(source, self._rules, self._project, self._links)
@@ -96,14 +90,14 @@ class PythonModule(CheckedFile):
         self.uses.release_memory()
 
     def _create_context(self, rule: Rule, *, notes: bool = False) -> Context:
-        return Context(self._source, self.uses, self._project, self._rules.options, rule, notes)
+        return Context(self.source, self.uses, self._project, self._rules.options, rule, notes)
 
     def _locate_use(self, use: Use) -> Location:
-        return self._source.locate_span(self._source.span_of(use.node))
+        return self.source.locate_span(self.source.span_of(use.node))
 
     def _collect_mentions(self, said: RuleResults) -> Iterator[Mention]:
         """Yield the symbols that the file uses, and what rules note about these uses."""
-        path = self._source.path
+        path = self.source.path
         for use in self.uses.all_uses:
             line = use.node.lineno
             yield Mention(use.symbol, use.kind, path, line, _constant_arguments(use))
@@ -132,12 +126,6 @@ def _apply_command_edits(source: SourceText, edits: Sequence[Edit]) -> tuple[Sou
     shift = OffsetMap(source.original, sort_edits(commands))
     others = [one for one in edits if one not in commands]
     return after, [Edit(*shift.map_span(Span(one.start, one.end)), one.text) for one in others]
-
-
-def _run_check(rule: Rule, use: Use, context: Context) -> list[Finding]:
-    if rule.check_function is None:
-        return [context.finding(use)]
-    return list(rule.check_function(use, context))
 
 
 def _constant_arguments(use: Use) -> tuple[tuple[str, object], ...]:

@@ -39,7 +39,8 @@ def load_rules() -> Mapping[str, Rule]:
         rule = getattr(module, "rule", None)
         if not isinstance(rule, Rule):
             continue
-        rule.name, rule.family = _rule_and_family_name(module)
+        family, _, name = module.__name__.rpartition(".")
+        rule.name, rule.family = name.replace("_", "-"), family.rpartition(".")[2].replace("_", "-")
         rule.doc = module.__doc__ or ""
         other = found.get(rule.code)
         wrong = (
@@ -123,11 +124,6 @@ def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None
         upper = selector.upper()
         if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
             raise ConfigError(f"no rule fits `{selector}`{suggest_name(selector, sorted(set(known)))}")
-
-
-def _rule_and_family_name(module: ModuleType) -> tuple[str, str]:
-    family, _, name = module.__name__.rpartition(".")
-    return name.replace("_", "-"), family.rpartition(".")[2].replace("_", "-")
 
 
 def _import_rule_modules() -> Iterator[ModuleType]:

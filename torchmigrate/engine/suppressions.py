@@ -113,7 +113,11 @@ class Suppressions:
             named = ", ".join(f"`{code}`" for code in unused if code)
             message = f"no finding to suppress here for {named}" if named else "no finding to suppress here"
             fix = Fix(
-                (self._drop_unused_codes(directive, left) if left else self._remove_directive(directive),),
+                (
+                    Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(left))
+                    if left
+                    else self._remove_directive(directive),
+                ),
                 Safety.SAFE,
                 "Remove the unused suppression",
             )
@@ -132,10 +136,6 @@ class Suppressions:
     ) -> Finding:
         made = None if fix is None else lambda: fix
         return create_finding(code, message, Severity.WARNING, self._source, span, fix=made, hint=hint)
-
-    @staticmethod
-    def _drop_unused_codes(directive: SuppressionComment, codes: list[str]) -> Edit:
-        return Edit(directive.codes_span.start, directive.codes_span.end, ", ".join(codes))
 
     def _remove_directive(self, directive: SuppressionComment) -> Edit:
         """Return the edit that removes the suppression with its line, the space before it, or (first in a longer comment)

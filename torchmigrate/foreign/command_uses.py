@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from torchmigrate.foreign.comment_styles import blank_comments
 from torchmigrate.foreign.foreign_use import ForeignUse
@@ -44,7 +44,9 @@ def find_packaged_files(view: str) -> Iterator[ForeignUse]:
         found = _SERIALIZED.search(match["arguments"])
         if found is None or "--model-file" in match["arguments"] or _ECHOED.search(text, 0, match.start()):
             continue
-        name = _substitute_variables(found["file"], values)
+        name = _VARIABLE.sub(
+            lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), found["file"]
+        )
         if not parse_model_file(_VARIABLE.sub("x", name)):
             continue
         start = match.start("arguments")
@@ -57,10 +59,3 @@ def find_packaged_files(view: str) -> Iterator[ForeignUse]:
             handler=handler["file"] if handler else "",
             calls=True,
         )
-
-
-def _substitute_variables(text: str, values: Mapping[str, str]) -> str:
-    """Replace the shell variables whose values are known."""
-    return _VARIABLE.sub(
-        lambda one: values.get(one["braced"] or one["made"] or one["plain"] or "", one[0]), text
-    )

@@ -16,7 +16,6 @@ from torchmigrate.foreign.foreign_use import (
     UNREAD,
     ForeignUse,
 )
-from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter.foreign_languages import language_of
@@ -59,9 +58,8 @@ def check_uses(
         if not (is_first or is_other) or not selects(rule.code, source.path):
             continue
         context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
-        answer.run_check(
-            rule.code, partial(_run_check, rule, use, context), partial(source.locate_span, use.span)
-        )
+        check = rule.check_foreign_function or (lambda use, context: iter([context.finding(use)]))
+        answer.run_check(rule.code, partial(check, use, context), partial(source.locate_span, use.span))
     answer.asked_project |= any(context.asked_project for context in contexts.values())
     answer.mentions += _collect_mentions(source, reading, known)
 
@@ -75,12 +73,6 @@ def find_rule(name: str, rules: Sequence[Rule]) -> Rule | None:
         if (name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern)
     )
     return max(matching, key=lambda found: len(found[0]), default=("", None))[1]
-
-
-def _run_check(rule: Rule, use: ForeignUse, context: ForeignContext) -> list[Finding]:
-    if rule.check_foreign_function is None:
-        return [context.finding(use)]
-    return list(rule.check_foreign_function(use, context))
 
 
 def _collect_mentions(

@@ -106,20 +106,16 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
         yield f"<pre>{commands}</pre>"
     yield '<ul class="rules">'
     for group in step.groups:
-        yield from _render_group(number, group)
+        show = f'data-show="step={number} rule={_escape_html(group.code)}"'
+        yield (
+            f'<li><strong>{_escape_html(group.code)}</strong> <span class="about">{_render_prose(phrases.describe_rule(group))}</span> '
+            f'<span class="{group.severity.value}">{phrases.describe_severities(group)}</span> '
+            f'<button type="button" class="link screen" {show} hidden>show</button></li>'
+        )
     yield "</ul>"
     for paths in step.together:
         yield f"<p>In one commit: {', '.join(f'<code>{_escape_html(path)}</code>' for path in paths)}</p>"
     yield "</li>"
-
-
-def _render_group(number: int, group: RuleItems) -> Iterator[str]:
-    show = f'data-show="step={number} rule={_escape_html(group.code)}"'
-    yield (
-        f'<li><strong>{_escape_html(group.code)}</strong> <span class="about">{_render_prose(phrases.describe_rule(group))}</span> '
-        f'<span class="{group.severity.value}">{phrases.describe_severities(group)}</span> '
-        f'<button type="button" class="link screen" {show} hidden>show</button></li>'
-    )
 
 
 def _render_matrix(plan: Plan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from torchmigrate import __version__
 from torchmigrate.model import torch_versions
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems
+from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep
 
 SCHEMA_VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
@@ -33,7 +33,17 @@ def build_document(plan: Plan) -> dict[str, Any]:
         "findings": {severity.value: plan.severities[severity] for severity in Severity},
         "efforts": {effort.value: plan.efforts[effort] for effort in Effort},
         "steps": [_render_step(step) for step in plan.steps],
-        "releases": [_render_release(release) for release in plan.releases],
+        "releases": [
+            {
+                "version": torch_versions.render_version(release.version),
+                "findings": {severity.value: release.severities[severity] for severity in Severity},
+                "rules": {
+                    code: {severity.value: counted[severity] for severity in Severity if counted[severity]}
+                    for code, counted in sorted(release.rules.items())
+                },
+            }
+            for release in plan.releases
+        ],
         "errors": [
             {"path": error.path, "line": error.line, "column": error.column, "message": error.message}
             for error in plan.errors
@@ -49,17 +59,16 @@ def _render_step(step: PlanStep) -> dict[str, Any]:
         "efforts": {effort.value: step.efforts[effort] for effort in Effort},
         "commands": list(step.commands),
         "together": [list(paths) for paths in step.together],
-        "rules": [_render_group(group) for group in step.groups],
-    }
-
-
-def _render_group(group: RuleItems) -> dict[str, Any]:
-    return {
-        "code": group.code,
-        "name": group.name,
-        "summary": group.summary,
-        "source": group.source or None,
-        "findings": [_render_item(item) for item in group.items],
+        "rules": [
+            {
+                "code": group.code,
+                "name": group.name,
+                "summary": group.summary,
+                "source": group.source or None,
+                "findings": [_render_item(item) for item in group.items],
+            }
+            for group in step.groups
+        ],
     }
 
 
@@ -81,16 +90,5 @@ def _render_item(item: PlanItem) -> dict[str, Any]:
         "owners": list(item.owners),
         "releases": {
             torch_versions.render_version(version): severity.value for version, severity in item.course
-        },
-    }
-
-
-def _render_release(release: ReleaseFindings) -> dict[str, Any]:
-    return {
-        "version": torch_versions.render_version(release.version),
-        "findings": {severity.value: release.severities[severity] for severity in Severity},
-        "rules": {
-            code: {severity.value: counted[severity] for severity in Severity if counted[severity]}
-            for code, counted in sorted(release.rules.items())
         },
     }

@@ -81,7 +81,8 @@ def group_advice(group: RuleItems) -> Iterator[tuple[str, list[tuple[str, list[T
     messages: dict[str, dict[str, dict[str, list[PlanItem]]]] = {}
     for item in group.items:
         helped = messages.setdefault(item.finding.message, {}).setdefault(_format_help(item), {})
-        helped.setdefault(_format_reason(item), []).append(item)
+        withheld = item.finding.withheld
+        helped.setdefault(f"no fix: {withheld}" if withheld and not item.minimum else "", []).append(item)
     for message, helps in messages.items():
         yield (
             message,
@@ -95,11 +96,6 @@ def _format_help(item: PlanItem) -> str:
         safety = "safe" if item.effort is Effort.MECHANICAL else "to review"
         return f"fix ({safety}{since}): {item.title}"
     return f"help: {item.finding.hint}" if item.finding.hint else ""
-
-
-def _format_reason(item: PlanItem) -> str:
-    withheld = item.finding.withheld
-    return f"no fix: {withheld}" if withheld and not item.minimum else ""
 
 
 def group_by_file(items: tuple[PlanItem, ...]) -> dict[str, list[Finding]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import click
 
@@ -45,7 +45,9 @@ class _TextRenderer:
             yield from self._wrap_lines(escape_line(f"{where}: error: {error.message}"))
         if plan.steps:
             yield ""
-            yield from self._render_efforts(plan)
+            for effort in Effort:
+                if plan.efforts[effort]:
+                    yield f"{plan.efforts[effort]:>5} {effort.value:<13} {phrases.MEANINGS[effort]}"
             yield ""
             yield from self._render_matrix(plan)
         else:
@@ -54,11 +56,6 @@ class _TextRenderer:
         for number, step in enumerate(plan.steps, 1):
             yield ""
             yield from self._render_step(number, step)
-
-    def _render_efforts(self, plan: Plan) -> Iterator[str]:
-        for effort in Effort:
-            if plan.efforts[effort]:
-                yield f"{plan.efforts[effort]:>5} {effort.value:<13} {phrases.MEANINGS[effort]}"
 
     def _render_matrix(self, plan: Plan) -> Iterator[str]:
         yield self._make_bold(f"{'torch':<13}  breaks  warns  superseded  new there")
@@ -96,13 +93,11 @@ class _TextRenderer:
                 yield from self._wrap_lines(escape_controls(text), "     ")
                 for reason, items in reasons:
                     yield from self._wrap_lines(escape_controls(reason), "     ")
-                    yield from self._render_places(phrases.group_by_file(items))
-
-    def _render_places(self, found: Mapping[str, list[Finding]]) -> Iterator[str]:
-        for path, findings in list(found.items())[:MAX_PLACES]:
-            yield f"       {self._render_place(path, findings)}"
-        if len(found) > MAX_PLACES:
-            yield f"       and {len(found) - MAX_PLACES} more files (--output-format markdown, html and json name them)"
+                    found = phrases.group_by_file(items)
+                    for path, findings in list(found.items())[:MAX_PLACES]:
+                        yield f"       {self._render_place(path, findings)}"
+                    if len(found) > MAX_PLACES:
+                        yield f"       and {len(found) - MAX_PLACES} more files (--output-format markdown, html and json name them)"
 
     def _render_place(self, path: str, findings: list[Finding]) -> str:
         named = escape_controls(format_position(path, None, None, None))

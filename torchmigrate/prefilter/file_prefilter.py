@@ -48,7 +48,8 @@ class FilePrefilter:
         if (
             kind is not None
             and self.sorts.documents
-            and _is_handwritten(kind, data)
+            # Nobody writes a larger file by hand; lock files and notebooks are generated.
+            and (kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES)
             and project_file_kinds.may_concern_rules(kind, data)
         ):
             return True
@@ -57,8 +58,3 @@ class FilePrefilter:
             small = len(data) <= MAX_METADATA_BYTES
             return self.sorts.foreign and small and foreign_languages.may_concern_rules(language, data)
         return not project_file_kinds.is_document(path) and (self.gate.passes_text(data) or MARK in data)
-
-
-def _is_handwritten(kind: str, data: bytes) -> bool:
-    """Return whether a project file is small enough to be written by hand, or generated as a lock file or notebook."""
-    return kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES

@@ -23,7 +23,17 @@ class CodeOwners:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._entries = list(_parse_codeowners(_read_codeowners(root)))
+        found = []
+        section: tuple[str, ...] = ()
+        for line in _read_codeowners(root).splitlines():
+            line = line.strip()
+            if heading := re.fullmatch(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)", line):  # of GitLab
+                section = _split_owners(heading[1])
+            elif line and not line.startswith(("#", "!")):
+                entry = _PATTERN.match(line)
+                if entry:
+                    found.append((IgnorePatterns([entry[1]]), _split_owners(entry[2]) or section))
+        self._entries = found[::-1]  # the last pattern that matches decides
 
     def find_owners(self, path: str) -> tuple[str, ...]:
         """Return the owners of the file at ``path``: those of the last pattern that matches."""
@@ -40,21 +50,6 @@ def _read_codeowners(root: str) -> str:
         with contextlib.suppress(OSError), open(place, encoding="utf-8", errors="replace") as file:
             return file.read()
     return ""
-
-
-def _parse_codeowners(text: str) -> list[tuple[IgnorePatterns, tuple[str, ...]]]:
-    """Parse the patterns with their owners, the last one first."""
-    found = []
-    section: tuple[str, ...] = ()
-    for line in text.splitlines():
-        line = line.strip()
-        if heading := re.fullmatch(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)", line):  # of GitLab
-            section = _split_owners(heading[1])
-        elif line and not line.startswith(("#", "!")):
-            entry = _PATTERN.match(line)
-            if entry:
-                found.append((IgnorePatterns([entry[1]]), _split_owners(entry[2]) or section))
-    return found[::-1]
 
 
 def _split_owners(text: str) -> tuple[str, ...]:

@@ -119,9 +119,14 @@ class _FileSearch:
         if stat.S_ISDIR(mode):
             if real.endswith(SUFFIXES):
                 self._report_error(path, "is a folder with the name of a file")
-            self._walk_folder(
-                _get_display_path(path, real), real, self._collect_scopes_above(real), self.excludes(real), 0
-            )
+            scopes: list[Scope] = []
+            for folder, file in find_ignore_files_above(real):
+                patterns = read_patterns(file)
+                self._report_malformed(os.path.relpath(file), patterns)
+                # A folder that was given is searched even if its parents ignore it.
+                if patterns and not is_ignored([(folder, patterns)], real, True):
+                    scopes.append((folder, patterns))
+            self._walk_folder(_get_display_path(path, real), real, scopes, self.excludes(real), 0)
         elif stat.S_ISREG(mode):
             self._add_file(_get_display_path(path, real), real)
         else:
@@ -140,16 +145,6 @@ class _FileSearch:
         from torchmigrate.model.findings import FileError
 
         self.errors.append(FileError(_strip_dot(path) or os.curdir, message, line))
-
-    def _collect_scopes_above(self, real: str) -> list[Scope]:
-        """Return the patterns of the ignore files above a folder, except for files that ignore the folder itself."""
-        scopes: list[Scope] = []
-        for folder, file in find_ignore_files_above(real):
-            patterns = read_patterns(file)
-            self._report_malformed(os.path.relpath(file), patterns)
-            if patterns and not is_ignored([(folder, patterns)], real, True):
-                scopes.append((folder, patterns))
-        return scopes
 
     def _report_malformed(self, file: str, patterns: IgnorePatterns) -> None:
         """Report once the malformed patterns in an ignore file; git skips them silently."""

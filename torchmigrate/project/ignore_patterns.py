@@ -7,6 +7,10 @@ the text between two stars is matched where it first occurs, which is right when
 Source: https://git-scm.com/docs/gitignore, and wildmatch.c of git for what it leaves open.
 """
 
+# This is written by hand although `pathspec` does the same: measured with its version 1.1.1 on the random patterns of
+# tests/test_patterns.py, it judges 134 of 5,100 entries otherwise than git, raises `re.error` for 47 of 300 files, needs
+# 15 seconds for ten ``*a`` on a name of 40 letters, and six times as long for 20,000 ordinary paths.
+
 from __future__ import annotations
 
 import os
@@ -188,7 +192,10 @@ def _parse_class(glob: bytes, at: int) -> tuple[bytes, int]:
 
 def _build_path_regex(items: list[bytes], groups: Iterator[int], *, anywhere: bool) -> bytes:
     """Return the expression for the paths that ``items`` match; ``anywhere``: only their last name counts."""
-    parts = [_build_names_regex(part, groups) for part in _split_items(items, _STARS)]
+    parts = [
+        b"/".join(_build_name_regex(name, groups) for name in _split_items(part, b"/"))
+        for part in _split_items(items, _STARS)
+    ]
     folders = rb"(?:[^/]*/)*?"
     first, *others = [b"", *parts] if anywhere else parts
     for number, part in enumerate(others, 1):
@@ -198,11 +205,6 @@ def _build_path_regex(items: list[bytes], groups: Iterator[int], *, anywhere: bo
         else:
             first += folders + part + _END if is_last else _build_atomic_regex(folders + part, groups)
     return b"(?:%s%s)" % (first, b"" if others else _END)
-
-
-def _build_names_regex(items: list[bytes], groups: Iterator[int]) -> bytes:
-    """Return the expression for names separated by slashes, which match in one way or not at all."""
-    return b"/".join(_build_name_regex(name, groups) for name in _split_items(items, b"/"))
 
 
 def _build_name_regex(items: list[bytes], groups: Iterator[int]) -> bytes:

@@ -11,31 +11,12 @@ from typing import NamedTuple
 from torchmigrate.project.folders import is_repository, iter_upward
 from torchmigrate.project.ignore_patterns import IgnorePatterns
 
-EXCLUDE = (
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".pants.d",
-    ".pytest_cache",
-    ".pytype",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "__pypackages__",
-    "_build",
-    "buck-out",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
+EXCLUDE = tuple(
+    """
+    .bzr .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pytest_cache .pytype
+    .ruff_cache .svn .tox .venv __pycache__ __pypackages__ _build buck-out build dist node_modules
+    site-packages venv
+    """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """Folders without code of the project; the default of the setting ``exclude``."""
 

@@ -57,8 +57,17 @@ def _verify_window(window: EditWindow) -> None:
     try:
         old, new = list(tokenize_source(before)), list(tokenize_source(after))
         _compare_tokens(before, old, new, shift)
-        _compare_trees(before, after, shift)
-        _compare_comments(before, old, new)
+        comparison = TreeComparison(before, after, shift)
+        if node := comparison.find_difference():
+            kind = type(node).__name__
+            raise _create_error(
+                before, comparison.old[node], f"an edit changes the meaning of the enclosing {kind}"
+            )
+        left = Counter(text for text, _ in _collect_comments(new))
+        for text, span in _collect_comments(old):
+            if not left[text]:
+                raise _create_error(before, span, f"the comment `{text}` would be lost")
+            left[text] -= 1
     except VerifyError as error:
         line = error.line and error.line + window.first_line - 1
         raise VerifyError(error.message, line, error.column) from None
@@ -118,25 +127,6 @@ def _collect_comments(all_tokens: list[SourceToken]) -> list[tuple[str, Span]]:
         for token in all_tokens
         if token.type == tokenize.COMMENT and (text := strip_directives(token.text))
     ]
-
-
-def _compare_comments(
-    before: SourceText, old_tokens: list[SourceToken], new_tokens: list[SourceToken]
-) -> None:
-    left = Counter(text for text, _ in _collect_comments(new_tokens))
-    for text, span in _collect_comments(old_tokens):
-        if not left[text]:
-            raise _create_error(before, span, f"the comment `{text}` would be lost")
-        left[text] -= 1
-
-
-def _compare_trees(before: SourceText, after: SourceText, shift: OffsetMap) -> None:
-    comparison = TreeComparison(before, after, shift)
-    if node := comparison.find_difference():
-        kind = type(node).__name__
-        raise _create_error(
-            before, comparison.old[node], f"an edit changes the meaning of the enclosing {kind}"
-        )
 
 
 def _check_compiles(before: SourceText, after: SourceText) -> None:

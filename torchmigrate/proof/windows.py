@@ -98,7 +98,8 @@ def _iter_groups(source: SourceText) -> Iterator[_StatementGroup]:
     starts = [*source.line_starts, len(source.text)]
     for statement in source.syntax_tree.body:
         first = _find_first_line(source, statement)
-        last = _find_last_line(source, statement)
+        tail = _TAIL.match(source.text, source.span_of(statement).end)
+        last = source.line_of(tail.end()) if tail else statement.lineno
         start, end = starts[first - 1], starts[min(last, len(starts) - 1)]
         if unit is not None and start < unit.end:
             unit = _StatementGroup(unit.start, max(end, unit.end), (*unit.kinds, type(statement)))
@@ -108,12 +109,6 @@ def _iter_groups(source: SourceText) -> Iterator[_StatementGroup]:
         unit = _StatementGroup(start, end, (type(statement),))
     if unit is not None:
         yield unit
-
-
-def _find_last_line(source: SourceText, statement: ast.stmt) -> int:
-    """Return the 1-based line on which a statement ends, including what continues its line."""
-    tail = _TAIL.match(source.text, source.span_of(statement).end)
-    return source.line_of(tail.end()) if tail else statement.lineno
 
 
 def _find_first_line(source: SourceText, statement: ast.stmt) -> int:

@@ -15,7 +15,7 @@ from torchmigrate.reporters.report import Report, format_count, format_place, fo
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileError, FileResult, Finding
-    from torchmigrate.reporters.verification import Verified
+    from torchmigrate.reporters.report import Verified
 
 MAX_REASONS = 10
 """How many reasons for unfixed findings are listed one by one."""

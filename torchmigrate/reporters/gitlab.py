@@ -29,25 +29,21 @@ def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) ->
 def _render_issues(results: Iterable[FileResult]) -> Iterator[dict[str, Any]]:
     prints = Fingerprints()
     for finding in iterate_findings(results):
-        yield _render_finding(finding, prints)
+        path, where = _resolve_path(finding.path), finding.location
+        # A cell's line numbers are not those of the notebook file.
+        lines = {"begin": 1}
+        if where is not None and where.cell is None:
+            lines = {"begin": where.line, "end": where.end_line}
+        yield {
+            "description": prefix_cell(where.cell if where else None, finding.message),
+            "check_name": finding.code,
+            "fingerprint": prints.fingerprint_finding(finding, path),
+            "severity": SEVERITIES[finding.severity],
+            "location": {"path": path, "lines": lines},
+        }
     for result in results:
         for error in result.errors:
             yield _render_error(error, prints)
-
-
-def _render_finding(finding: Finding, prints: Fingerprints) -> dict[str, Any]:
-    path, where = _resolve_path(finding.path), finding.location
-    # A cell's line numbers are not those of the notebook file.
-    lines = {"begin": 1}
-    if where is not None and where.cell is None:
-        lines = {"begin": where.line, "end": where.end_line}
-    return {
-        "description": prefix_cell(where.cell if where else None, finding.message),
-        "check_name": finding.code,
-        "fingerprint": prints.fingerprint_finding(finding, path),
-        "severity": SEVERITIES[finding.severity],
-        "location": {"path": path, "lines": lines},
-    }
 
 
 def _render_error(error: FileError, prints: Fingerprints) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from typing import IO, Any
 
 from torchmigrate import __version__
 from torchmigrate.model import torch_versions
-from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
+from torchmigrate.model.findings import FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import rule_url
-from torchmigrate.reporters.report import Report, iterate_findings
+from torchmigrate.reporters.report import Report, Verified, iterate_findings, rule_url
 from torchmigrate.reporters.streaming import dump_json
-from torchmigrate.reporters.verification import Verified
 
 SCHEMA_VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""
@@ -37,7 +35,7 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
             code: _render_rule(code, report) for code in sorted({code for code, _ in report.rules_found})
         },
         "findings": (_render_finding(finding) for finding in iterate_findings(results)),
-        "errors": (_render_error(error) for result in results for error in result.errors),
+        "errors": (asdict(error) for result in results for error in result.errors),
         **(_render_outcome(report) if report.fixing else {}),
         "summary": {
             "files": report.files,
@@ -125,14 +123,4 @@ def _render_range(where: Location) -> dict[str, Any]:
     return {
         "start": {"line": where.line, "column": where.column},
         "end": {"line": where.end_line, "column": where.end_column},
-    }
-
-
-def _render_error(error: FileError) -> dict[str, Any]:
-    return {
-        "path": error.path,
-        "message": error.message,
-        "line": error.line,
-        "column": error.column,
-        "cell": error.cell,
     }

@@ -11,7 +11,7 @@ from typing import IO
 from xml.sax import saxutils
 
 from torchmigrate.console.terminal import escape_controls, escape_line
-from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.reporters.report import Report, format_place, format_position
 
 NAME = "torchmigrate"
@@ -49,18 +49,14 @@ class _TestCase:
 
 def _render_cases(result: FileResult, report: Report) -> Iterator[_TestCase]:
     for error in result.errors:
-        yield _render_error(error)
+        where = format_position(error.path, error.line, error.column, error.cell)
+        yield _TestCase("failed", error.path, "error", error.message, f"{where}: {error.message}")
     for finding in result.findings:
         if report.is_listed(finding):
             outcome = "failure" if report.is_failing(finding) else "system-out"
             yield _TestCase(
                 finding.code, finding.path or NAME, outcome, finding.message, _format_detail(finding)
             )
-
-
-def _render_error(error: FileError) -> _TestCase:
-    where = format_position(error.path, error.line, error.column, error.cell)
-    return _TestCase("failed", error.path, "error", error.message, f"{where}: {error.message}")
 
 
 def _format_detail(finding: Finding) -> str:

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from torchmigrate.console.markdown_text import render_code, render_message
-from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.findings import FileResult
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import rule_url
 from torchmigrate.reporters.report import (
     Report,
     format_count,
     format_place,
     format_position,
     iterate_findings,
+    rule_url,
 )
 
 MAX_ROWS = 100
@@ -80,18 +80,14 @@ def _render_finding_table(results: Iterable[FileResult], report: Report) -> Iter
         for finding in iterate_findings(results):
             if finding.severity is severity and report.is_listed(finding) and left:
                 left -= 1
-                yield _render_row(finding, report)
+                where = render_code(format_place(finding)) if finding.path else ""
+                text = "; ".join(filter(None, (finding.message, finding.hint)))
+                yield f"| {where} | {_link_code(finding.code, report)} {finding.severity.value} | {render_message(text)} |\n"
     yield _format_remainder(shown)
 
 
 def _format_remainder(number: int) -> str:
     return f"\n…and {number - MAX_ROWS} more.\n" if number > MAX_ROWS else ""
-
-
-def _render_row(finding: Finding, report: Report) -> str:
-    where = render_code(format_place(finding)) if finding.path else ""
-    text = "; ".join(filter(None, (finding.message, finding.hint)))
-    return f"| {where} | {_link_code(finding.code, report)} {finding.severity.value} | {render_message(text)} |\n"
 
 
 def _link_code(name: str, report: Report) -> str:

@@ -9,10 +9,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-from torchmigrate.model.findings import FileError, FileResult, Finding, Location
+from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import HOME, rule_url
-from torchmigrate.reporters.report import Report, iterate_findings, prefix_cell
+from torchmigrate.reporters.report import HOME, Report, iterate_findings, prefix_cell, rule_url
 from torchmigrate.reporters.streaming import dump_json
 
 SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
@@ -35,7 +34,14 @@ def _render_diagnostics(results: Iterable[FileResult], report: Report) -> Iterat
         yield _render_diagnostic(finding, report)
     for result in results:
         for error in result.errors:
-            yield _render_error(error)
+            location: dict[str, Any] = {"path": error.path.replace(os.sep, "/")}
+            if error.line is not None and error.cell is None:
+                location["range"] = {"start": {"line": error.line}}
+            yield {
+                "message": prefix_cell(error.cell, error.message),
+                "severity": "ERROR",
+                "location": location,
+            }
 
 
 def _render_diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
@@ -82,14 +88,3 @@ def _render_position(finding: Finding, line: int, column: int) -> dict[str, int]
         return None
     before = finding.source_lines[line - first][: column - 1]
     return {"line": line, "column": len(before.encode("utf-8", "surrogatepass")) + 1}
-
-
-def _render_error(error: FileError) -> dict[str, Any]:
-    location: dict[str, Any] = {"path": error.path.replace(os.sep, "/")}
-    if error.line is not None and error.cell is None:
-        location["range"] = {"start": {"line": error.line}}
-    return {
-        "message": prefix_cell(error.cell, error.message),
-        "severity": "ERROR",
-        "location": location,
-    }

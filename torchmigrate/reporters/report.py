@@ -15,8 +15,31 @@ if TYPE_CHECKING:
     from torchmigrate.documents.minimum_torch import Minimum
     from torchmigrate.model.findings import FileResult, Finding, Fix
     from torchmigrate.model.rule import Rule
-    from torchmigrate.reporters.verification import Verified
     from torchmigrate.settings.settings import Settings
+
+
+HOME = "https://github.com/torchmigrate/torchmigrate"
+
+_FOREIGN_PREFIX = "Z"
+"""The first letter of the codes of other packages' rules, whose documentation is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the command of ``fix --verify`` showed about the fixes."""
+
+    command: str
+    runs: int
+    """How often the command ran."""
+    kept: int
+    left_out: tuple[tuple[Finding, str], ...]
+    """The fixes that were not applied, each with what it breaks."""
+    notes: tuple[str, ...]
+    """Remarks on the command, such as tests that fail without any fix."""
+    passed_before: int | None
+    """How many tests passed before fixing, if the command reports it."""
+    passed_after: int | None
+    """How many tests passed with the kept fixes, if the command reports it."""
 
 
 @dataclass(slots=True)
@@ -132,6 +155,13 @@ class Report:
         """Return the first URL in the source of the rule ``code``, or ""."""
         found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.find_source(code))
         return found[0] if found else ""
+
+
+def rule_url(rule: Rule | None) -> str:
+    """Return the address of a rule's page, or "" for an unknown rule or one of another package."""
+    if rule is None or rule.code.startswith(_FOREIGN_PREFIX):
+        return ""
+    return f"{HOME}/blob/main/docs/rules/{rule.code}.md"
 
 
 def extract_source(rule: Rule) -> str:

@@ -14,10 +14,8 @@ from torchmigrate import __version__
 from torchmigrate.model import torch_versions
 from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
-from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.links import HOME, rule_url
-from torchmigrate.reporters.report import Report, iterate_findings
+from torchmigrate.reporters.report import HOME, Report, iterate_findings, rule_url
 from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -71,6 +69,7 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
     rule = report.rules().get(code)
     if rule is None:
         return {"id": code}
+    target = report.settings.target_version
     return {
         "id": code,
         "name": rule.name,
@@ -78,15 +77,13 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
         "fullDescription": {"text": rule.doc},
         "help": {"text": rule.doc, "markdown": rule.doc},
         **({"helpUri": rule_url(rule)} if rule_url(rule) else {}),
-        "defaultConfiguration": {"enabled": rule.default, "level": _find_level(rule, report)},
+        "defaultConfiguration": {
+            "enabled": rule.default,
+            # Most findings of the rule have the severity that its versions mean at the target.
+            "level": LEVELS[torch_versions.severity_at(target, rule.deprecated, rule.breaks)],
+        },
         "properties": {"tags": [rule.family]},
     }
-
-
-def _find_level(rule: Rule, report: Report) -> str:
-    """Return the level that the rule's versions mean at the target, which most of its findings have."""
-    target = report.settings.target_version
-    return LEVELS[torch_versions.severity_at(target, rule.deprecated, rule.breaks)]
 
 
 def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:
@@ -110,7 +107,11 @@ def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> 
         if finding.location is not None and finding.location.cell is not None:
             cell = {"name": f"cell {finding.location.cell}", "kind": "module"}
             result["locations"][0]["logicalLocations"] = [cell]
-    if finding.fix is not None and finding.fix.edits and _is_outside_cells(finding.fix):
+    if (
+        finding.fix is not None
+        and finding.fix.edits
+        and all(where.cell is None for where in finding.fix.locations)
+    ):
         result["fixes"] = [_render_fix(finding.path, finding.fix)]
     return result
 
@@ -128,10 +129,6 @@ def _render_fix(path: str, fix: Fix) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _is_outside_cells(fix: Fix) -> bool:
-    return all(where.cell is None for where in fix.locations)
 
 
 def _render_notification(error: FileError) -> dict[str, Any]:

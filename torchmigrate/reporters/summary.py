@@ -21,7 +21,8 @@ _LABEL = 15
 
 def describe_run(report: Report) -> Iterator[str]:
     """Yield the lines of the summary."""
-    yield from _wrap_lines(f"{format_counts(report, with_fixes=False)}.", report)
+    text = f"{format_counts(report, with_fixes=False)}."
+    yield from (wrap_text(text, report.width) if report.width else [text])
     target = render_version(report.settings.target_version)
     for severity, verb in ((Severity.ERROR, "breaks"), (Severity.WARNING, "warns")):
         if report.severities[severity]:
@@ -107,7 +108,3 @@ def _label_lines(label: str, text: str, report: Report) -> list[str]:
         label + line[_LABEL:] if number == 0 else line
         for number, line in enumerate(wrap_text(text, report.width, margin))
     ]
-
-
-def _wrap_lines(text: str, report: Report) -> list[str]:
-    return wrap_text(text, report.width) if report.width else [text]

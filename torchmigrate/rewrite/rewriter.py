@@ -37,7 +37,11 @@ class Rewriter:
                 case kinds.AddImport():
                     found.append(place_import(self._source, change))
                 case kinds.Replace(node=node) if self._is_quoted(node):
-                    found.append(_edit_in_string(self._source, change))
+                    # A part of the file cannot move into a string.
+                    if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
+                        raise NoFix("the expression is written in a string")
+                    span = self._source.span_of(change.node)
+                    found.append(Edit(span.start, span.end, render_placeholders(change.new)))
                 case _:
                     pending.append(change)
         for region, stand, inside in self._group_by_region(pending):
@@ -112,14 +116,6 @@ class Rewriter:
         first, last = stand.block[0], stand.block[-1]
         start, end = self._regions.statements.find_start(first), self._source.span_of(last).end
         return stand.parent is not None and region.span.start <= start and end <= region.span.end
-
-
-def _edit_in_string(source: SourceText, change: kinds.Replace) -> Edit:
-    """Return the edit for an expression inside a string. Raises NoFix if a part of the file would move there."""
-    if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
-        raise NoFix("the expression is written in a string")
-    span = source.span_of(change.node)
-    return Edit(span.start, span.end, render_placeholders(change.new))
 
 
 def _split_change(change: FixChange | Edit) -> tuple[FixChange | Edit, ...]:

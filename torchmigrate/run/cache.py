@@ -93,7 +93,8 @@ class Cache:
         """Store ``value`` under ``key``."""
         if self._path is None:
             return
-        self._fresh[key] = _pack_value(value)
+        data = pack(value)
+        self._fresh[key] = hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
         self._waiting += len(self._fresh[key])
         if self._waiting > _PENDING:
             self._write_pending()
@@ -175,11 +176,6 @@ def _remove_files(path: str) -> None:
     for name in (path, f"{path}-journal"):
         with contextlib.suppress(OSError):
             os.unlink(name)
-
-
-def _pack_value(value: object) -> bytes:
-    data = pack(value)
-    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest() + data
 
 
 def _unpack_value(kind: type[T], packed: object) -> T | None:

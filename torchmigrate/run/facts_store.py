@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from torchmigrate.model.qualified_names import split_name
-from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.file_search import InputFile
-from torchmigrate.project.mentions import FileFacts, Mention
+from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.module_paths import get_module_path
 from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.snapshot import Stamps
@@ -78,48 +77,22 @@ class FactsStore:
         kept = self._cache.get(self._key, _StoredTree) if self._cache.is_enabled else None
         if kept is None:
             return None
-        told = {
-            place: _from_stored(files[place].path, one) for place, one in kept.facts.items() if place in files
-        }
-        return KnownFacts(kept.stamps, told, kept.exports)
+        facts = {place: told for place, told in kept.facts.items() if place in files}
+        for place, told in facts.items():
+            path = files[place].path
+            told.mentions = tuple(
+                one if one.path == path else replace(one, path=path) for one in told.mentions
+            )
+        return KnownFacts(kept.stamps, facts, kept.exports)
 
     def store_facts(self, known: KnownFacts) -> None:
-        """Store the facts as plain data."""
+        """Store the facts, without assumptions: they were final in this run, and the next one begins with them."""
         if self._cache.is_enabled:
-            facts = {place: _to_stored(told) for place, told in known.facts.items()}
+            facts = {place: replace(told, assumed=()) for place, told in known.facts.items()}
             self._cache.put(self._key, _StoredTree(dict(known.stamps), facts, known.exports))
-
-
-class _StoredMention(NamedTuple):
-    """A `Mention` without its path."""
-
-    symbol: str
-    kind: Kind
-    line: int
-    constants: tuple[tuple[str, object], ...]
-
-
-class _StoredFacts(NamedTuple):
-    """The facts of one file, without its path."""
-
-    exports: dict[str, str]
-    unlinked: frozenset[str]
-    mentions: list[_StoredMention]
-    provisional: bool
-    asked_elsewhere: bool
 
 
 class _StoredTree(NamedTuple):
     stamps: dict[str, bytes]
-    facts: dict[str, _StoredFacts]
+    facts: dict[str, FileFacts]
     exports: dict[str, dict[str, str]]
-
-
-def _to_stored(told: FileFacts) -> _StoredFacts:
-    mentions = [_StoredMention(one.symbol, one.kind, one.line, one.constants) for one in told.mentions]
-    return _StoredFacts(told.exports, told.unlinked, mentions, told.provisional, told.asked_elsewhere)
-
-
-def _from_stored(path: str, kept: _StoredFacts) -> FileFacts:
-    made = tuple(Mention(one.symbol, one.kind, path, one.line, one.constants) for one in kept.mentions)
-    return FileFacts(kept.exports, kept.unlinked, made, kept.provisional, kept.asked_elsewhere)

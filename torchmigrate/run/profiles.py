@@ -65,7 +65,11 @@ class Profiles:
             stated = settings.min_version
             minimum = self._minimums.find_minimum(folder) if stated is None else Minimum(stated)
             if minimum.version > settings.target_version:
-                raise ConfigError(_explain_conflict(minimum, settings.target_version))
+                where = f" ({minimum.source})" if minimum.source else ""
+                raise ConfigError(
+                    f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(settings.target_version)}; "
+                    f"known are torch {KNOWN}"
+                )
             self._profiles[folder] = Profile(settings, minimum, file)
         return self._profiles[folder]
 
@@ -101,11 +105,3 @@ class Profiles:
                 own = self._find_config_file(parent)
             self._files[folder] = own
         return self._files[folder]
-
-
-def _explain_conflict(minimum: Minimum, target: Version) -> str:
-    where = f" ({minimum.source})" if minimum.source else ""
-    return (
-        f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(target)}; "
-        f"known are torch {KNOWN}"
-    )

@@ -31,11 +31,6 @@ class Stamps:
         for file in files:
             self.by_place[file.place] = _compute_stamp(file, now)
 
-    @property
-    def are_reliable(self) -> bool:
-        """Whether every file has a stamp that changes with its content."""
-        return all(self.by_place.values())
-
     def refresh(self, files: Iterable[InputFile]) -> Stamps:
         """Return the stamps with those of the given files taken again."""
         made = Stamps(files)
@@ -63,7 +58,7 @@ class Snapshot:
 
     def __init__(self, cache: Cache, context: bytes, named: Iterable[InputFile], stamps: Stamps) -> None:
         self._cache = cache
-        self._settled = stamps.are_reliable
+        self._settled = all(stamps.by_place.values())
         names = (f"{file.path}\0{file.place}" for file in named)
         places = (os.fsencode(place) for place in stamps.by_place)
         self._key = compute_digest(b"snapshot", context, os.fsencode("\n".join(names)), *places)

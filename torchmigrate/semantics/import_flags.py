@@ -16,7 +16,10 @@ def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iter
     values = [b.value.value if isinstance(b.value, ast.Constant) else None for b in bindings]
     if sorted(map(repr, values)) != ["False", "True"]:
         return
-    for tried in uses.compute_once("tried", lambda: _imports_tried(uses)):
+    for tried in uses.compute_once(
+        "tried",
+        lambda: [place.statement for place in uses.scopes.places if isinstance(place.statement, ast.Try)],
+    ):
         if any(
             _sets_constant(flag.id, statement) for handler in tried.handlers for statement in handler.body
         ):
@@ -25,10 +28,6 @@ def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iter
                     yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
                 elif isinstance(statement, ast.Import):
                     yield from (alias.name for alias in statement.names)
-
-
-def _imports_tried(uses: SymbolUses) -> list[ast.Try]:
-    return [place.statement for place in uses.scopes.places if isinstance(place.statement, ast.Try)]
 
 
 def _sets_constant(name: str, statement: ast.stmt) -> bool:

@@ -67,7 +67,7 @@ class NameResolver:
             )
         if isinstance(node, ast.Call):
             literal = getattr_name(node)
-            if literal is not None and not self._is_bound("getattr", scope):
+            if literal is not None and scope.find_scope("getattr") is None:
                 return self.extend_name(
                     self.resolve_expression(node.args[0], scope, shadowed, depth - 1), "." + literal
                 )
@@ -92,9 +92,6 @@ class NameResolver:
         if resolved is not None:
             self.used.update(owner.bindings[name])
         return resolved
-
-    def _is_bound(self, name: str, scope: Scope) -> bool:
-        return scope.find_scope(name) is not None
 
     def extend_name(self, base: ResolvedName | None, suffix: str | None) -> ResolvedName | None:
         """Return what an attribute (``.name``) or the result (``()``) of something resolved stands for."""

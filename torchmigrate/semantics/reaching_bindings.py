@@ -81,15 +81,10 @@ class ReachingBindings:
         else:
             for default in (*node.args.defaults, *node.args.kw_defaults):
                 self._run_expression(default, state)
-            arguments = node.args
-            every = [
-                *arguments.posonlyargs,
-                *arguments.args,
-                *arguments.kwonlyargs,
-                arguments.vararg,
-                arguments.kwarg,
-            ]
-            if any(argument is not None and argument.arg == self.name for argument in every):
+            if any(
+                isinstance(part, ast.arg) and part.arg == self.name
+                for part in ast.iter_child_nodes(node.args)
+            ):
                 return
         body = node.body if isinstance(node.body, list) else [node.body]
         declared, names = False, []
@@ -217,15 +212,12 @@ class ReachingBindings:
             after |= self.run_block(handler.body, inner)
         if node.finalbody:
             self.run_block(node.finalbody, after | broken)
-            return after if not self._binds_in(node.finalbody) else self.run_block(node.finalbody, after)
+            parts = (part for statement in node.finalbody for part in node_walks.walk_nodes(statement))
+            if any(_binds_name(part, self.name) for part in parts):
+                return self.run_block(node.finalbody, after)
         return after
 
     _trystar = _try
-
-    def _binds_in(self, body: list[ast.stmt]) -> bool:
-        return any(
-            _binds_name(part, self.name) for statement in body for part in node_walks.walk_nodes(statement)
-        )
 
     def _match(self, node: ast.Match, state: State) -> State:
         self._run_expression(node.subject, state)

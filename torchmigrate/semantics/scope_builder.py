@@ -167,7 +167,9 @@ class ModuleScopes:
             self._read_body(getattr(statement, block, []), scope, place)
 
     def _if(self, statement: ast.If, scope: Scope, place: StatementPlace) -> None:
-        outer, self._typing_only = self._typing_only, self._typing_only or _is_type_checking(statement.test)
+        outer = self._typing_only
+        test = getattr(statement.test, "attr", getattr(statement.test, "id", ""))
+        self._typing_only = outer or test == "TYPE_CHECKING"
         self._read_body(statement.body, scope, place)
         self._typing_only = outer
         self._read_body(statement.orelse, scope, place)
@@ -226,12 +228,6 @@ if hasattr(ast, "TryStar"):
     _HANDLERS[ast.TryStar] = ModuleScopes._try
 if hasattr(ast, "TypeAlias"):
     _HANDLERS[ast.TypeAlias] = ModuleScopes._type_alias
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
-        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
-    )
 
 
 def _catches_import_error(handler: ast.ExceptHandler) -> bool:

@@ -32,7 +32,8 @@ class SymbolUses:
     def __init__(self, source: SourceText, watch: WatchedSymbols, links: ModuleLinks | None = None) -> None:
         self.source = source
         self.watch = watch
-        self.scopes = ModuleScopes(source.syntax_tree, _walrus_lines(source))
+        walrus_lines = {source.line_of(match.start()) for match in re.finditer(rb":=", source.text)}
+        self.scopes = ModuleScopes(source.syntax_tree, sorted(walrus_lines))
         self.names = NameResolver(self.scopes, watch, links)
         self._links = links or ModuleLinks()
         self._hot = CandidateLines(source, watch, self.scopes, self.names, self._links)
@@ -115,9 +116,3 @@ class SymbolUses:
         return [b.qualified_target(b.name) for b in imports] or [
             star.qualified_target(name) for star in scope.stars
         ]
-
-
-def _walrus_lines(source: SourceText) -> list[int]:
-    if b":=" not in source.text:
-        return []
-    return sorted({source.line_of(match.start()) for match in re.finditer(rb":=", source.text)})

@@ -98,20 +98,9 @@ METHODS = TORCH | frozenset(
 """The methods of a tensor that return one tensor, as do those with a `_` behind that change it in place."""
 
 IN_PLACE = frozenset(
-    {
-        "add_",
-        "addcdiv_",
-        "addcmul_",
-        "clamp_",
-        "copy_",
-        "div_",
-        "fill_",
-        "mul_",
-        "neg_",
-        "sqrt_",
-        "sub_",
-        "zero_",
-    }
+    """
+    add_ addcdiv_ addcmul_ clamp_ copy_ div_ fill_ mul_ neg_ sqrt_ sub_ zero_
+    """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """The methods whose results are taken for tensors whatever they are called on: among what torch's programs handle, only
 storages have some of them (`copy_`, `fill_`), and nothing that is asked about a tensor concerns these."""

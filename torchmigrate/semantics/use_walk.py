@@ -93,15 +93,7 @@ class UseWalk:
         elif isinstance(node, ast.Call):
             self._visit_call(node, around)
         elif isinstance(node, ast.Lambda):
-            arguments = node.args
-            every = [
-                *arguments.posonlyargs,
-                *arguments.args,
-                *arguments.kwonlyargs,
-                arguments.vararg,
-                arguments.kwarg,
-            ]
-            bound = {argument.arg for argument in every if argument is not None}
+            bound = {part.arg for part in ast.iter_child_nodes(node.args) if isinstance(part, ast.arg)}
             self._walk_children(node, around._replace(shadowed=around.shadowed | bound))
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             bound = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.uris import to_fs_path
 
 from torchmigrate.run.tree import is_of_interest
 from torchmigrate.server import conversions, watched
 from torchmigrate.server.actions import Action, ActionRequest
 from torchmigrate.server.open_documents import NotebookDocument, TextDocument
 from torchmigrate.server.positions import Encoding
-from torchmigrate.server.server import Server, path_from_uri
+from torchmigrate.server.server import Server
 
 
 def create_server(cache_folder: str | None, explained: Callable[[str], str | None]) -> Server:
@@ -72,7 +73,7 @@ def _on_folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParam
 
 def _set_folders(ls: Server) -> None:
     uris = list(ls.workspace.folders) or [ls.workspace.root_uri]
-    ls.model.folders = tuple(path for uri in uris if uri and (path := path_from_uri(uri)))
+    ls.model.folders = tuple(path for uri in uris if uri and (path := to_fs_path(uri)))
 
 
 def _on_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
@@ -80,7 +81,7 @@ def _on_configuration(ls: Server, params: types.DidChangeConfigurationParams) ->
 
 
 def _on_text_opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    path = path_from_uri(params.text_document.uri)
+    path = to_fs_path(params.text_document.uri)
     if path is not None and is_of_interest(path) and not path.endswith(".ipynb"):
         if not ls.is_told:
             ls.expect_file(path)
@@ -104,7 +105,7 @@ def _on_text_closed(ls: Server, params: types.DidCloseTextDocumentParams) -> Non
 
 def _on_notebook_opened(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
     notebook = params.notebook_document
-    path = path_from_uri(notebook.uri)
+    path = to_fs_path(notebook.uri)
     if path is not None and path.endswith(".ipynb"):
         texts = {item.uri: item for item in params.cell_text_documents}
         cells = [
@@ -156,14 +157,14 @@ def _on_files_changed(ls: Server, params: types.DidChangeWatchedFilesParams) -> 
         [
             (path, event.type == types.FileChangeType.Changed)
             for event in params.changes
-            if (path := path_from_uri(event.uri)) and (is_of_interest(path) or watched.affects_others(path))
+            if (path := to_fs_path(event.uri)) and (is_of_interest(path) or watched.affects_others(path))
         ]
     )
 
 
 def _note_saved(ls: Server, uri: str) -> None:
     """Check what a save changes on the disk; an editor without file watching reports new files only in this way."""
-    path = path_from_uri(uri)
+    path = to_fs_path(uri)
     if path is not None:
         ls.expect_file(path)
         ls.handle_file_events([(path, True)])

@@ -162,14 +162,11 @@ class OpenProject:
         inputs = dict(self._files)
         for place in {*named, *texts} if self.root is not None else named:
             if place in inputs or place in named or self._is_inside(place):
-                inputs[place] = self._create_input(place, texts.get(place))
+                path = inputs[place].path if place in inputs else os.path.relpath(place)
+                inputs[place] = InputFile(path, texts.get(place), place)
         wanted = [inputs.pop(place) for place in named]
-        return Tree(wanted, self._get_profile, list(inputs.values()), self.root or "", self.root is not None)
-
-    def _create_input(self, place: str, data: bytes | None) -> InputFile:
-        known = self._files.get(place)
-        path = known.path if known else os.path.relpath(place)
-        return InputFile(path, data, place)
+        profile_of = self._by_folder.__getitem__
+        return Tree(wanted, profile_of, list(inputs.values()), self.root or "", self.root is not None)
 
     def _collect_stamps(self, tree: Tree) -> Stamps:
         """Return the states of all files; those on the disk are read again only if they may have changed."""
@@ -179,9 +176,6 @@ class OpenProject:
             unsettled = [place for place, stamp in self._stamps.by_place.items() if not stamp]
             self._stamps = self._stamps.refresh(self._files[place] for place in unsettled)
         return self._stamps.refresh(file for file in (*tree.named, *tree.others) if file.data is not None)
-
-    def _get_profile(self, folder: str) -> Profile:
-        return self._by_folder[folder]
 
     def _get_engines(self, named: Iterable[str], *, edits: bool = False, unsafe: bool = False) -> Engines:
         """Return engines for all files of the project, so that project facts do not depend on which files are checked."""

@@ -24,7 +24,7 @@ from torchmigrate.server.open_documents import Document
 from torchmigrate.server.positions import Encoding
 from torchmigrate.server.progress import EditorProgressBar, Stopped
 from torchmigrate.server.protocol import StrictProtocol
-from torchmigrate.server.workspace import DocumentDiagnostics, Documents, Workspace
+from torchmigrate.server.workspace import Documents, Workspace
 from torchmigrate.settings.config import ConfigError
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Server(LanguageServer):
         self.explained = explained
         self.encoding = Encoding.UTF16
         self.model = Workspace(cache_folder)
-        self.actions = Actions(self.model, self.encoding, _uri_from_path)
+        self.actions = Actions(self.model, self.encoding, lambda path: uris.from_fs_path(path) or path)
         self.checks = CheckQueue(self._check_document, self._refresh)
         self._open: dict[str, Document] = {}
         self._place_of: dict[str, str] = {}
@@ -128,7 +128,13 @@ class Server(LanguageServer):
         try:
             return await self.run_in_thread(work, *arguments)
         except (ConfigError, OSError) as error:  # settings that cannot be used; a folder that is gone
-            self._show_once(str(error))
+            message = str(error)
+            if message != self._said:  # every check meets the problem again
+                self._said = message
+                self.log_message(message)
+                self.window_show_message(
+                    types.ShowMessageParams(type=types.MessageType.Error, message=message)
+                )
         except Stopped:
             pass
         except Exception:
@@ -149,15 +155,12 @@ class Server(LanguageServer):
             async with EditorProgressBar(self, "torchmigrate: checking the project") as self._bar:
                 shown = await self.run_guarded(self.model.check_document, documents, place, self._bar)
         if shown is not None and self._open.get(place) is document:
-            self._publish_document(document, shown)
-
-    def _publish_document(self, document: Document, shown: DocumentDiagnostics) -> None:
-        for name in document.list_texts():
-            mine = [conversions.render_diagnostic(one) for one in shown.diagnostics if one.text == name]
-            self._publish_text(name, mine, document.get_version(name))
-        for fault in set(shown.faults) - self._faults:
-            self._faults.add(fault)
-            self.log_message(fault)
+            for name in document.list_texts():
+                mine = [conversions.render_diagnostic(one) for one in shown.diagnostics if one.text == name]
+                self._publish_text(name, mine, document.get_version(name))
+            for fault in set(shown.faults) - self._faults:
+                self._faults.add(fault)
+                self.log_message(fault)
 
     def _publish_text(self, name: str, diagnostics: list[types.Diagnostic], version: int | None) -> None:
         self.text_document_publish_diagnostics(
@@ -169,13 +172,6 @@ class Server(LanguageServer):
     def log_message(self, message: str, kind: types.MessageType = types.MessageType.Error) -> None:
         """Write a line into the editor's log."""
         self.window_log_message(types.LogMessageParams(type=kind, message=message))
-
-    def _show_once(self, message: str) -> None:
-        """Show a message about settings once, although every check meets the problem again."""
-        if message != self._said:
-            self._said = message
-            self.log_message(message)
-            self.window_show_message(types.ShowMessageParams(type=types.MessageType.Error, message=message))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Write the error of an invalid message into the log, without a popup."""
@@ -192,12 +188,3 @@ class Server(LanguageServer):
         if self._bar is not None:
             self._bar.stopped = True
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def path_from_uri(uri: str) -> str | None:
-    """Return the path of a ``file`` URI; None for another scheme."""
-    return uris.to_fs_path(uri)
-
-
-def _uri_from_path(path: str) -> str:
-    return uris.from_fs_path(path) or path

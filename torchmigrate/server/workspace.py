@@ -100,14 +100,15 @@ class Workspace:
 
     def _find_root(self, folder: str) -> str | None:
         if folder not in self._roots:
-            around = [one for one in self.folders if is_within(folder, one) and not _is_too_broad(one)]
+            # The root of the file system and a home folder contain far more than one project.
+            around = [
+                one
+                for one in self.folders
+                if is_within(folder, one)
+                and one not in (os.path.dirname(one), os.path.realpath(os.path.expanduser("~")))
+            ]
             self._roots[folder] = find_tree_root(folder) or max(around, key=len, default=None)
         return self._roots[folder]
-
-
-def _is_too_broad(folder: str) -> bool:
-    """Return whether a folder contains far more than one project, as a home folder does."""
-    return folder in (os.path.dirname(folder), os.path.realpath(os.path.expanduser("~")))
 
 
 def collect_contents(documents: Documents) -> Texts:

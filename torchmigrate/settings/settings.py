@@ -59,15 +59,11 @@ def _read_path(value: object) -> str:
     return value.strip()
 
 
-def _read_texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise TypeError
-    return tuple(_read_text(item) for item in value)
-
-
 def _create_list_type(expects: str, pattern: str) -> ValueType[tuple[str, ...]]:
     def read(value: object) -> tuple[str, ...]:
-        items = _read_texts(value)
+        if not isinstance(value, (list, tuple)):
+            raise TypeError
+        items = tuple(_read_text(item) for item in value)
         for item in items:
             if not re.fullmatch(pattern, item):
                 raise ValueError(f"{item!r} is none")
@@ -84,10 +80,6 @@ def _create_choice(*names: str) -> ValueType[str]:
         return value
 
     return ValueType(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
-
-
-def _read_minimum(value: object) -> Version | None:
-    return None if value == "auto" else torch_versions.parse_version(_read_text(value))
 
 
 def _read_per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -112,7 +104,9 @@ VERSION = ValueType(
     {"anyOf": [{"const": "latest"}, _VERSION_SCHEMA]},
 )
 MINIMUM = ValueType(
-    '"auto" or a version such as "2.4"', _read_minimum, {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]}
+    '"auto" or a version such as "2.4"',
+    lambda value: None if value == "auto" else torch_versions.parse_version(_read_text(value)),
+    {"anyOf": [{"const": "auto"}, _VERSION_SCHEMA]},
 )
 PER_FILE = ValueType(
     "a table from file patterns to lists of rule codes",
@@ -276,8 +270,7 @@ class Settings:
         chosen = self.select + self.extend_select
         return (
             severity in ("error", "warning", *self.show)
-            or _is_named(self.show, code)
-            or _is_named(chosen, code)
+            or code.upper() in (selector.upper() for selector in self.show + chosen)
             or (code.startswith(ADVICE) and _rank_selector(chosen, code, "advice") > 0)
         )
 
@@ -299,10 +292,6 @@ def _rank_selector(selectors: tuple[str, ...], code: str, family: str) -> int:
 @functools.cache
 def _compile_pattern(pattern: str) -> Excludes:
     return Excludes.from_patterns((pattern,))
-
-
-def _is_named(selectors: tuple[str, ...], code: str) -> bool:
-    return any(selector.upper() == code.upper() for selector in selectors)
 
 
 def setting_fields() -> tuple[dataclasses.Field[Any], ...]:

@@ -14,19 +14,9 @@ from torchmigrate.model.findings import Span
 
 # Cell magics whose body is Python that runs in the notebook's own namespace.
 _PYTHON_CELL_MAGICS = frozenset(
-    {
-        "capture",
-        "debug",
-        "heat",
-        "memit",
-        "mprun",
-        "prun",
-        "pyinstrument",
-        "snakeviz",
-        "time",
-        "timeit",
-        "wandb",
-    }
+    """
+    capture debug heat memit mprun prun pyinstrument snakeviz time timeit wandb
+    """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 _CELL_MAGIC = re.compile(rb"\s*%%(\w*)")
 # Each of the next three ends where the mask begins.

@@ -126,7 +126,10 @@ def _conflicts_with(one: Edit, other: Edit) -> bool:
     one goes depends on those that are there, and one statement may serve both.
     """
     if one == other:
-        return not _is_balanced(one.text)
+        # One of a pair of brackets is needed as often as it is added, and cannot be shared.
+        return not all(
+            one.text.count(opening) == one.text.count(closing) for opening, closing in ("()", "[]", "{}")
+        )
     insertions = [edit for edit in (one, other) if edit.start == edit.end]
     if insertions and one.start <= other.end and other.start <= one.end:
         inside = any(
@@ -138,8 +141,3 @@ def _conflicts_with(one: Edit, other: Edit) -> bool:
             or not all(edit.text.startswith("\n") or edit.text.endswith("\n") for edit in insertions)
         )
     return one.start < other.end and other.start < one.end
-
-
-def _is_balanced(text: str) -> bool:
-    """Return whether brackets stay balanced: one of a pair is needed as often as it is added, and cannot be shared."""
-    return all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))

@@ -138,22 +138,18 @@ def _is_batch(node: ast.expr, use: Use, ctx: Context) -> bool:
     if is_tensor(node, use.place, ctx.uses):
         return True
     if isinstance(node, ast.Name):
-        if _has_tensor_attribute(node.id, use, ctx):
+        # No list has these attributes.
+        if any(
+            isinstance(part, ast.Attribute)
+            and part.attr in _TENSOR_ATTRIBUTES
+            and isinstance(part.value, ast.Name)
+            and part.value.id == node.id
+            for part in walk_body(enclosing_body(use, ctx))
+        ):
             return True
         node = ctx.uses.data_flow.find_definition(node, use.place.scope) or node
     # A list has no `@`, and an array is a batch as well.
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-
-
-def _has_tensor_attribute(name: str, use: Use, ctx: Context) -> bool:
-    """Return whether the function around asks a variable for something that no list has."""
-    return any(
-        isinstance(part, ast.Attribute)
-        and part.attr in _TENSOR_ATTRIBUTES
-        and isinstance(part.value, ast.Name)
-        and part.value.id == name
-        for part in walk_body(enclosing_body(use, ctx))
-    )
 
 
 def _is_rebound(name: str, loop: EnclosingLoop) -> bool:

@@ -41,7 +41,14 @@ _RENAMED = api_changes.index_by_symbol(
 def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
     """Create the fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
-        _check_project(recipe, ctx)
+        # These work only with the old name, unless the project defines them itself.
+        for expression in recipe.unless:
+            word = re.match(r"\w+", expression)
+            sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
+            for path, line in ctx.project.find_spellings(sought, beside=""):
+                raise NoFix(
+                    f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
+                )
         edits = _move_import(change, use, ctx) or _apply_recipe(recipe, use, ctx)
         if edits is not None:
             return create_fix(edits, _render_title(recipe, use), recipe)
@@ -55,17 +62,6 @@ def create_fix(edits: Iterable[Edit], title: str, recipe: ChangeRecipe) -> Fix:
     if recipe.unsafe:
         return Fix(tuple(edits), Safety.UNSAFE, f"{title}; unsafe because {recipe.unsafe}")
     return Fix(tuple(edits), Safety.SAFE, title)
-
-
-def _check_project(recipe: ChangeRecipe, ctx: Context) -> None:
-    """Raise NoFix if the project uses what works only with the old name, and does not define it itself."""
-    for expression in recipe.unless:
-        word = re.match(r"\w+", expression)
-        sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
-        for path, line in ctx.project.find_spellings(sought, beside=""):
-            raise NoFix(
-                f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
-            )
 
 
 def new_name(recipe: ChangeRecipe, use: Use) -> str:
