@@ -36,6 +36,6 @@ rule = Rule(
         *(f"org.pytorch.{name}.*" for name in (*_CLASSES, *_MORE)),
         "import org.pytorch.*",
     ),
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",
+    message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",
     deprecated=(2, 10),
 )

@@ -22,7 +22,7 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="ER602",
     foreign=("torch::jit::*",),
-    message="`{symbol}` is TorchScript, deprecated since torch {deprecated}; AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or "
+    message="`{symbol}` is part of TorchScript, deprecated since torch {deprecated}; AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or "
     "ExecuTorch (`executorch::extension::Module`) replaces the runtime",
     since=(2, 6),
     deprecated=(2, 10),

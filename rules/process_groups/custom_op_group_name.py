@@ -74,7 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     for operator in collect_operators(ctx).values():
         for index, name in enumerate(operator.parameters):
             if reading.find_evidence(operator, index) is use.call:
-                message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
+                message = f"`{operator.name}` takes the name of a process group as `{name}`, but could take the group itself"
                 place = (
                     list_parameters(operator.body)[index] if operator.body is not None else operator.schema
                 )
@@ -97,7 +97,7 @@ def _create_fix(use: Use, ctx: Context, operator: CustomOperator, index: int) ->
             callers.setdefault(path, line)
     if callers:
         places = ", ".join(f"{ctx.project.get_display_path(path)}:{line}" for path, line in callers.items())
-        raise NoFix(f"the operator is also named in {places}, which has to change as well")
+        raise NoFix(f"the mentions of the operator at {places} have to change as well")
     names = " and ".join(f"`{found.name}`" for found in converted)
     changes = (*import_registration(converted, ctx), *changes)
     return Fix(changes, Safety.UNSAFE, f"Pass {names} the process group itself")

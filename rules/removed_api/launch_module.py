@@ -60,7 +60,7 @@ _OPTIONS = re.compile(
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
 """Characters of a command in which its script is looked for."""
-_HAS_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
+_HAS_FLAG = f"`{_NEW}` does not accept `--use_env`; remove the option by hand"
 
 
 @rule.check

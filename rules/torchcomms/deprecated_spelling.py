@@ -128,10 +128,12 @@ def _build_fix(use: Use, old: str, new: _SuccessorName, ctx: Context) -> Fix:
     if new.needed is not None and ctx.options.minimum < new.needed:
         raise NoFix(f"`{new.name}` needs torch {render_version(new.needed)}")
     if ctx.project.find_uses(use.symbol, kinds=_KEPT_KINDS):
-        raise NoFix("the project tests for the old name or patches it")
+        raise NoFix("the project checks for the old name or patches it")
     if use.is_compared_by_identity:
-        raise NoFix("the function object itself is used here, and its successor is a different object")
+        raise NoFix(
+            "the function is used as a value here, not called, and its replacement is a different object"
+        )
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
-        raise NoFix("`reduce_op` has another class than `ReduceOp`; only the operations are the same")
+        raise NoFix("`reduce_op` is of a different class than `ReduceOp`; only the operations are the same")
     return Fix((ctx.rename_use(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")

@@ -56,7 +56,7 @@ rule = Rule(
 rule.note(collect_notes)
 
 _HINT = (
-    "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about them"
+    "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about each"
 )
 
 

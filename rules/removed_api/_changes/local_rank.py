@@ -35,11 +35,10 @@ def explain_risk(command: str, project: Project, path: str) -> str:
     for script in scripts:
         if _needs_local_rank(script, project):
             raise NoFix(
-                f"`{os.path.basename(script)}` needs `--local-rank`, which `torchrun` does not pass; let it read "
-                "`LOCAL_RANK` first"
+                f"`{os.path.basename(script)}` needs `--local-rank`, which `torchrun` does not pass; change the script to read `LOCAL_RANK` first"
             )
     doubt = "" if scripts else ", which was not found in the project,"
-    return f"the script{doubt} no longer receives `--local-rank`, and has to read `LOCAL_RANK`"
+    return f"the script{doubt} no longer receives `--local-rank` and has to read `LOCAL_RANK`"
 
 
 def _parse_script(command: str) -> list[str]:
