@@ -39,7 +39,12 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from check_lost(use, ctx, "was only imported there, and was removed", lambda: _create_fix(use, ctx))
+    yield from check_lost(
+        use,
+        ctx,
+        "was imported into that module from elsewhere, and the import was removed",
+        lambda: _create_fix(use, ctx),
+    )
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:

@@ -182,7 +182,7 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
         raise NoFix("the arguments of the call are not written out")
     if is_placed and not change.by_place:
         raise NoFix("the argument is passed positionally")
-    as_keyword = f"Pass `{change.keywords[0]}` as a keyword"
+    as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
             require_minimum(change.needs, ctx, reached)

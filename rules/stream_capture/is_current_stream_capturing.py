@@ -81,7 +81,7 @@ _CATCHES = frozenset({"RuntimeError", "Exception", "BaseException"})
 """The exceptions whose handlers catch the error of the old function."""
 _OTHER = {
     Kind.STRING: "this string patches `{symbol}`, which does not affect code that calls `Stream.is_capturing`",
-    Kind.ASSIGNMENT: "`{symbol}` is replaced here, which does not affect code that calls `Stream.is_capturing`",
+    Kind.ASSIGNMENT: "`{symbol}` is patched here, which does not affect code that calls `Stream.is_capturing`",
     Kind.GUARD: "this checks for `{symbol}`; `hasattr(torch.Stream, 'is_capturing')` detects torch 2.12 and newer",
 }
 
@@ -116,9 +116,7 @@ def _check_reference(use: Use) -> None:
         return
     parent = use.parents[-1]
     if isinstance(parent, (ast.Compare, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)):
-        raise NoFix(
-            "the function is used as a value here, not called, and its replacement is a different object"
-        )
+        raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
 
 
 def _find_device(use: Use, ctx: Context) -> tuple[str, Part]:

@@ -130,9 +130,7 @@ def _build_fix(use: Use, old: str, new: _SuccessorName, ctx: Context) -> Fix:
     if ctx.project.find_uses(use.symbol, kinds=_KEPT_KINDS):
         raise NoFix("the project checks for the old name or patches it")
     if use.is_compared_by_identity:
-        raise NoFix(
-            "the function is used as a value here, not called, and its replacement is a different object"
-        )
+        raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
         raise NoFix("`reduce_op` is of a different class than `ReduceOp`; only the operations are the same")

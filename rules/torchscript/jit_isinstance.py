@@ -1,6 +1,6 @@
 """`torch.jit.isinstance` refines the types of containers for TorchScript.
 
-Why: TorchScript is deprecated since torch 2.10. Plain `isinstance` rejects `List[int]` (TypeError), so the elements are
+Why: TorchScript has been deprecated since torch 2.10. Plain `isinstance` rejects `List[int]` (TypeError), so the elements are
 checked one by one.
 
     torch.jit.isinstance(x, List[int])

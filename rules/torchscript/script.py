@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS101",
     symbols=SCRIPTS,
-    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.compile` for a function, "
+    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.compile` for a function, "
     "`torch.export.export` for a module that is saved or deployed",
     since=(2, 0),
     deprecated=(2, 10),

@@ -62,4 +62,4 @@ def test_a_message_names_versions_that_the_rule_has(rule: Rule) -> None:
 
 def test_the_versions_of_a_rule_stand_in_its_messages() -> None:
     (found,) = (f for f in check_text("import torch\n@torch.jit.interface\nclass C: ...\n", *FLAGS))
-    assert found.message.startswith("`torch.jit.interface` is deprecated since torch 2.11 and means nothing")
+    assert found.message.startswith("`torch.jit.interface` has been deprecated since torch 2.11 and means nothing")

@@ -19,7 +19,7 @@ RETURNED = "is returned, and the callers of this function are not analyzed"
 
 
 class ValueEscapes(Exception):
-    """A value goes where it cannot be followed; the message completes a sentence that begins "its result"."""
+    """A value goes where it cannot be followed; the message completes a sentence that begins "the result"."""
 
 
 class DataFlow:

@@ -46,9 +46,7 @@ def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
         if edits is not None:
             return create_fix(edits, _render_title(recipe, use), recipe)
     if use.kind is not Kind.CALL:
-        raise NoFix(
-            "the function is used as a value here, not called, and its replacement takes other arguments"
-        )
+        raise NoFix("the name is used as a value here, not called, and its replacement takes other arguments")
     raise NoFix("there is no automatic replacement for these arguments")
 
 
@@ -106,7 +104,7 @@ def list_call_edits(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context
 
 def render_wrapper(recipe: ChangeRecipe) -> str:
     """Return the part of a title that names the call a recipe puts around the old one."""
-    return f", inside `{recipe.around.partition('(')[0]}`" if recipe.around else ""
+    return f", wrapped in `{recipe.around.partition('(')[0]}`" if recipe.around else ""
 
 
 def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> None:
@@ -120,7 +118,7 @@ def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context)
         reader = parent.func if isinstance(parent, ast.Call) and place in parent.args else parent
         if (name := last_name(reader)) in recipe.bare_for:
             raise NoFix(
-                f"line {place.lineno} passes the result to `{name}`, which would fail for a result{render_wrapper(recipe)}"
+                f"line {place.lineno} passes the result to `{name}`, which would fail for a result{render_wrapper(recipe).removeprefix(',')}"
             )
 
 

@@ -37,7 +37,7 @@ class ConstancyCheck:
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
             if not _ORDERED_CALLS.isdisjoint(self.program.called(statement)):
-                raise NoFix("the code waits for the operations separately")
+                raise NoFix("the operations are waited for separately")
             for site in self.sites:
                 earlier = site.statement.lineno < statement.lineno
                 if earlier and not self.function.are_exclusive(site.statement, statement):

@@ -88,7 +88,7 @@ class BatchRewriting:
         if blocking and waits and blocking != [last]:
             raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
-            raise NoFix("the code does not wait for the requests in the block that issues them")
+            raise NoFix("the requests are waited for outside the block that issues them")
         places = [self._block.index(wait) for wait in waits]
         # Work between two waits would come after both of them.
         if not blocking and places != list(range(places[0], places[0] + len(places))):
