@@ -27,7 +27,7 @@ Fix safety: unsafe, because programs that were exported with the old schema, C++
 not change with it. The fix changes the signature, the schema, the body, fake and autograd functions and all calls in
 the file together, for all operators that pass the same name to each other. There is no fix, and the finding names the places,
 where another file calls the operator, where a caller does not have the group, where the name is used as a string (a key,
-a message), where a parameter has a default, and where the operator is used in a way that cannot be followed
+a message), where a parameter has a default, and where the operator is used in a way that cannot be analyzed
 (`hasattr(torch.ops.my, "gather")`, graph passes, `torch.library.opcheck`).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; wheels:

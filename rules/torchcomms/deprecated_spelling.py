@@ -73,7 +73,7 @@ _KEPT_KINDS = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 rule = Rule(
     code="TC409",
     symbols=qualify_c10d(*dict.fromkeys((*_SUCCESSOR_NAMES, *_SINGLE_NAMES)), *_WITHOUT_SUCCESSOR),
-    message="`{symbol}` has been deprecated since torch {deprecated} and has no public successor; call the collective on "
+    message="`{symbol}` has been deprecated since torch {deprecated} and has no public replacement; call the collective on "
     "each tensor",
     since=(2, 0),
     deprecated=_FIRST_WARNING,

@@ -106,7 +106,7 @@ def _hides_annotations(
         )
     if place := _find_subclass(definition, ctx):
         raise NoFix(
-            f"TorchScript reads the annotations of one class only, and those of the class in {place} would hide this one"
+            f"TorchScript reads the annotations of one class only, and those of the class at {place} would hide this one"
         )
     return False
 
