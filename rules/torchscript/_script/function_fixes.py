@@ -95,7 +95,9 @@ def fix_referenced(use: Use, ctx: Context) -> Fix:
         _check_compilable(other, ctx)
     for function in _find_decorated_by(use, ctx):
         if align_with_python(function, use, ctx):
-            raise NoFix(f"line {function.lineno} may be scripted through this name, and is not plain Python")
+            raise NoFix(
+                f"the function on line {function.lineno} may be scripted through this name, and is not plain Python"
+            )
     return _create_compile_fix(use, ctx)
 
 
