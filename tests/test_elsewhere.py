@@ -76,7 +76,7 @@ def test_other_readers_keep_it_as_it_is(tmp_path: Path, name: str, text: str, re
 def test_a_script_that_names_the_file_may_be_its_reader(tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text("\n./serve net.pt\n")
     assert reasons(tmp_path, ALONE) == {
-        "run.sh:2 also names this file, and it is unclear what reads it there"
+        "run.sh:2 also mentions this file, and it is unclear what loads it from there"
     }
     assert reasons(tmp_path, TOGETHER) == {"fix"}  # read by another module; the file keeps its name
 

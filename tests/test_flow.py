@@ -85,7 +85,7 @@ def test_what_may_be_another_value_escapes(body: str) -> None:
     [
         (
             "if x:\n  v = make()\n else:\n  v = 1\n a(v)",
-            "the only possible value of `v` in line 6, which may also come from line 5",
+            "the only possible value of `v` on line 6, which may also come from line 5",
         ),
         ("if x:\n  v = make()\n else:\n  v = 1\n a(v)\n return v", "is returned, and"),
         ("if x:\n  v = make()\n else:\n  v = 1\n a(v)\n return [x, v]", "is returned, and"),

@@ -50,7 +50,7 @@ rule = Rule(
         "torch.xpu.XPUGraph",
         "torch.xpu.graphs.XPUGraph",
     ),
-    message="`{symbol}` captures on one kind of device; use `torch.accelerator.Graph`, which takes the pool and the error mode "
+    message="`{symbol}` works with one kind of device only; use `torch.accelerator.Graph`, which takes the pool and the error mode "
     "in its constructor",
     since=(2, 12),
     default=False,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD903",
     symbols=("torch.optim.Adagrad", "torch.optim.adagrad.Adagrad"),
-    message="`{symbol}` runs the whole step as one kernel with `fused=True`",
+    message="with `fused=True`, `{symbol}` runs the whole step in one kernel",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD926",
     symbols=("torch.nn.attention.sdpa_kernel",),
-    message="this allows flash attention but not cuDNN's attention, which is faster on H100; add `SDPBackend.CUDNN_ATTENTION`",
+    message="this allows flash attention but not cuDNN attention, which is faster on H100; add `SDPBackend.CUDNN_ATTENTION`",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR}),

@@ -39,7 +39,7 @@ rule = Rule(
         "torch.utils.rename_privateuse1_backend",
         "torch.utils.backend_registration.rename_privateuse1_backend",
     ),
-    message="users have to import this backend; declare the entry point `torch.backends`, and `import torch` loads it",
+    message="users have to import this backend themselves; declare the entry point `torch.backends`, so that `import torch` loads it",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),

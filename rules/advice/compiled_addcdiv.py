@@ -42,8 +42,7 @@ rule = Rule(
     code="AD922",
     symbols=("torch.compile",),
     pairs={"torch.compile": ()},
-    message="the compiled `addcdiv` in here rounds as the eager one does, so results differ in the last bits from those of "
-    "older releases on CUDA and XPU",
+    message="the compiled `addcdiv` in here now rounds like the eager one, so on CUDA and XPU its results differ from those of older releases in the last bits",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.DECORATOR, Kind.REFERENCE}),

@@ -163,10 +163,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     new, since = _SYMBOLS[use.symbol]
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
-    raises = ", and guard it, since it raises without one" if new in _QUIET else ""
-    message = (
-        f"`{{symbol}}` is for one kind of device; use `torch.accelerator.{new}` for any accelerator{raises}"
-    )
+    raises = "; guard the call, since it fails on machines without an accelerator" if new in _QUIET else ""
+    message = f"`{{symbol}}` works with one kind of device only; use `torch.accelerator.{new}`, which works with any accelerator{raises}"
     yield from create_advice(use, ctx, message, since=since)
 
 

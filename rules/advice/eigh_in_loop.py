@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD901",
     symbols=("torch.linalg.eigh", "torch.linalg.eigvalsh"),
-    message="this loop calls `{symbol}` for each matrix of a batch; one call takes the whole batch",
+    message="this loop calls `{symbol}` for each matrix of a batch; pass the whole batch in one call",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),

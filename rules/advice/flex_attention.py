@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD925",
     symbols=("torch.nn.functional.scaled_dot_product_attention",),
-    message="this mask depends on positions only; `flex_attention` computes it in the kernel, without a tensor",
+    message="this mask depends only on positions; use `flex_attention`, which computes it in the kernel, without a tensor",
     since=(2, 5),
     default=False,
     kinds=frozenset({Kind.CALL}),

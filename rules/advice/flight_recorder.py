@@ -43,7 +43,7 @@ _NEW = {
 }
 
 _SINCE = (2, 12)
-_MESSAGE = "`{symbol}` is named after NCCL; set `{new}`, which is for every backend"
+_MESSAGE = "`{symbol}` is the name for NCCL only; set `{new}`, which works for every backend"
 
 rule = Rule(
     code="AD931",

@@ -45,7 +45,7 @@ rule = Rule(
     code="AD933",
     symbols=("torch.cuda.graph", "torch.cuda.graphs.graph"),
     pairs=dict.fromkeys(("torch.cuda.graph", "torch.cuda.graphs.graph"), ()),
-    message="the ranges in here are lost when the graph is replayed; pass `enable_annotations=True` to name its kernels",
+    message="the profiler ranges in here are lost when the graph is replayed; pass `enable_annotations=True` to name the graph's kernels",
     since=(2, 12),
     default=False,
     kinds=frozenset({Kind.CALL}),
@@ -78,7 +78,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         yield from create_advice(
             use,
             ctx,
-            "a profile of the graph's replay has no names; pass `enable_annotations=True` to name its kernels",
+            "a profile of the graph's replay shows no range names; pass `enable_annotations=True` to name the graph's kernels",
         )
 
 

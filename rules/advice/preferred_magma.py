@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="AD902",
     symbols=("torch.backends.cuda.preferred_linalg_library",),
-    message="MAGMA is deprecated on CUDA; leave the choice of the library to torch, which uses cuSOLVER",
+    message="MAGMA is deprecated on CUDA; let torch choose the library, which is cuSOLVER",
     since=(2, 12),
     kinds=frozenset({Kind.CALL}),
 )

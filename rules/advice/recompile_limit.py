@@ -51,8 +51,7 @@ rule = Rule(
         *_PATCHES,
     ),
     pairs=dict.fromkeys(_PATCHES, ("cache_size_limit", "recompile_limit")),
-    message="a higher limit only allows more recompilations; find their reasons with `TORCH_LOGS=recompiles`, and mark a "
-    "size that varies with `torch._dynamo.mark_dynamic`",
+    message="a higher limit only allows more recompilations; find their causes with `TORCH_LOGS=recompiles`, and mark varying sizes with `torch._dynamo.mark_dynamic`",
     since=(2, 1),
     default=False,
     kinds=frozenset({Kind.ASSIGNMENT, Kind.CALL}),

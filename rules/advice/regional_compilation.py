@@ -67,7 +67,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     block = next((block for name, block in _find_repeated(defined, use) if name in run), None)
     if block is not None:
         message = (
-            f"`{defined.name}` repeats the block `{block}`; compile the block alone for a much faster start"
+            f"`{defined.name}` repeats the block `{block}`; compile only the block to start up much faster"
         )
         yield from create_advice(use, ctx, message)
 

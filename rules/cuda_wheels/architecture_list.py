@@ -62,7 +62,7 @@ def _create_fix(variable: Reference, cuda: str, *, is_stated: bool) -> Fix:
     if variable.unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if not is_stated:
-        raise NoFix("it is unclear which CUDA this is built with")
+        raise NoFix("it is unclear which CUDA version this is built with")
     edit = architecture_lists.create_edit(variable, cuda)
     return Fix((edit,), Safety.SAFE, "Compile only for the architectures that CUDA still supports")
 

@@ -59,5 +59,5 @@ def _has_known_torch(image: Reference) -> bool:
 
 def _create_fix(image: Reference, ctx: ReferenceContext) -> Fix:
     if not _has_known_torch(image):
-        raise NoFix("it is unclear which torch is installed here")
+        raise NoFix("it is unclear which torch version is installed here")
     return ctx.create_move_fix(image)

@@ -49,7 +49,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     shared = any(part in requirement.name for part in ("cudnn", "nccl"))
     yield ctx.finding(
         requirement,
-        f"torch {chosen.torch} brings the libraries of CUDA {chosen.cuda}; "
+        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; "
         + (f"{requirement.name} overwrites one of them" if shared else f"nothing uses {requirement.name}"),
         Severity.WARNING if shared else Severity.INFO,
         fix=lambda: ctx.create_move_fix(requirement),

@@ -73,7 +73,7 @@ def _create_fix(index: Reference, ctx: ReferenceContext) -> Fix:
     if option is None:
         raise NoFix("the option is not written next to the URL")
     if not _prefers_torch_index(index):
-        raise NoFix("torch is not pinned here, so that a newer one from the default index would be installed")
+        raise NoFix("torch is not pinned here, so a newer version from the default index would be installed")
     edit = Edit(*option.span(), "--extra-index-url")
     return Fix((edit,), Safety.UNSAFE, "Add the index instead of replacing the default one")
 

@@ -29,6 +29,6 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if index.undecided and INDEX_URL.match(index.text):
         yield ctx.finding(
             index,
-            f"the build of this index depends on `{index.undecided}`, which is not set in this file",
+            f"which build this index serves depends on `{index.undecided}`, which is not set in this file",
             Severity.INFO,
         )

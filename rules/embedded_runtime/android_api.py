@@ -29,6 +29,6 @@ rule = Rule(
         *(f"org.pytorch.{name}.*" for name in _CLASSES),
         "import org.pytorch.*",
     ),
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",
+    message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; `org.pytorch.executorch` has `Module`, `EValue` and `Tensor`",
     deprecated=(2, 10),
 )

@@ -7,7 +7,7 @@ TorchScript, deprecated since torch 2.10.
     →
     implementation("org.pytorch:executorch-android:<version>")
 
-What to do: use `org.pytorch:executorch-android` in the version of the ExecuTorch that writes the `.pte` file. There is no
+What to do: use `org.pytorch:executorch-android` with the version of ExecuTorch that writes the `.pte` file. There is no
 counterpart of `pytorch_android_torchvision`, whose helpers turn bitmaps into tensors.
 
 Source: https://central.sonatype.com/artifact/org.pytorch/executorch-android,
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 rule = Rule(
     code="ER613",
     foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops", "library pytorch_jni*", "libs.*"),
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported; use "
+    message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),
-    recipe='use `implementation("org.pytorch:executorch-android:<version>")` in the version of the ExecuTorch that writes the `.pte` file',
+    recipe='use `implementation("org.pytorch:executorch-android:<version>")` with the version of ExecuTorch that writes the `.pte` file',
 )
 
-_JVM = "`{symbol}` is PyTorch Mobile for a JVM without Android, which is no longer supported; use AOTInductor"
+_JVM = "`{symbol}` is part of PyTorch Mobile for JVMs other than Android, which is no longer supported; use AOTInductor"
 _ON_SERVERS = "compile with `torch._inductor.aoti_compile_and_package`, and load with `torch::inductor::AOTIModelPackageLoader` through JNI"
 
 

@@ -33,8 +33,7 @@ rule = Rule(
         "gotch/nn.TrainableCModule*",
     ),
     asks=ASKS,
-    message="`{symbol}` runs TorchScript, deprecated since torch {deprecated}; AOTInductor's "
-    "`torch::inductor::AOTIModelPackageLoader` is available in C++ only",
+    message="`{symbol}` runs TorchScript, deprecated since torch {deprecated}; AOTInductor's loader `torch::inductor::AOTIModelPackageLoader` needs a binding of your own, since it is available in C++ only",
     since=(2, 6),
     deprecated=(2, 10),
     recipe='in Python, write the package with `torch._inductor.aoti_compile_and_package(torch.export.export(model, args), package_path="model.pt2")`',

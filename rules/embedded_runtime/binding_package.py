@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from torchmigrate.foreign.foreign_context import ForeignContext
     from torchmigrate.foreign.foreign_use import ForeignUse
 
-_MESSAGE = (
-    "`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's "
-    "`torch::inductor::AOTIModelPackageLoader` is available in C++ only"
-)
+_MESSAGE = "`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's loader `torch::inductor::AOTIModelPackageLoader` needs a binding of your own, since it is available in C++ only"
 
 rule = Rule(
     code="ER615",

@@ -21,7 +21,7 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="ER614",
     foreign=("LibTorch*",),
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported; use the Swift package of ExecuTorch",
+    message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; use the Swift package of ExecuTorch",
     deprecated=(2, 10),
     recipe='use `.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")` with the products `executorch`, '
     "`backend_xnnpack` and `kernels_optimized`",

@@ -41,7 +41,7 @@ rule = Rule(
         "<libtorch*",
     ),
     asks=ASKS,
-    message="`{symbol}` is PyTorch Mobile, which is no longer supported; lower the exported model with ExecuTorch and load the "
+    message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; lower the exported model with ExecuTorch and load the "
     "`.pte` file with `executorch::extension::Module`",
     deprecated=(2, 10),
     recipe=LINK_EXECUTORCH,

@@ -1,6 +1,6 @@
 """`torch::jit::load` reads TorchScript in C++.
 
-Why: TorchScript is deprecated since torch 2.10, and the embedded runtime with it. The functions do not warn in C++.
+Why: TorchScript has been deprecated since torch 2.10, and the embedded runtime with it. The functions do not warn in C++.
 
     auto module = torch::jit::load("model.pt");
     auto output = module.forward({input}).toTensor();

@@ -35,8 +35,7 @@ rule = Rule(
         "torch::jit::getBailoutDepth",
         "torch::jit::getNumProfiledRuns",
     ),
-    message="`{symbol}` tunes TorchScript, deprecated since torch {deprecated}; AOTInductor optimizes when it compiles the exported "
-    "model, and the call has no replacement",
+    message="`{symbol}` optimizes TorchScript, deprecated since torch {deprecated}; drop the call: AOTInductor optimizes when it compiles the exported model",
     since=(2, 6),
     deprecated=(2, 10),
 )

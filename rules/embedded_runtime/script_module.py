@@ -1,6 +1,6 @@
 """Types or functions of TorchScript's C++ API are used.
 
-Why: all of the namespace `torch::jit` belongs to TorchScript, which is deprecated since torch 2.10: modules, methods,
+Why: all of the namespace `torch::jit` belongs to TorchScript, which has been deprecated since torch 2.10: modules, methods,
 compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, `torch::jit::Stack`) stay, and so
 does pickling of tensors; `torch::jit::IValue` is another name of the former.
 
@@ -22,8 +22,7 @@ from torchmigrate.api import Rule
 rule = Rule(
     code="ER602",
     foreign=("torch::jit::*",),
-    message="`{symbol}` is TorchScript, deprecated since torch {deprecated}; AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or "
-    "ExecuTorch (`executorch::extension::Module`) replaces the runtime",
+    message="`{symbol}` is part of TorchScript, deprecated since torch {deprecated}; use AOTInductor (`torch::inductor::AOTIModelPackageLoader`) or ExecuTorch (`executorch::extension::Module`) instead",
     since=(2, 6),
     deprecated=(2, 10),
 )

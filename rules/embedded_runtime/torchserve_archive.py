@@ -48,7 +48,7 @@ rule = Rule(
     "calls `torch._inductor.aoti_load_package`",
     since=(2, 6),
     deprecated=(2, 10),
-    recipe="move to a model server that is still maintained: TorchServe is not",
+    recipe="move to a maintained model server: TorchServe is no longer maintained",
     artifact=True,
 )
 rule.note(note_save)

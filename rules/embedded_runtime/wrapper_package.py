@@ -51,12 +51,12 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
         yield ctx.finding(
             use,
             f"{_MESSAGE}, with PyTorch Mobile, which is no longer supported",
-            hint=f"use `{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple's systems",
+            hint=f"use `{_MOBILE[kind]}`, or ExecuTorch's own packages for Android and Apple platforms",
         )
         return
     if place := ctx.find_text(_LOADS):
         yield ctx.finding(
             use,
             f"{_MESSAGE}; {place} loads a model",
-            hint="use `ai.djl.onnxruntime:onnxruntime-engine` with a file of `torch.onnx.export`",
+            hint="use `ai.djl.onnxruntime:onnxruntime-engine` with a model from `torch.onnx.export`",
         )

@@ -27,7 +27,7 @@ Fix safety: unsafe, because programs that were exported with the old schema, C++
 not change with it. The fix changes the signature, the schema, the body, fake and autograd functions and all calls in
 the file together, for all operators that pass the same name to each other. There is no fix, and the finding names the places,
 where another file calls the operator, where a caller does not have the group, where the name is used as a string (a key,
-a message), where a parameter has a default, and where the operator is used in a way that cannot be followed
+a message), where a parameter has a default, and where the operator is used in a way that cannot be analyzed
 (`hasattr(torch.ops.my, "gather")`, graph passes, `torch.library.opcheck`).
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/172795; wheels:
@@ -74,7 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     for operator in collect_operators(ctx).values():
         for index, name in enumerate(operator.parameters):
             if reading.find_evidence(operator, index) is use.call:
-                message = f"`{operator.name}` takes a process group's name as `{name}`, and can take the group itself"
+                message = f"`{operator.name}` takes the name of a process group as `{name}`, but could take the group itself"
                 place = (
                     list_parameters(operator.body)[index] if operator.body is not None else operator.schema
                 )
@@ -97,7 +97,7 @@ def _create_fix(use: Use, ctx: Context, operator: CustomOperator, index: int) ->
             callers.setdefault(path, line)
     if callers:
         places = ", ".join(f"{ctx.project.get_display_path(path)}:{line}" for path, line in callers.items())
-        raise NoFix(f"the operator is also named in {places}, which has to change as well")
+        raise NoFix(f"the mentions of the operator at {places} have to change as well")
     names = " and ".join(f"`{found.name}`" for found in converted)
     changes = (*import_registration(converted, ctx), *changes)
     return Fix(changes, Safety.UNSAFE, f"Pass {names} the process group itself")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="PG308",
     symbols=("torch.distributed._symmetric_memory.enable_symm_mem_for_group",),
-    message="`enable_symm_mem_for_group` is deprecated since torch {deprecated}, and has no effect from 2.15 on",
+    message="`enable_symm_mem_for_group` has been deprecated since torch {deprecated}, and has no effect from 2.15 on",
     since=(2, 15),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,

@@ -45,7 +45,7 @@ rule = Rule(
 )
 
 _IS_FALSE = (
-    "this is False, since no scheduler of torch 2.0 and newer is a `{symbol}`; use "
+    "this is False: no scheduler in torch 2.0 and newer derives from `{symbol}`; use "
     "`torch.optim.lr_scheduler.LRScheduler`"
 )
 

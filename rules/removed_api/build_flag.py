@@ -104,10 +104,10 @@ def _find_rejected(node: ast.AST, target: Version) -> _RejectedFlag | None:
     since, year = next((since, year) for since, year in _NEEDED if since <= target)
     if (found := _STANDARD.search(node.value)) and _YEARS[found[1]] < year:
         new = found[0].removesuffix(found[1]) + str(year)
-        message = f"`{found[0]}` sets a standard that is too old: torch's headers need C++{year} since torch {render_version(since)}"
+        message = f"`{found[0]}` sets a C++ standard that is too old: torch's headers need C++{year} since torch {render_version(since)}"
         return _RejectedFlag(found[0], new, message, OLDEST)
     if (found := _STRINGS.search(node.value)) and target >= _NEW_STRINGS:
-        message = f"`{found[0]}` builds for libstdc++'s old strings; the wheels on the index use the new ones since torch {render_version(_NEW_STRINGS)}"
+        message = f"`{found[0]}` selects libstdc++'s old string ABI, but the wheels on the index use the new one since torch {render_version(_NEW_STRINGS)}"
         return _RejectedFlag(found[0], found[0].removesuffix("0") + "1", message, _NEW_STRINGS)
     return None
 
@@ -144,7 +144,5 @@ def _find_other_extensions(ctx: Context) -> set[ast.AST | str]:
 def _create_fix(node: ast.Constant, flag: _RejectedFlag, ctx: Context, reached: VersionReach) -> Fix:
     changed = replace_word(node, flag.text, flag.new, ctx)
     require_minimum(flag.needs, ctx, reached)
-    title = (
-        f"Build with `{flag.new}`; unsafe because older compilers, or other sources, may need the old flag"
-    )
+    title = f"Build with `{flag.new}`; unsafe because an older compiler, or other code, may need the old flag"
     return Fix((changed,), Safety.UNSAFE, title)

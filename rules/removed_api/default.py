@@ -96,7 +96,7 @@ def is_argument_passed(call: ast.Call, keywords: tuple[str, ...], position: int 
 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
     if not change.recipes:
-        raise NoFix("the old default depends on values that the code does not show")
+        raise NoFix("the old default depends on values that are not written in the code")
     require_minimum(change.needs, ctx, reached)
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()

@@ -39,14 +39,19 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    yield from check_lost(use, ctx, "was only imported there, and was removed", lambda: _create_fix(use, ctx))
+    yield from check_lost(
+        use,
+        ctx,
+        "was imported into that module from elsewhere, and the import was removed",
+        lambda: _create_fix(use, ctx),
+    )
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
     name = use.name.rpartition(".")[2]
     if name not in typing.__all__:
-        raise NoFix("it is unclear which module defines it")
+        raise NoFix("it is unclear which module defines the name")
     changed = ctx.rebind_use(use, f"typing.{name}")
     if changed is None:
-        raise NoFix("it is not imported by name; import it from `typing`")
+        raise NoFix("the name is read as an attribute of the module here; import it from `typing`")
     return Fix((changed,), Safety.SAFE, f"Import `{name}` from `typing`")

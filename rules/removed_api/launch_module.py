@@ -63,7 +63,7 @@ _OPTIONS = re.compile(
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
 """Characters of a command in which its script is looked for."""
-_HAS_FLAG = f"`{_NEW}` takes no `--use_env`; remove the option by hand"
+_HAS_FLAG = f"`{_NEW}` does not accept `--use_env`; remove the option by hand"
 _LINE_BREAK = re.compile(r"\\\r?\n|\r?\n[ \t]*-[ \t]+")
 """The break in a command of several lines: in a shell, and as a list in YAML."""
 _SCRIPT = re.compile(
@@ -146,11 +146,11 @@ def _explain_risk(command: str, project: Project, path: str) -> str:
     for script in scripts:
         if _needs_local_rank(script, project):
             raise NoFix(
-                f"`{os.path.basename(script)}` needs `--local-rank`, which `torchrun` does not pass; let it read "
-                "`LOCAL_RANK` first"
+                f"`{os.path.basename(script)}` needs `--local-rank`, which `torchrun` does not pass; change the "
+                "script to read `LOCAL_RANK` first"
             )
     doubt = "" if scripts else ", which was not found in the project,"
-    return f"the script{doubt} no longer receives `--local-rank`, and has to read `LOCAL_RANK`"
+    return f"the script{doubt} no longer receives `--local-rank` and has to read `LOCAL_RANK`"
 
 
 def _parse_script(command: str) -> list[str]:

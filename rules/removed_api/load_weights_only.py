@@ -45,8 +45,7 @@ rule = Rule(
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
     calls=dict.fromkeys(_SYMBOLS, Calls(without=frozenset(["weights_only"]))),
-    message="`{symbol}` without `weights_only=` rejects files with more than tensors and plain containers from torch 2.6 on; "
-    "pass the argument",
+    message="from torch 2.6 on, `{symbol}` without `weights_only=` rejects files that hold more than tensors and plain containers; pass the argument",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     deprecated=(2, 4),
     safety=Safety.UNSAFE,
@@ -122,9 +121,9 @@ def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
 
 def _create_fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
     if mapped:
-        raise NoFix("`map` passes only the file; call it in a comprehension")
+        raise NoFix("`map` passes only the file; replace it with a comprehension")
     if for_older:
-        raise NoFix("it runs on a torch without the argument")
+        raise NoFix("this code runs on a torch version without the argument")
     value = "True" if weights else "False"
     reason = "it rejects a state dict with other objects" if weights else "the file can run any code"
     change = AddArgument(call, template(value), keyword="weights_only")

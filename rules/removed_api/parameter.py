@@ -179,10 +179,10 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
     if any(keyword.arg is None for keyword in call.keywords) or (
         is_placed and change.by_place and is_starred
     ):
-        raise NoFix("the call unpacks arguments that are not written here")
+        raise NoFix("the arguments of the call are not written out")
     if is_placed and not change.by_place:
         raise NoFix("the argument is passed positionally")
-    as_keyword = f"Pass `{change.keywords[0]}` as a keyword"
+    as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
             require_minimum(change.needs, ctx, reached)

@@ -58,7 +58,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
                 )
                 yield ctx.finding(
                     use,
-                    f"this rejects torch {render_version(ctx.options.target)}, since it runs from torch {render_version(since)} on; move the bound",
+                    f"this check rejects torch {render_version(ctx.options.target)}: it fails from torch {render_version(since)} on; increase its upper bound",
                     severity=Severity.ERROR if is_bare else Severity.INFO,
                     span=ctx.source.span_of(place.statement),
                 )

@@ -68,8 +68,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             answer = "true" if _evaluate_test(test, use, target) else "false"
             yield ctx.finding(
                 use,
-                f"`{ctx.get_text(test)}` is {answer} for torch {render_version(target)}: it compares text or numbers, and is wrong "
-                f"from torch {render_version(wrong[0])} on",
+                f"`{ctx.get_text(test)}` is {answer} for torch {render_version(target)}: it compares text or numbers instead of versions, and is wrong from torch {render_version(wrong[0])} on",
                 severity=Severity.ERROR,
                 fix=lambda test=test: _create_fix(test, use, ctx),  # type: ignore[misc]
                 span=ctx.source.span_of(test),
@@ -108,7 +107,10 @@ def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, s
                 return whole, "is false for every torch 2, which takes the branch of older versions"
         case ast.GtE(), _:
             if any(_falls_short(part, use, target) for part in parts):
-                return whole, f"is false for torch {render_version(target)}: its second number is smaller"
+                return (
+                    whole,
+                    f"is false for torch {render_version(target)}: it compares the minor version alone, which is smaller",
+                )
     return None
 
 
@@ -280,7 +282,7 @@ def _create_fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
     if not any(node is use.node for node in ast.walk(test.left)):
         raise NoFix("the variable may be read elsewhere; compare `torch.__version__` directly")
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        raise NoFix("it is unclear which releases are meant; compare with `>=` and `<`")
+        raise NoFix("it is unclear which releases this should match; compare with `>=` and `<`")
     assert isinstance(right, ast.Constant)
     symbol = ctx.write_symbol("torch.__version__", use)
     changes = [replace(test.left, "{version}", version=symbol)]

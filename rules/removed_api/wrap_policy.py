@@ -40,7 +40,7 @@ rule = Rule(
     code="RM712",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, (_OLD,)),
-    message=f"FSDP passes `nonwrapped_numel=` to a policy since torch {{breaks}}, and no `{_OLD}=`; rename the parameter",
+    message=f"since torch {{breaks}}, FSDP passes `nonwrapped_numel=` to a policy instead of `{_OLD}=`; rename the parameter",
     breaks=(2, 0),
 )
 

@@ -81,14 +81,14 @@ _CATCHES = frozenset({"RuntimeError", "Exception", "BaseException"})
 """The exceptions whose handlers catch the error of the old function."""
 _OTHER = {
     Kind.STRING: "this string patches `{symbol}`, which does not affect code that calls `Stream.is_capturing`",
-    Kind.ASSIGNMENT: "`{symbol}` is replaced here, which does not affect code that calls `Stream.is_capturing`",
+    Kind.ASSIGNMENT: "`{symbol}` is patched here, which does not affect code that calls `Stream.is_capturing`",
     Kind.GUARD: "this checks for `{symbol}`; `hasattr(torch.Stream, 'is_capturing')` detects torch 2.12 and newer",
 }
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
     if ctx.project.find_uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
-        raise NoFix("the project patches the old name, and the patch would no longer affect this code")
+        raise NoFix("the project patches the old name, but a patch would no longer affect this code")
     _check_reference(use)
     name, device = _find_device(use, ctx)
     query = "{device}.current_stream().is_capturing()"
@@ -96,7 +96,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     if not certain:
         if find_reach(use, ctx.uses).caught & _CATCHES:
             raise NoFix(
-                "code around the call catches the error that it raises on a build without the device; check for the device first"
+                "the code around this call catches the error that a build without the device raises; check for the device first"
             )
         initialized = "is_initialized" if name.endswith(("cuda", "xpu", "mtia")) else "is_available"
         # Without the guard, `current_stream()` would initialize the device as a side effect.
@@ -116,7 +116,7 @@ def _check_reference(use: Use) -> None:
         return
     parent = use.parents[-1]
     if isinstance(parent, (ast.Compare, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp)):
-        raise NoFix("the function itself is inspected here, and its replacement is another function")
+        raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
 
 
 def _find_device(use: Use, ctx: Context) -> tuple[str, Part]:

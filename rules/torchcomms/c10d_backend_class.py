@@ -45,12 +45,12 @@ rule = Rule(
 )
 
 _TEST_MESSAGE = (
-    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this test is False for it; use "
+    "the backend of an `nccl` group is a `ProcessGroupNCCL2` in torch {breaks}, so this check is False; use "
     '`"nccl" in dist.get_backend(group)`'
 )
 _CREATION_MESSAGES = {
-    Kind.CALL: "this creates a group of the old class, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
-    Kind.BASE: "this class stays on `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
+    Kind.CALL: "this creates a group of the old class `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
+    Kind.BASE: "this class still uses `ProcessGroupNCCL`, while torch {breaks} runs `nccl` on `ProcessGroupNCCL2`",
 }
 
 

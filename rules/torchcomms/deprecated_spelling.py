@@ -73,7 +73,7 @@ _KEPT_KINDS = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 rule = Rule(
     code="TC409",
     symbols=qualify_c10d(*dict.fromkeys((*_SUCCESSOR_NAMES, *_SINGLE_NAMES)), *_WITHOUT_SUCCESSOR),
-    message="`{symbol}` has been deprecated since torch {deprecated} and has no public successor; call the collective on "
+    message="`{symbol}` has been deprecated since torch {deprecated} and has no public replacement; call the collective on "
     "each tensor",
     since=(2, 0),
     deprecated=_FIRST_WARNING,
@@ -128,10 +128,10 @@ def _build_fix(use: Use, old: str, new: _SuccessorName, ctx: Context) -> Fix:
     if new.needed is not None and ctx.options.minimum < new.needed:
         raise NoFix(f"`{new.name}` needs torch {render_version(new.needed)}")
     if ctx.project.find_uses(use.symbol, kinds=_KEPT_KINDS):
-        raise NoFix("the project tests for the old name or patches it")
+        raise NoFix("the project checks for the old name or patches it")
     if use.is_compared_by_identity:
-        raise NoFix("the function object itself is used here, and its successor is a different object")
+        raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
     parent = use.parents[-1]
     if old == "reduce_op" and not (isinstance(parent, ast.Attribute) and parent.attr in _OPERATIONS):
-        raise NoFix("`reduce_op` has another class than `ReduceOp`; only the operations are the same")
+        raise NoFix("`reduce_op` is of a different class than `ReduceOp`; only the operations are the same")
     return Fix((ctx.rename_use(use, f"torch.distributed.{new.name}"),), Safety.SAFE, f"Use `{new.name}`")

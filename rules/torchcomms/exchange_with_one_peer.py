@@ -63,7 +63,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"in every torch version, the ranks wait for each other in the first of the operations at {trap.lines} "
+            f"in every torch version, the ranks hang in the first of the operations at {trap.lines} "
             "unless NCCL buffers the message; issue them as one `batch_isend_irecv`",
             severity=Severity.WARNING,  # it runs while the tensors are small, on every version
             fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),

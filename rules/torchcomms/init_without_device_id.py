@@ -90,14 +90,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     options = _read_hidden(use, call)
     if options is None and _may_hold_device(use):
         return
-    unless = ", unless the hidden arguments include it," if options is None else ""
+    unless = ", unless the unpacked arguments include it," if options is None else ""
     given = find_argument(call, 0, "backend") or (options or {}).get("backend")
     found = find_backends(given, use, ctx) if given is not None or options is not None else None
     options = options or {}
     if (found is not None and not any(map(uses_nccl, found))) or _is_for_xla(call, options):
         return
-    condition = "" if found is not None and all(map(uses_nccl, found)) else "with nccl and "
-    message = f"{condition}without `device_id`{unless or ','} torch 2.15 uses GPU LOCAL_RANK (or the rank) modulo the GPU count"
+    condition = "" if found is not None and all(map(uses_nccl, found)) else "with `nccl` and "
+    message = f"{condition}without `device_id`{unless or ','} torch 2.15 picks the GPU by `LOCAL_RANK` (or the rank) modulo the number of GPUs; pass the device"
     yield ctx.finding(use, message, fix=lambda: _build_fix(use, call, found, ctx))
 
 
@@ -121,24 +121,24 @@ def _is_retry(use: Use) -> bool:
 
 def _build_fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Context) -> Fix:
     if found is None or not all(map(uses_nccl, found)):
-        raise NoFix("the backend may be one that takes no device")
+        raise NoFix("the backend may not accept a device")
     if UNDEFINED in found:
         raise NoFix(
             "with a device and no backend, the group would have no backend for the CPU; name the backends"
         )
     if any(given.arg in (None, "device_id") for given in call.keywords) or _has_starred(call):
-        raise NoFix("not all arguments are written out here")
+        raise NoFix("the arguments of the call are not written out")
     if ctx.options.minimum < (2, 8):
         raise NoFix(
             "torch 2.6 and 2.7.0 may hang with `device_id`; the fix needs a project that requires torch 2.8"
         )
     if ctx.project.find_uses(CONDITIONAL_GROUP_FACT):
         raise NoFix(
-            "the project creates a group on some ranks only, and with a bound device every rank must create it (TC402)"
+            "the project creates a group on some ranks only, but once the default group is bound to a device, every rank has to create it (TC402)"
         )
     if ctx.project.find_uses(SIDE_GROUP_FACT):
         raise NoFix(
-            "the project creates a group of another world, which would be split from a bound default group (TC410)"
+            "the project creates a group of another world, which would be split from a default group bound to a device (TC410)"
         )
     if ctx.options.minimum < (2, 15) and ctx.project.find_uses(SINGLE_OPERATIONS_FACT):
         raise NoFix(
@@ -152,8 +152,8 @@ def _build_fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Cont
     device = find_device(use, ctx)
     if device is None:
         raise NoFix(
-            "this function sets no device that could be passed; where LOCAL_RANK is set, "
-            '`device_id=torch.device("cuda", dist.get_node_local_rank())` is what torch 2.15 does'
+            "this function sets no device that the fix could pass; where `LOCAL_RANK` is set, "
+            '`device_id=torch.device("cuda", dist.get_node_local_rank())` matches the default of torch 2.15'
         )
     title = f"Pass `device_id={ctx.render_template(device)}`"
     return Fix((AddArgument(call, device, "device_id"),), Safety.UNSAFE, title)

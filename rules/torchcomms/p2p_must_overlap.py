@@ -78,7 +78,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch {{breaks}} runs a group's operations in order, so every rank hangs in the first of those at {trap.lines}; "
+            f"torch {{breaks}} runs a group's operations in order, so every rank hangs in the first of the operations at {trap.lines}; "
             "issue them as one `batch_isend_irecv`",
             severity=limit_severity(trap.is_certain, ctx),
             fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),

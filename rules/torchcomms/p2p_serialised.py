@@ -62,7 +62,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if trap is not None:
         yield ctx.finding(
             use,
-            f"torch {{deprecated}} runs the operations at {trap.lines} one after the other, where those with different peers "
-            "overlapped before; issue them as one `batch_isend_irecv`, or on separate groups",
+            f"torch {{deprecated}} runs the operations at {trap.lines} one after the other, although those with different peers overlapped in older versions; issue them as one `batch_isend_irecv`, or on separate groups",
             fix=lambda: batch_fix.build_batch_fix(use, trap, ctx),
         )

@@ -38,7 +38,9 @@ rule = Rule(
     code="TC403", symbols=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS), default=False, kinds=frozenset({Kind.CALL})
 )
 
-_ADVICE = "but torch plans one backend and one device per group; create a separate group for the CPU"
+_ADVICE = (
+    "but torch plans to allow only one backend and one device per group; create a separate group for the CPU"
+)
 
 
 @rule.check

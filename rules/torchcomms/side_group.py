@@ -93,9 +93,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if target < _NCCL2 and not ctx.project.find_uses(EAGER_WORLD):
         return
     is_certain = bool(ctx.project.find_uses(NCCL_WORLD)) and (found is not None or _receives_nccl(use, ctx))
-    condition = "" if found is not None else "with nccl, "
+    condition = "" if found is not None else "with `nccl`, "
     message = (
-        f"{condition}torch {{breaks}} splits this group from an nccl default group and waits for all ranks of that group; "
+        f"{condition}torch {{breaks}} splits this group from an `nccl` default group and waits for all ranks of that group; "
         'create it with `Backend("nccl-legacy")` in all of its processes'
     )
     if target < _NCCL2:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS154",
     symbols=("torch.jit.annotate",),
-    message="`{symbol}` only returns its value outside TorchScript",
+    message="`{symbol}` only returns its value outside TorchScript; use the value itself, and annotate the variable",
     since=(2, 0),
     safety=Safety.SAFE,
     asks=ASKS,
@@ -59,10 +59,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _create_fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
-        raise NoFix("it is used as a value, and not called")
+        raise NoFix("the function is used as a value here, not called")
     given, value = find_argument(call, 0, "the_type"), find_argument(call, 1, "the_value")
     if given is None or value is None or len(call.args) + len(call.keywords) != 2:
-        raise NoFix("the type and the value are not spelled out in the call")
+        raise NoFix("the type and the value are not written out in the call")
     plain = replace(call, "{value}", value=value)
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))

@@ -58,10 +58,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _create_fix(use: Use, ctx: Context) -> Fix:
     call, statement = use.call, use.place.statement
     if call is None:
-        raise NoFix("it is used as a value, and not called")
+        raise NoFix("the class is used as a value here, not called")
     value, stated = find_argument(call, 0, "value"), find_argument(call, 1, "type")
     if value is None or stated is None:
-        raise NoFix("the value and the type are not spelled out in the call")
+        raise NoFix("the value and the type are not written out in the call")
     title = "Annotate the attribute"
     if isinstance(statement, ast.AnnAssign) and statement.annotation is call:
         return Fix((replace(call, "{type}", type=stated),), Safety.UNSAFE, title)
@@ -73,7 +73,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     bound = {*use.place.scope.bindings, *owner.bindings}
     for node in ast.walk(stated):
         if isinstance(node, ast.Name) and node.id in bound:
-            raise NoFix(f"`{node.id}` in the type may be something else in the body of the class")
+            raise NoFix(f"`{node.id}` in the type may refer to something else in the class body")
     is_same = isinstance(statement, ast.Assign) and ast.unparse(value) == ast.unparse(target)
     changes: list[FixChange] = [
         ctx.remove_statement(use.place) if is_same else replace(call, "{value}", value=value)
@@ -106,7 +106,7 @@ def _hides_annotations(
         )
     if place := _find_subclass(definition, ctx):
         raise NoFix(
-            f"TorchScript reads the annotations of one class only, and those of the class in {place} would hide this one"
+            f"TorchScript reads the annotations of one class only, and those of the class at {place} would hide this one"
         )
     return False
 

@@ -1,6 +1,6 @@
 """Bundled inputs are stored in TorchScript files, for the Lite Interpreter.
 
-Why: the Lite Interpreter is deprecated since torch 2.10, and `torch.utils.bundled_inputs` accepts scripted modules only.
+Why: the Lite Interpreter has been deprecated since torch 2.10, and `torch.utils.bundled_inputs` accepts scripted modules only.
 
     augment_model_with_bundled_inputs(scripted, [(x,)])
     scripted._save_for_lite_interpreter("model.ptl")

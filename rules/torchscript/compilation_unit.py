@@ -1,6 +1,6 @@
 """`torch.jit.CompilationUnit` compiles TorchScript source text.
 
-Why: TorchScript is deprecated since torch 2.10; the class itself does not warn.
+Why: TorchScript has been deprecated since torch 2.10; the class itself does not warn.
 
     cu = torch.jit.CompilationUnit("def f(x):\\n  return x + 1")
     y = cu.f(x)

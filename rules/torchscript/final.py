@@ -45,7 +45,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     rewritable = use.kind in (Kind.ANNOTATION, Kind.REFERENCE, Kind.IMPORT)
     name = "typing." + use.symbol.rpartition(".")[2]
     yield ctx.finding(
-        use, f"`{{symbol}}` is `{name}`", fix=(lambda: _create_fix(use, name, ctx)) if rewritable else None
+        use,
+        f"`{{symbol}}` is another name for `{name}`; use `{name}`",
+        fix=(lambda: _create_fix(use, name, ctx)) if rewritable else None,
     )
 
 

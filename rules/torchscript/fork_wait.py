@@ -44,7 +44,7 @@ rule = Rule(
         *(f"torch.{module}.{name}" for module in ("jit", "_C") for name in _AWAITS),
     ),
     pairs=dict.fromkeys(_COMPILED, ()),
-    message="`{symbol}` is deprecated since torch {deprecated}; outside TorchScript `fork` calls the function at once, so call "
+    message="`{symbol}` has been deprecated since torch {deprecated}; outside TorchScript `fork` calls the function at once, so call "
     "it directly and use its result",
     since=(2, 0),
     deprecated=(2, 11),

@@ -26,7 +26,7 @@ from ._export.chain_fixes import ASKS, check_member, collect_notes
 rule = Rule(
     code="TS121",
     symbols=(*FREEZES, "torch._C._freeze_module"),
-    message="`{symbol}` is deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, and "
+    message="`{symbol}` has been deprecated since torch {deprecated}; `torch.export` of a model in eval mode needs no freezing, and "
     "`torch.compile` has `torch._inductor.config.freezing`",
     since=(2, 3),
     deprecated=(2, 11),

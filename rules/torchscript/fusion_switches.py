@@ -76,13 +76,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
     if runs_torchscript(ctx):
-        raise NoFix("the project still makes or loads TorchScript, which this tunes")
+        raise NoFix("the project still makes or loads TorchScript, which this setting tunes")
     change = _create_change(use, ctx)
     is_restored = use.call is not None and any(isinstance(given, ast.Name) for given in use.call.args)
     if is_restored and (
         line := ctx.uses.compute_once(_find_kept_settings, lambda: _find_kept_settings(ctx)).get(use.symbol)
     ):
-        raise NoFix(f"line {line} keeps the old setting, which this restores")
+        raise NoFix(f"line {line} keeps the old setting, which this call restores")
     return Fix((change,), Safety.UNSAFE, "Remove the switch")
 
 
@@ -103,7 +103,7 @@ def _create_change(use: Use, ctx: Context) -> FixChange:
     match use.place.statement:
         case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
             if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
-                raise NotYet("the condition has nothing else below it")
+                raise NotYet("the `if` statement contains nothing else")
             return ctx.remove_statement(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
             return ctx.remove_statement(use.place)
@@ -116,4 +116,4 @@ def _create_change(use: Use, ctx: Context) -> FixChange:
                         if is_only
                         else DropItems(statement, (item,))
                     )
-    raise NoFix("its value is used")
+    raise NoFix("the value of the call is used")

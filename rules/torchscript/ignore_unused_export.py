@@ -48,7 +48,7 @@ rule.note(note_reach)
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is not None and use.name.endswith(".ignore") and _has_drop(use.call):
-        message = "`{symbol}(drop=True)` warns; use `torch.jit.unused`"
+        message = "`{symbol}(drop=True)` triggers a warning; use `torch.jit.unused`"
         # Only this form warns, and it does so in every supported torch.
         yield ctx.finding(use, message, fix=lambda: _create_unused_fix(use, ctx), severity=Severity.WARNING)
     else:
@@ -64,7 +64,7 @@ def _create_unused_fix(use: Use, ctx: Context) -> Fix:
     if inert_markers.explain_need(use, ctx) is None:
         return _create_fix(use, ctx)
     if use.decorated is None or use.call is None:
-        raise NoFix("it is not a decorator; replace it with `torch.jit.unused` by hand")
+        raise NoFix("the function is not used as a decorator; replace it with `torch.jit.unused` by hand")
     change = replace(use.call, "{unused}", unused=ctx.write_symbol("torch.jit.unused", use))
     return Fix((change,), Safety.SAFE, "Use `unused`")
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS105",
     symbols=("torch.jit.interface", "torch.jit._script.interface"),
-    message="`{symbol}` is deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or "
+    message="`{symbol}` has been deprecated since torch {deprecated} and means nothing outside TorchScript; use a `typing.Protocol` or "
     "an abstract class",
     since=(2, 0),
     deprecated=(2, 11),

@@ -1,6 +1,6 @@
 """Private parts of TorchScript.
 
-Why: TorchScript is deprecated since torch 2.10, and these names were never public; torch may remove them without notice.
+Why: TorchScript has been deprecated since torch 2.10, and these names were never public; torch may remove them without notice.
 
     from torch._jit_internal import _qualified_name as name_of, get_torchscript_modifier
 

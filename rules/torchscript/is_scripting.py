@@ -53,7 +53,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _create_fix(use: Use, ctx: Context) -> Fix:
     inert_markers.check_removable(use, ctx)
     if use.call is None:
-        raise NoFix("it is used as a value, and not called")
+        raise NoFix("the function is used as a value here, not called")
     for mention in ctx.project.find_uses(*rule.symbols, kinds=(Kind.STRING, Kind.ASSIGNMENT)):
         raise NoFix(f"{mention.path}:{mention.line} replaces this function to run the other branch")
     joints = [*takewhile(_is_boolean_operator, reversed(use.parents[:-1]))]

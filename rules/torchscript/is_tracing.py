@@ -28,5 +28,5 @@ rule = Rule(
     ),
     message="`{symbol}()` is False under `torch.export` and `torch.compile`; it is True only in `torch.jit.trace` and the "
     "TorchScript ONNX exporter",
-    recipe="check `torch.jit.is_tracing() or torch.compiler.is_exporting()` (torch 2.7) where the case is still needed",
+    recipe="check `torch.jit.is_tracing() or torch.compiler.is_exporting()` (torch 2.7) where you still need this branch",
 )

@@ -1,6 +1,6 @@
 """`torch.jit.isinstance` refines the types of containers for TorchScript.
 
-Why: TorchScript is deprecated since torch 2.10. Plain `isinstance` rejects `List[int]` (TypeError), so the elements are
+Why: TorchScript has been deprecated since torch 2.10. Plain `isinstance` rejects `List[int]` (TypeError), so the elements are
 checked one by one.
 
     torch.jit.isinstance(x, List[int])
@@ -55,13 +55,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _create_fix(use: Use, ctx: Context) -> Fix:
     call = use.call
     if call is None:
-        raise NoFix("it is used as a value, and not called")
+        raise NoFix("the function is used as a value here, not called")
     if len(call.args) != 2 or call.keywords:
-        raise NoFix("the object and the type are not spelled out in the call")
+        raise NoFix("the object and the type are not written out in the call")
     value, asked = call.args
     scopes = ctx.uses.scopes.all
     if any(scope.stars or not _BUILTINS.isdisjoint(scope.bindings) for scope in scopes):
-        raise NoFix("a builtin that the rewrite needs may be something else in this file")
+        raise NoFix("this file may redefine a builtin that the rewrite needs")
     if _is_class_or_tuple(asked, use, ctx):
         return Fix((replace(call.func, "isinstance"),), Safety.SAFE, "Use `isinstance`")
     if not isinstance(value, (ast.Name, ast.Attribute)):

@@ -37,7 +37,7 @@ from ._export.chain_fixes import ASKS, check_member, collect_notes
 rule = Rule(
     code="TS112",
     symbols=LOADING,
-    message="`{symbol}` is deprecated since torch {deprecated}; export the file again, then use "
+    message="`{symbol}` has been deprecated since torch {deprecated}; export the file again, then use "
     "`torch.export.load(path).module()`",
     since=(2, 3),
     deprecated=(2, 10),

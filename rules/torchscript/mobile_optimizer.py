@@ -1,6 +1,6 @@
 """`optimize_for_mobile` rewrites TorchScript modules for the Lite Interpreter.
 
-Why: the Lite Interpreter is deprecated since torch 2.10, and nothing else needs this function.
+Why: the Lite Interpreter has been deprecated since torch 2.10, and nothing else needs this function.
 
 What to do: export the model and lower it with ExecuTorch, as `torchmigrate explain TS171` shows. The partitioner selects
 the backend (XNNPACK, Vulkan, Core ML).

@@ -180,4 +180,6 @@ def _has_control_flow(made: list[ast.expr], use: Use, ctx: Context) -> bool:
 
 
 def _refuse_fix() -> Fix:
-    raise NoFix("sizes, names and custom operators are passed in another way; see the recipe")
+    raise NoFix(
+        "the new exporter takes sizes, names and custom operators in another form; see `torchmigrate explain TS161`"
+    )

@@ -47,7 +47,7 @@ rule = Rule(
         "torch._C._jit_onnx_*",
         "torch._C._jit_set_onnx_*",
     ),
-    message="`{symbol}` belongs to the TorchScript ONNX exporter; pass translations of operators to the new one as "
+    message="`{symbol}` belongs to the TorchScript ONNX exporter; pass translations of operators to the new exporter as "
     "`torch.onnx.export(custom_translation_table=...)`",
     since=(2, 6),
     deprecated=(2, 7),
@@ -56,8 +56,8 @@ rule = Rule(
 )
 
 _INSTEAD = {
-    "TrainingMode": "the new one keeps the mode of the model, so call `model.eval()` before",
-    "OperatorExportTypes": "the new one has no such option, so leave the argument out",
+    "TrainingMode": "the new exporter keeps the mode of the model, so call `model.eval()` first",
+    "OperatorExportTypes": "the new exporter has no such option, so drop the argument",
     "select_model_mode_for_export": "call `model.eval()` before the export",
     "export_to_pretty_string": "torch 2.6 removed it; print the program that `torch.onnx.export(...)` returns",
 }

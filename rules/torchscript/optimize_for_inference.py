@@ -23,7 +23,7 @@ from ._export.chain_fixes import ASKS, check_member, collect_notes
 rule = Rule(
     code="TS122",
     symbols=OPTIMIZES,
-    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.compile(model.eval())`",
+    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.compile(model.eval())`",
     since=(2, 3),
     deprecated=(2, 11),
     safety=Safety.UNSAFE,

@@ -71,7 +71,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _create_fix(use: Use, choice: StatementPlace | None, ctx: Context) -> Fix:
     inert_markers.check_removable(use, ctx)
     if use.kind is not Kind.DECORATOR:
-        raise NoFix("it is used as a value, and not as a decorator")
+        raise NoFix("the function is used as a value here, not as a decorator")
     return Fix((_create_change(use, choice, ctx),), Safety.UNSAFE, "Use `typing.overload`")
 
 

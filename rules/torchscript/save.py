@@ -34,7 +34,7 @@ from ._export.chain_fixes import ASKS, check_member, collect_notes
 rule = Rule(
     code="TS111",
     symbols=SAVES,
-    message='`{symbol}` is deprecated since torch {deprecated}; export the module and use `torch.export.save(exported, "….pt2")`',
+    message='`{symbol}` has been deprecated since torch {deprecated}; export the module and use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

@@ -25,7 +25,7 @@ rule = Rule(
     symbols=tuple(
         f"{result}.{method}" for result in SCRIPTED_RESULTS for method in ("save", "save_to_buffer")
     ),
-    message='saving a TorchScript module is deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`',
+    message='saving a TorchScript module has been deprecated since torch {deprecated}; use `torch.export.save(exported, "….pt2")`',
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS101",
     symbols=SCRIPTS,
-    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.compile` for a function, "
+    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.compile` for a function, "
     "`torch.export.export` for a module that is saved or deployed",
     since=(2, 0),
     deprecated=(2, 10),
@@ -102,7 +102,7 @@ rule.note(chain_fixes.collect_notes)
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
         traced = (
-            f"{find_trace(ctx)} traces, and a trace rejects compiled functions"
+            f"{find_trace(ctx)} runs a trace, which rejects compiled functions"
             if traces_anything(ctx)
             else None
         )
@@ -132,7 +132,9 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
         return function_fixes.fix_called(use, use.call, given, kind, ctx)
     if kind is None and checks_for_tracing(ctx):
         line = next(found.node.lineno for found in ctx.uses.all_uses if found.symbol in IF_TRACING)
-        raise NoFix(f"line {line} checks whether it is traced, and a trace rejects compiled functions")
+        raise NoFix(
+            f"line {line} checks whether the code is being traced, and a trace rejects compiled functions"
+        )
     if given is not None:
         plain_bodies.check_module(given, use, ctx)
     return chain_fixes.create_chain_fix(use, ctx)

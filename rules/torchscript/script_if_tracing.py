@@ -69,4 +69,4 @@ def _remove_call(use: Use, ctx: Context) -> FixChange:
         match call.args:
             case [ast.Name() | ast.Attribute() as function]:
                 return replace(call, "{function}", function=function)
-    raise NoFix("it is used in an unusual way; remove it by hand")
+    raise NoFix("the decorator is used in an unusual way; remove it by hand")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS107",
     symbols=METHODS,
-    message="`{symbol}` is deprecated since torch {deprecated}; remove it, and derive the class from `torch.nn.Module`",
+    message="`{symbol}` has been deprecated since torch {deprecated}; remove it, and derive the class from `torch.nn.Module`",
     since=(2, 0),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

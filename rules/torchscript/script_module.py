@@ -1,6 +1,6 @@
 """`ScriptModule` as a base class is deprecated.
 
-Why: TorchScript is deprecated since torch 2.10, and `script_method` warns. Derive the class from `torch.nn.Module`, and make
+Why: TorchScript has been deprecated since torch 2.10, and `script_method` warns. Derive the class from `torch.nn.Module`, and make
 its methods plain; type comments and `__constants__` can stay. Change both together: `script_method` in a plain module
 leaves a stub that cannot be called.
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 rule = Rule(
     code="TS102",
     symbols=TRACES,
-    message="`{symbol}` is deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
+    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
     "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`",
     since=(2, 3),
     deprecated=(2, 10),
@@ -56,7 +56,7 @@ rule = Rule(
 rule.note(collect_notes)
 
 _HINT = (
-    "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about them"
+    "run the export once: its errors name the line; `torchmigrate explain TS102` lists what to do about each"
 )
 
 

@@ -32,7 +32,7 @@ from ._export.chain_fixes import ASKS, check_member, collect_notes
 rule = Rule(
     code="TS103",
     symbols=TRACE_MODULES,
-    message="`{symbol}` is deprecated since torch {deprecated}; export each method through a module whose forward calls it",
+    message="`{symbol}` has been deprecated since torch {deprecated}; export each method through a module whose forward calls it",
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

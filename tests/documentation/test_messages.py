@@ -24,6 +24,10 @@ FORBIDDEN = (
     r"\bwithh[eo]ld\b",
     r"\bcannot be told\b",
     r"\bstands? in line\b",
+    r"\bin lines? \{\}",
+    r"\bspelled out\b",
+    r"\bcannot be followed\b",
+    r"\bis deprecated since\b",
 )
 """Phrases that a native speaker would not use, as regular expressions."""
 

@@ -22,7 +22,9 @@ from .packages import REQUIREMENTS, Package, fetch, pinned
 
 OPTIONS = ("--isolated", "--select", "TS", "--min-version", "2.12", "--target-version", "2.15")
 # What a finding says of a result that other scopes, files or libraries go on to use.
-ESCAPES = re.compile(r"its result (is (returned|kept|passed|not the only value|used in line))")
+ESCAPES = re.compile(
+    r"the result is (returned|kept|not the only possible value)|line \d+ (stores|passes|uses) the result\b"
+)
 REASONS = 6
 
 

@@ -285,5 +285,5 @@ def test_a_method_becomes_a_function_in_any_layout(before: str, after: str) -> N
 
 
 def test_what_libcst_cannot_read_has_no_fix() -> None:
-    with pytest.raises(NoFix, match="libcst cannot parse the statement in line 1"):
+    with pytest.raises(NoFix, match="libcst cannot parse the statement on line 1"):
         changed("async def f(): return [f(x) async\n for x in y]\n", plain)

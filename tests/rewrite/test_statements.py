@@ -291,7 +291,7 @@ def test_a_name_comes_from_elsewhere(before: str, after: str) -> None:
 
 def test_what_libcst_cannot_read_is_not_rewritten() -> None:
     text = dedent("(x): int = f(a)\n")
-    with pytest.raises(NoFix, match="cannot parse the statement in line 1"):
+    with pytest.raises(NoFix, match="cannot parse the statement on line 1"):
         changed(text, lambda source: replace(call(source, "f"), "{x}", x=call(source, "f").args[0]))
 
 

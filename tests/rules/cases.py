@@ -4,7 +4,7 @@ A case is a file ``case*.py`` (``.pyi``, ``.ipynb``, or in another language) in 
 whose files are checked together, or a folder ``projects*`` there, in which each file and each folder is a project by
 itself. Beside it stands ``case*.findings`` or ``project*.findings``, unless it is silent::
 
-    12:5-30 TS101 warning (info before 2.10): `torch.jit.script` is deprecated since torch 2.10; …
+    12:5-30 TS101 warning (info before 2.10): `torch.jit.script` has been deprecated since torch 2.10; …
         fix (unsafe): Use `torch.compile`
 
 Line, column, and the column after the last character (``line:column`` where that is on another line); in a folder,

@@ -12,7 +12,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.torch_versions import render_version
 
 FLAGS = ("--unsafe", "--min-version", "2.12")
-RETURNED = "its result is returned, and its callers are not analyzed"
+RETURNED = "the result is returned, and the callers of this function are not analyzed"
 EITHER = """
     if flag:
         scripted = torch.jit.script(model)
@@ -32,7 +32,7 @@ EITHER = """
         (EITHER.format(use="return scripted, 1"), RETURNED),
         (
             EITHER.format(use="scripted(x)"),
-            "its result is not the only possible value of `scripted` in line 8, which may also come from line 5",
+            "the result is not the only possible value of `scripted` on line 8, which may also come from line 5",
         ),
     ],
 )
@@ -62,4 +62,6 @@ def test_a_message_names_versions_that_the_rule_has(rule: Rule) -> None:
 
 def test_the_versions_of_a_rule_stand_in_its_messages() -> None:
     (found,) = (f for f in check_text("import torch\n@torch.jit.interface\nclass C: ...\n", *FLAGS))
-    assert found.message.startswith("`torch.jit.interface` is deprecated since torch 2.11 and means nothing")
+    assert found.message.startswith(
+        "`torch.jit.interface` has been deprecated since torch 2.11 and means nothing"
+    )

@@ -53,7 +53,7 @@ class Region:
             same = False  # AttributeError: libcst's own check of a line break after `async` fails
         if not same:
             line = self.source.line_of(self.span.start)
-            raise NoFix(f"libcst cannot parse the statement in line {line}")
+            raise NoFix(f"libcst cannot parse the statement on line {line}")
         return module
 
     @cached_property
@@ -116,7 +116,7 @@ class Region:
         for found in self._nodes_by_span.get(Span(start, start + len(node.arg.encode())), ()):
             if isinstance(found, cst.Param):
                 return found
-        raise NoFix(f"libcst finds no parameter `{node.arg}` in line {node.lineno}")
+        raise NoFix(f"libcst finds no parameter `{node.arg}` on line {node.lineno}")
 
     def find_node(self, node: ast.AST, kind: type[Node]) -> Node:
         """Return the libcst node of class ``kind`` for an `ast` node of the file. Raises NoFix if there is none."""
@@ -132,7 +132,7 @@ class Region:
             # The span in `ast` includes the parentheses of a tuple, and those of a call around a generator.
             start = end - len(inner[1:].lstrip())
             end = start + len(self.text[start : end - 1].rstrip())
-        raise NoFix(f"libcst finds no {kind.__name__} in line {getattr(node, 'lineno', '?')}")
+        raise NoFix(f"libcst finds no {kind.__name__} on line {getattr(node, 'lineno', '?')}")
 
     def find_statement(self, node: ast.stmt) -> cst.CSTNode:
         """Return the libcst node of a statement: a compound one, or a small one in its line. Raises NoFix."""
@@ -141,7 +141,7 @@ class Region:
         kinds = (cst.BaseCompoundStatement, cst.BaseSmallStatement)
         found = [n for n, span in self.node_spans.items() if span.start == start and isinstance(n, kinds)]
         if not found:
-            raise NoFix(f"libcst finds no statement in line {node.lineno}")
+            raise NoFix(f"libcst finds no statement on line {node.lineno}")
         return max(found, key=lambda n: self.node_spans[n].end)
 
     def iter_ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -73,7 +73,7 @@ class RegionSelector:
         first, *_, last = (self.find_line_owner(stand) for stand in (stands[0], stands[-1]))
         if first.block is not last.block:
             raise NoFix(
-                f"the statement in line {stands[-1].statement.lineno} shares a line with other statements"
+                f"the statement on line {stands[-1].statement.lineno} shares a line with other statements"
             )
         return self._select_block_lines(
             Span(self.find_lines(first).start, self.select_slot(last).span.end)

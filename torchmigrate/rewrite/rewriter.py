@@ -75,7 +75,7 @@ class Rewriter:
             if region.span.start < outer.end:
                 if region.span.end > outer.end:
                     raise NoFix(
-                        f"two parts of the fix overlap in line {self._source.line_of(region.span.start)}"
+                        f"two parts of the fix overlap on line {self._source.line_of(region.span.start)}"
                     )
                 groups[-1][2].append(change)
             else:

@@ -60,7 +60,7 @@ class StatementIndex:
         while stand is not None and stand.statement is not statement:
             stand = stand.parent
         if stand is None:
-            raise KeyError(f"no such statement in line {statement.lineno}")
+            raise KeyError(f"no such statement on line {statement.lineno}")
         return stand
 
     def _find_in_block(

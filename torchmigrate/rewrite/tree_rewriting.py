@@ -55,7 +55,7 @@ def rewrite_module(region: Region, changes: Iterable[FixChange], *, is_alone: bo
     except cst.CSTValidationError as error:
         # libcst fails on unusual white space around keywords.
         line = region.source.line_of(region.span.start)
-        raise NoFix(f"libcst cannot rewrite the statement in line {line}") from error
+        raise NoFix(f"libcst cannot rewrite the statement on line {line}") from error
     return cst.ensure_type(module, cst.Module)
 
 

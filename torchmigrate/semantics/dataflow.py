@@ -14,12 +14,12 @@ from torchmigrate.semantics.scopes import Scope
 
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
-RETURNED = "is returned, and its callers are not analyzed"
+RETURNED = "is returned, and the callers of this function are not analyzed"
 """The message of an `ValueEscapes` to the callers of the function."""
 
 
 class ValueEscapes(Exception):
-    """A value goes where it cannot be followed; the message completes a sentence that begins "its result"."""
+    """A value goes where it cannot be followed; the message completes a sentence that begins "the result"."""
 
 
 class DataFlow:
@@ -116,7 +116,7 @@ class DataFlow:
             return RETURNED
         others = sorted(o.lineno for o in reaching.reads[read] if isinstance(o, ast.expr) and o is not target)
         more = f", which may also come from line {others[0]}" if others else ""
-        return f"is not the only possible value of `{target.id}` in line {read.lineno}{more}"
+        return f"is not the only possible value of `{target.id}` on line {read.lineno}{more}"
 
     def _is_none(self, binding: ast.AST, name: str, scope: Scope) -> bool:
         """Return whether a binding gives no value: ``x = None``, or nothing yet."""

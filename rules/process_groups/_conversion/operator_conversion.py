@@ -45,8 +45,9 @@ class OperatorConverter(FunctionConverter):
     def _convert_parameter(self, operator: CustomOperator, index: int) -> None:
         name = operator.parameters[index]
         if operator.unfollowed:
-            lines = ", ".join(str(node.lineno) for node in operator.unfollowed)  # type: ignore[attr-defined]
-            raise NoFix(f"`{operator.name}` is also used in line {lines}, in a way that cannot be followed")
+            numbers = [str(node.lineno) for node in operator.unfollowed]  # type: ignore[attr-defined]
+            lines = f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+            raise NoFix(f"`{operator.name}` is also used on {lines} in a way that cannot be analyzed")
         new = self._choose_name(operator, index, name)
         if operator.schema is not None:
             self._convert_schema(operator.schema, name, new)
@@ -61,7 +62,7 @@ class OperatorConverter(FunctionConverter):
         """Change ``str group_name`` to ``Any group``: no other type that a schema can spell accepts an object."""
         text, old = str(schema.value), f"str {name}"
         if text.count(old) != 1 or text[text.index(old) + len(old)].isidentifier():
-            raise NoFix(f"the schema in line {schema.lineno} does not contain `{old}` exactly once")
+            raise NoFix(f"the schema on line {schema.lineno} does not contain `{old}` exactly once")
         self._changes[schema] = Reword(schema, old, f"Any {new}")
 
     def _choose_name(self, operator: CustomOperator, index: int, name: str) -> str:
@@ -78,7 +79,7 @@ class OperatorConverter(FunctionConverter):
     def _convert_call(self, call: ast.Call, index: int, name: str, new: str) -> None:
         given = find_argument(call, index, name)
         if given is None:
-            raise NoFix(f"the call in line {call.lineno} does not list its arguments")
+            raise NoFix(f"the arguments of the call on line {call.lineno} are not written out")
         for keyword in call.keywords:
             if keyword.arg == name != new:
                 self._changes[keyword] = Rename(keyword, new)
@@ -89,7 +90,7 @@ class OperatorConverter(FunctionConverter):
         if self._follow_parameter(node) or self._follow_attribute(node):
             return
         if not has_exact_position(node, self._parents):
-            raise NoFix(f"the call in line {node.lineno} is written inside a string")
+            raise NoFix(f"the call on line {node.lineno} is inside a string")
         scope = self._ctx.uses.scope_of(node)
         name = find_named_group(node, scope, self._ctx)
         if name is None and isinstance(node, ast.Name):

@@ -64,13 +64,13 @@ class FunctionConverter(GroupNameUses):
     def _convert_function(self, function: Function, index: int, name: str, new: str) -> None:
         own = list_parameters(function)
         if function.args.vararg or function.args.kwarg or index >= len(own):
-            raise NoFix(f"the function in line {function.lineno} does not list its parameters")
+            raise NoFix(f"the parameters of the function on line {function.lineno} are not written out")
         parameter = own[index]
         # A default is a name as well, and no expression for its group is known.
         if parameter in list_optional(function):
-            raise NoFix(f"`{parameter.arg}` has a default in line {parameter.lineno}")
+            raise NoFix(f"`{parameter.arg}` has a default on line {parameter.lineno}")
         if parameter.annotation is not None and not is_string_parameter(parameter):
-            raise NoFix(f"`{parameter.arg}` is not annotated as a string in line {parameter.lineno}")
+            raise NoFix(f"`{parameter.arg}` is not annotated as a string on line {parameter.lineno}")
         called = new if parameter.arg == name else next(self.find_lookups(function, index), parameter.arg)
         if called != parameter.arg:
             self._changes[parameter] = Rename(parameter, called)
@@ -94,13 +94,13 @@ class FunctionConverter(GroupNameUses):
             if inner.arg == name
         ]
         if len(bound) != stores or hidden:
-            raise NoFix(f"`{name}` has more than one meaning in the function in line {function.lineno}")
+            raise NoFix(f"`{name}` has more than one meaning in the function on line {function.lineno}")
         yield from (node for node in found if isinstance(node.ctx, ast.Load))
 
     def _convert_read(self, read: ast.expr, group: Template) -> None:
         """Put the group where its name is read."""
         if not has_exact_position(read, self._parents):
-            raise NoFix(f"`{self._ctx.get_text(read)}` is written inside a string in line {read.lineno}")
+            raise NoFix(f"`{self._ctx.get_text(read)}` is inside a string on line {read.lineno}")
         call = self.find_call(read)
         if call is not None and self.resolve_callee(call) in RESOLVE:
             self._remove_lookup(call, group)
@@ -108,7 +108,7 @@ class FunctionConverter(GroupNameUses):
         if call is not None and call in self._calls:
             self._enqueue_parameter(self._calls[call], self._find_argument_index(call, read))
         elif not self.is_group_argument(read):
-            raise NoFix(f"`{self._ctx.get_text(read)}` is used as a name in line {read.lineno}")
+            raise NoFix(f"`{self._ctx.get_text(read)}` is used as a string on line {read.lineno}")
         self._replace_expression(read, group)
 
     def _remove_lookup(self, call: ast.Call, group: Template) -> None:
@@ -126,14 +126,14 @@ class FunctionConverter(GroupNameUses):
         for index, name in enumerate(names):
             if find_argument(call, index, name) is given:
                 return index
-        raise NoFix(f"the call in line {call.lineno} does not list its arguments")
+        raise NoFix(f"the arguments of the call on line {call.lineno} are not written out")
 
     def _convert_setup(
         self, operator: CustomOperator, setup: Function, index: int, name: str, new: str
     ) -> None:
         own = [parameter.arg for parameter in list_parameters(setup)]
         if len(own) != 3 or isinstance(setup, ast.Lambda):
-            raise NoFix(f"the function in line {setup.lineno} is not of the form `(ctx, inputs, output)`")
+            raise NoFix(f"the function on line {setup.lineno} does not have the form `(ctx, inputs, output)`")
         for read in self._find_reads(setup, own[1]):
             parent = self._parents[read]
             if isinstance(parent, ast.Assign) and parent.value is read and len(parent.targets) == 1:
@@ -144,7 +144,7 @@ class FunctionConverter(GroupNameUses):
                         operator, setup, parent, template("{itself}", itself=parent), name, new
                     )
             else:
-                raise NoFix(f"`{own[1]}` cannot be followed in line {read.lineno}")
+                raise NoFix(f"the use of `{own[1]}` cannot be analyzed on line {read.lineno}")
 
     def _convert_unpacking(
         self, operator: CustomOperator, setup: Function, target: ast.expr, index: int, name: str, new: str
@@ -152,12 +152,16 @@ class FunctionConverter(GroupNameUses):
         """Convert ``_, _, group_name = inputs``."""
         elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         if index >= len(elements) or any(isinstance(element, ast.Starred) for element in elements):
-            raise NoFix(f"`{self._ctx.get_text(target)}` cannot be followed in line {target.lineno}")
+            raise NoFix(
+                f"the assignment to `{self._ctx.get_text(target)}` cannot be analyzed on line {target.lineno}"
+            )
         variable = elements[index]
         if isinstance(variable, ast.Attribute) and is_first_parameter(variable.value, setup):
             self._rename_attribute(operator, variable, name, new)
         elif not isinstance(variable, ast.Name):
-            raise NoFix(f"`{self._ctx.get_text(variable)}` cannot be followed in line {target.lineno}")
+            raise NoFix(
+                f"the assignment to `{self._ctx.get_text(variable)}` cannot be analyzed on line {target.lineno}"
+            )
         elif variable.id != "_":
             group = Template(new if variable.id == name and not is_name_taken(setup, new) else variable.id)
             reads = list(self._find_reads(setup, variable.id, stores=1))
@@ -195,4 +199,6 @@ class FunctionConverter(GroupNameUses):
                 elif node is target:
                     self._replace_expression(node, written)
                 else:
-                    raise NoFix(f"`{self._ctx.get_text(node)}` is given another value in line {node.lineno}")
+                    raise NoFix(
+                        f"`{self._ctx.get_text(node)}` is assigned another value on line {node.lineno}"
+                    )

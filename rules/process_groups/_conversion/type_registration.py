@@ -45,7 +45,7 @@ def import_registration(operators: Iterable[CustomOperator], ctx: Context) -> It
     bound = ctx.uses.scopes.module.bindings.get("torch", [])
     if not of_torch or any(b.kind is not BindingKind.IMPORT or b.module != "torch" for b in bound):
         raise NoFix(
-            f"no place was found for `import {_MODULE}`, which an operator with a `ProcessGroup` needs"
+            f"no position was found for `import {_MODULE}`, which an operator that takes a `ProcessGroup` needs"
         )
     # isort sorts `import a.b` before `from a import b`, and each by the module.
     before = [s for s in of_torch if isinstance(s, ast.Import) and _list_modules(s)[0] < _MODULE]

@@ -35,8 +35,10 @@ def check_group_argument(use: Use, ctx: Context) -> Iterator[Finding]:
         message = f"`{ctx.get_text(argument)}` is passed to `{callee}`, which takes the process group itself"
         yield ctx.finding(use, message, fix=lambda: _create_fix(name, argument, ctx), span=span)
     elif not is_in_operator(use, ctx):
-        message = f"{name} is a group's name, passed to `{callee}`, which takes the process group itself"
-        hint = "store the ProcessGroup instead of its name, and pass the group"
+        message = (
+            f"{name} is the name of a group and is passed to `{callee}`, which takes the process group itself"
+        )
+        hint = "store the process group instead of its name, and pass the group"
         yield ctx.finding(use, message, span=span, hint=hint)
 
 

@@ -22,9 +22,7 @@ def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: Versio
     is_value = all(recipe.write and recipe.takes is None for recipe in change.recipes)
     meant = use.is_compared_by_identity or is_wrapped(use)
     if meant and not (is_gone or is_value or change.is_same_object):
-        raise NoFix(
-            "the function is not called here but used as an object, and its replacement is a different one"
-        )
+        raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
     fix = create_recipe_fix(use, ctx, change)
     require_minimum(change.needs, ctx, reached)
     return fix
@@ -50,7 +48,7 @@ def hint_branch(use: Use, ctx: Context, change: ApiChange, reached: VersionReach
     if not new or change.needs <= oldest_reaching(ctx, reached):
         return None
     branch = f'`if torch.__version__ >= "{render_version(change.needs)}":`'
-    return f"until then, use `{new}` under {branch} and `{use.name}` in its `else` branch"
+    return f"to support both, use `{new}` under {branch} and `{use.name}` in the `else` branch"
 
 
 def last_part(use: Use) -> str:

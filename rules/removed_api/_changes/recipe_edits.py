@@ -53,7 +53,7 @@ def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
         if edits is not None:
             return create_fix(edits, _render_title(recipe, use), recipe)
     if use.kind is not Kind.CALL:
-        raise NoFix("it is not called here, and its replacement takes other arguments")
+        raise NoFix("the name is used as a value here, not called, and its replacement takes other arguments")
     raise NoFix("there is no automatic replacement for these arguments")
 
 
@@ -100,7 +100,7 @@ def list_call_edits(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context
 
 def render_wrapper(recipe: ChangeRecipe) -> str:
     """Return the part of a title that names the call a recipe puts around the old one."""
-    return f", inside `{recipe.around.partition('(')[0]}`" if recipe.around else ""
+    return f", wrapped in `{recipe.around.partition('(')[0]}`" if recipe.around else ""
 
 
 def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> None:
@@ -114,7 +114,7 @@ def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context)
         reader = parent.func if isinstance(parent, ast.Call) and place in parent.args else parent
         if (name := last_name(reader)) in recipe.bare_for:
             raise NoFix(
-                f"line {place.lineno} passes its result to `{name}`, which would fail for one{render_wrapper(recipe)}"
+                f"line {place.lineno} passes the result to `{name}`, which would fail for a result{render_wrapper(recipe).removeprefix(',')}"
             )
 
 
@@ -215,10 +215,10 @@ def _find_replaced(recipe: ChangeRecipe, call: ast.Call, ctx: Context) -> ast.ex
     outer = ctx.uses.data_flow.parents.get(call)
     if not isinstance(outer, (ast.Attribute, ast.Subscript)):
         raise NoFix(
-            "the old function returns more than the new one; take the needed part of the result right at the call"
+            "the old function returns more than the new one; select the part that you need right at the call"
         )
     if ast.unparse(outer).removeprefix(ast.unparse(call)) not in recipe.result:
-        raise NoFix("the new function does not return this part of the old one's result")
+        raise NoFix("the new function does not return the part of the result that is used here")
     return outer
 
 

@@ -40,7 +40,7 @@ def build_batch_fix(use: Use, trap: Trap, ctx: Context) -> Fix:
 
     if ctx.project.find_uses(*ASYNC_FUNCTIONS, kinds=_PATCHING_KINDS):
         raise NoFix(
-            "the project tests for `isend` and `irecv` or patches them, and `P2POp` accepts only the original functions"
+            "the project checks for `isend` and `irecv` or patches them, and `P2POp` accepts only the original functions"
         )
     for path, line in ctx.project.find_spellings(*_PATCHING_WORDS, beside=ctx.source.path):
         raise NoFix(
@@ -79,7 +79,7 @@ def _build_changes(use: Use, trap: Trap, ctx: Context, before: FileTraps) -> Ite
         raise NoFix(f"the operations are spread over several functions; {_SEPARATE_ADVICE}")
     groups = {ast.unparse(group) if (group := get_group_argument(node)) else "" for node in nodes}
     if len(groups) > 1:
-        raise NoFix("the operations name their groups differently, and a batch has only one")
+        raise NoFix("the operations name their groups differently, but a batch has only one group")
     sites = parse_sites(nodes, function, before.program)
     constancy = ConstancyCheck(sites, function, before.program)
     constancy.check_between()

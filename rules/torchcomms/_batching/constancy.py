@@ -37,7 +37,7 @@ class ConstancyCheck:
             if not first <= statement.lineno <= last or statement in issuing or hasattr(statement, "body"):
                 continue
             if not _ORDERED_CALLS.isdisjoint(self.program.called(statement)):
-                raise NoFix("the operations are not waited for together")
+                raise NoFix("the operations are waited for separately")
             for site in self.sites:
                 earlier = site.statement.lineno < statement.lineno
                 if earlier and not self.function.are_exclusive(site.statement, statement):
@@ -88,7 +88,7 @@ class ConstancyCheck:
                 and not _waits_or_empties(node, parent_of, is_appended=is_appended)
             ):
                 raise NoFix(
-                    f"`{target}` is used for more than waiting for all of it, and a batch may return one request for all"
+                    f"`{target}` is used for more than waiting for all requests at once, and a batch may return a single request"
                 )
 
 

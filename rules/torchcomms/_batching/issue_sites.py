@@ -51,7 +51,7 @@ class IssueSite:
 
 def refuse_requests() -> NoFix:
     """Return the reason for no fix where requests are kept in ways that are not supported."""
-    return NoFix("the requests are kept in ways that a single batch cannot replace")
+    return NoFix("the requests are stored in ways that a single batch cannot replace")
 
 
 def parse_sites(

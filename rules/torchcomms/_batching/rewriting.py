@@ -61,7 +61,9 @@ class BatchRewriting:
         """Return the statement with the last operation, in the block where the list of requests is created."""
         target = self.sites[0].holder_text
         if not target.isidentifier():
-            raise NoFix("the operations depend on conditions, and their requests outlive the function")
+            raise NoFix(
+                "the operations depend on conditions, and their requests are used outside the function"
+            )
         made = [
             statement
             for statement in self.function.blocks
@@ -86,11 +88,11 @@ class BatchRewriting:
         if blocking and waits and blocking != [last]:
             raise NoFix("a blocking call precedes the last operation")
         if any(self.function.blocks[wait] is not self._block for wait in waits):
-            raise NoFix("the requests are not waited for in the block that issues them")
+            raise NoFix("the requests are waited for outside the block that issues them")
         places = [self._block.index(wait) for wait in waits]
         # Work between two waits would come after both of them.
         if not blocking and places != list(range(places[0], places[0] + len(places))):
-            raise NoFix("work is done between the waits, and a batch may return one request for all")
+            raise NoFix("the code does other work between the waits, and a batch may return a single request")
         request, requests = self._choose_name("request"), self._choose_name("requests")
         if blocking or places[0] == self._block.index(last.statement) + 1:
             yield self._merge_statements(f"for {request} in {{batch}}:\n    {request}.wait()")
@@ -134,11 +136,11 @@ class BatchRewriting:
             )
             if not waited or statement.lineno < site.statement.lineno:
                 raise NoFix(
-                    f"`{site.holder_text}` is used for more than one wait, and a batch may return one request"
+                    f"`{site.holder_text}` is used for more than one wait, and a batch may return a single request"
                 )
             found.append(statement)
         if len(found) != 1:
-            raise NoFix(f"`{site.holder_text}` is not waited for exactly once in the block that issues it")
+            raise NoFix(f"the block that issues `{site.holder_text}` does not wait for it exactly once")
         return found[0]
 
     def _choose_name(self, name: str) -> str:

@@ -53,7 +53,7 @@ def find_partial_reach(use: Use, ctx: Context) -> PartialReach | None:
             reason = f"{_render_test(condition.test, ctx)} lets only some ranks create this group"
             return PartialReach(reason, condition.ground is RankEvidence.VALUE)
     if use.call is not None and not every and _returns_early(use, use.call):
-        return PartialReach("with `use_local_synchronization` only the members create this group", True)
+        return PartialReach("with `use_local_synchronization`, only the members create this group", True)
     return _find_partial_call(use, ctx)
 
 
@@ -64,7 +64,7 @@ def _find_partial_call(use: Use, ctx: Context, depth: int = 2) -> PartialReach |
         name = last_name(call.node) or ""
         for condition in find_conditions(call, ctx):
             if not _others_create_group(condition, _CREATING_CALLS | {name}):
-                where = f"{_render_test(condition.test, ctx)} in line {condition.test.lineno}"
+                where = f"{_render_test(condition.test, ctx)} on line {condition.test.lineno}"
                 return PartialReach(
                     f"{where} lets only some ranks call `{name}`, which creates this group",
                     condition.ground is RankEvidence.VALUE,

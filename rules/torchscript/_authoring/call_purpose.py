@@ -30,7 +30,7 @@ _TOPIC = re.compile(r"script|jit|trac(e|ing|able)", re.IGNORECASE)
 _TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?|Tests?([A-Z_].*)?|.*[a-z0-9_]Tests?")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittest", "unittests"})
 
-_INSTEAD = "what replaces it can be tested with `torch.export.export(module, (inputs,))`"
+_INSTEAD = "test the replacement with `torch.export.export(module, (inputs,))`"
 
 
 def check_purpose(use: Use, ctx: Context) -> None:
@@ -38,23 +38,24 @@ def check_purpose(use: Use, ctx: Context) -> None:
     verb = "be scripted" if use.symbol in SCRIPTS else "be traced"
     if _is_asserted(use, ctx):
         if not is_test_file(ctx.source.path):
-            raise NoFix("the code around it expects or suppresses an exception of this call")
-        raise NoFix(f"a test makes an assertion about it, and is to be removed with TorchScript; {_INSTEAD}")
+            raise NoFix("the code around this call expects or suppresses an exception")
+        raise NoFix(
+            f"this test makes an assertion about TorchScript; remove it together with TorchScript, and {_INSTEAD}"
+        )
     if use.call is not None and use.decorated is None and is_result_unused(use.call, use.place, ctx):
         if is_test_file(ctx.source.path):
             raise NoFix(
-                f"this test shows that something can {verb}, and is to be removed with TorchScript; {_INSTEAD}"
+                f"this test checks that something can {verb}; remove it together with TorchScript, and {_INSTEAD}"
             )
         raise NoFix(
-            f"nothing uses its result: the call registers something with TorchScript, or checks that it can {verb}; "
-            "remove it together with TorchScript"
+            f"nothing uses the result: the call registers something with TorchScript, or checks that something can {verb}; remove it together with TorchScript"
         )
     is_in_function = any(isinstance(statement, Function) for statement in use.place.enclosing_statements())
     if is_test_file(ctx.source.path) and (name := _find_topic(use) or _match_file(ctx.source.path)):
-        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
+        raise NoFix(f"`{name}` is about TorchScript; remove it together with TorchScript, and {_INSTEAD}")
     if is_test_file(ctx.source.path) and ctx.options.keep_torchscript_support and is_in_function:
         raise NoFix(
-            f"the test shows that users can still do this; remove it with TorchScript (`keep-torchscript-support = false`); {_INSTEAD}"
+            f"this test covers TorchScript support for users of the project; when that ends (`keep-torchscript-support = false`), remove it, and {_INSTEAD}"
         )
 
 
@@ -67,16 +68,20 @@ def check_plain_result(call: ast.Call, given: ast.expr, place: StatementPlace, c
     target = _find_target(call, ctx)
     is_same = target is not None and ast.unparse(target) == ast.unparse(given)
     if switch := _find_switch(place, is_emptied=is_same and all(map(_is_rebinding, place.block))):
-        raise NoFix(f"the option in line {switch.lineno} enables TorchScript, and would have no effect")
+        raise NoFix(
+            f"the option on line {switch.lineno} enables TorchScript, and would no longer have an effect"
+        )
     if not isinstance(target, ast.Name) or place.scope.is_class:
         return
     if _TOPIC.search(target.id) and ast.unparse(given) != target.id:
         raise NoFix(
-            f"`{target.id}` would be `{ctx.get_text(given)}` itself, and its name would be misleading"
+            f"`{target.id}` would become another name for `{ctx.get_text(given)}`, and a misleading one"
         )
     is_local = isinstance(place.scope.node, Function)
     if is_local and is_test_file(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
-        raise NoFix(f"this test compares `{target.id}` with `{given.id}`, and both would be the same")
+        raise NoFix(
+            f"this test compares `{target.id}` with `{given.id}`, and both would become the same object"
+        )
 
 
 def _is_rebinding(statement: ast.stmt) -> bool:
@@ -117,7 +122,7 @@ def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     if is_test_file(ctx.source.path) and (
         name := _match_name(definition.name) or _match_file(ctx.source.path)
     ):
-        raise NoFix(f"`{name}` is about TorchScript, and is to be removed with it; {_INSTEAD}")
+        raise NoFix(f"`{name}` is about TorchScript; remove it together with TorchScript, and {_INSTEAD}")
 
 
 def _match_name(name: str) -> str | None:

@@ -27,7 +27,7 @@ def check_escapes(definition: ast.ClassDef, ctx: Context) -> None:
     derived = ((name, "script_method"), (rf"(?m)^[ \t]*class\s+\w+\s*\([^)]*\b{name}\b",))
     for path, line in ctx.project.find_spellings(derived, beside=ctx.source.path):
         raise NoFix(
-            f"{ctx.project.get_display_path(path)}:{line} derives from `{definition.name}`, and has to change as well"
+            f"{ctx.project.get_display_path(path)}:{line} derives from `{definition.name}` and has to change as well"
         )
     saved = ((name,), (rf"(?<!\btorch)\.(?:{'|'.join(_SCRIPT_ONLY)})\(", rf"(?<!class ){name}\("))
     for path, line in ctx.project.find_spellings(saved, beside=ctx.source.path):
@@ -45,7 +45,9 @@ def check_escapes(definition: ast.ClassDef, ctx: Context) -> None:
     for path, line in ctx.project.find_spellings(made, beside=ctx.source.path):
         place = place or f"{ctx.project.get_display_path(path)}:{line}"
     if place is not None:
-        raise NoFix(f"{place} passes an instance on, and {saving[0].path}:{saving[0].line} saves TorchScript")
+        raise NoFix(
+            f"{place} passes on an instance, which {saving[0].path}:{saving[0].line} may save as TorchScript"
+        )
 
 
 def _find_returned_classes(ctx: Context) -> dict[str, int]:

@@ -92,11 +92,11 @@ def _remove_alias(name: ast.Name, use: Use, ctx: Context) -> FixChange:
     }
     for node in ctx.uses.data_flow.parents:
         if isinstance(node, ast.Name) and node.id == name.id and node is not name and node not in known:
-            raise NoFix(f"line {node.lineno} uses `{name.id}` in another way")
+            raise NoFix(f"line {node.lineno} uses `{name.id}` other than as a base class or a decorator")
     for path, line in ctx.project.find_spellings(
         ((name.id,), (rf"\b{name.id}\b",)), beside="", among=find_importers(ctx)
     ):
-        raise NotYet(f"{ctx.project.get_display_path(path)}:{line} no longer names `{name.id}`")
+        raise NotYet(f"{ctx.project.get_display_path(path)}:{line} no longer mentions `{name.id}`")
     return ctx.remove_statement(use.place)
 
 
@@ -108,15 +108,14 @@ def _remove_decorator(use: Use, ctx: Context) -> FixChange:
         _collect_derived, lambda: _collect_derived(ctx)
     ):
         raise NoFix(
-            f"line {definition.lineno} derives `{definition.name}` from a class of another file, and has to change as well"
+            f"line {definition.lineno} derives `{definition.name}` from a class in another file, which has to change as well"
         )
     if (checks_for_tracing(ctx) or traces_anything(ctx)) and any(
         map(depends_on_values, collect_reached(method, use.place.scope, ctx))
     ):
         place = "this file" if checks_for_tracing(ctx) else find_trace(ctx)
         raise NoFix(
-            f"{place} traces, and a trace keeps the loops, branches and conversions to numbers of line {use.node.lineno} "
-            "only while they are scripted"
+            f"{place} runs a trace, which preserves the loops, branches and conversions to numbers in the method on line {use.node.lineno} only while it is scripted"
         )
     return ctx.remove_decorator(use)
 
@@ -146,7 +145,7 @@ def _collect_derived(ctx: Context) -> set[ast.ClassDef]:
 def _change_base(use: Use, ctx: Context) -> FixChange:
     definition = use.place.statement
     if not isinstance(definition, ast.ClassDef) or not use.certain:
-        raise NoFix(f"`{ctx.get_text(use.node)}` may be something else in line {use.node.lineno}")
+        raise NoFix(f"`{ctx.get_text(use.node)}` on line {use.node.lineno} may refer to something else")
     check_class(definition, ctx)
     class_escapes.check_escapes(definition, ctx)
     if attribute := next(_find_script_reads(definition, ctx), None):

@@ -50,7 +50,7 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
             raise NoFix(found.reason)
         return add_file_changes(found.chain, found.fix)
     if use.kind is not Kind.CALL:
-        raise NoFix("it is used as a value, and not called")
+        raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:
         return create_load_fix(use, ctx)
     raise NoFix(UNTRACED)
@@ -101,7 +101,7 @@ def _render_stub(chain: ResultChain) -> str:
         takes = f" (`forward({re.sub(r'^self(, /)?(, |$)', '', ast.unparse(forward.args))})`)"
     inputs = f"({needed[0]},)" if len(needed) == 1 else f"({', '.join(needed)})"
     return (
-        f"export it with example inputs{takes}: "
+        f"export the module with example inputs{takes}: "
         f"`torch.export.save(torch.export.export({text}, {inputs}), {target})`, and name the file `….pt2`"
     )
 

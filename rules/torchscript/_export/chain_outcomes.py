@@ -74,7 +74,7 @@ def _create_fix(chain: ResultChain) -> Fix:
         raise NoFix(leaves)
     calls = [call for _, call in (*chain.wrappers, *chain.modes)]
     if not all(has_exact_position(node, chain.flow.parents) for node in (*chain.members, *calls)):
-        raise NoFix("it or a use of its result is inside an f-string, which cannot be rewritten")
+        raise NoFix("the call, or a use of its result, is inside an f-string, which cannot be rewritten")
     # A scripted module that leaves its scope may still be compiled in place; a trace has no such replacement.
     if leaves is not None:
         fix = create_in_place_fix(chain, _find_plain_module(chain), leaves)
@@ -82,14 +82,14 @@ def _create_fix(chain: ResultChain) -> Fix:
         in_place_observers.check_global(chain)
         fix = _create_script_fix(chain) if chain.use.symbol in SCRIPTS else _create_trace_fix(chain)
     if not chain.use.certain:
-        raise NoFix("the name may refer to something else here")
+        raise NoFix("the name may refer to something else")
     return fix
 
 
 def _create_trace_fix(chain: ResultChain) -> Fix:
     model = find_argument(chain.call, 0, "func", "mod")
     if model is None or isinstance(model, ast.Starred):
-        raise NoFix("its arguments are not spelled out")
+        raise NoFix("the arguments of the call are not written out")
     kind = find_kind(model, chain.use, chain.ctx)
     if kind is None and isinstance(model, ast.Attribute):
         text = chain.ctx.get_text(model)
@@ -113,7 +113,9 @@ def _find_inputs(chain: ResultChain) -> ast.expr | None:
             last_name(inputs.func) == "dict"
         ):
             return given
-    raise NoFix("it traces other methods than `forward`, and an exported program has a single entry point")
+    raise NoFix(
+        "the call traces methods other than `forward`, but an exported program has a single entry point"
+    )
 
 
 def _find_plain_module(chain: ResultChain) -> ast.expr:
@@ -121,9 +123,9 @@ def _find_plain_module(chain: ResultChain) -> ast.expr:
     model = find_argument(chain.call, 0, "obj")
     unknown = [keyword for keyword in chain.call.keywords if keyword.arg not in (*_SCRIPT_ONLY, "obj")]
     if model is None or unknown or len(chain.call.args) > 1:
-        raise NoFix("its arguments are not spelled out")
+        raise NoFix("the arguments of the call are not written out")
     if find_kind(model, chain.use, chain.ctx) in ("scripted", "container"):
-        raise NoFix("it is given a container or a scripted module, and not a plain module")
+        raise NoFix("the argument is a container or a scripted module, not a plain module")
     return model
 
 
@@ -136,11 +138,11 @@ def _create_script_fix(chain: ResultChain) -> Fix:
         compile_choice.check_author_choice(chain.use, chain.ctx)
         return create_compile_fix(chain, model)
     example = next((call for call in chain.find_calls() if _is_known_before(call, chain)), None)
-    saved = f"it is saved in line {chain.saves[0][1].lineno}, and"
+    saved = f"line {chain.saves[0][1].lineno} saves the result,"
     if example is None:
-        raise _NoInputs(f"{saved} no call before shows example inputs for `torch.export.export`")
+        raise _NoInputs(f"{saved} but no earlier call shows example inputs for `torch.export.export`")
     if not _is_in_eval_mode(model, chain):
-        raise NoFix(f"{saved} an export fixes its mode: call `.eval()` before")
+        raise NoFix(f"{saved} and an export fixes the mode of the module: call `.eval()` first")
     return create_export_fix(chain, model, example)
 
 
@@ -158,7 +160,7 @@ def _check_original(model: ast.expr, chain: ResultChain) -> None:
     changes, calls = chain.ctx.uses.compute_once(key, lambda: _collect_lines(root, chain.flow.parents))
     line = chain.use.place.statement.lineno
     if changed := _find_line_after(line, changes.get(text, ())):
-        raise NoFix(f"line {changed} changes `{text}`, and the scripted module does not change with it")
+        raise NoFix(f"line {changed} changes `{text}`, but the scripted module does not change with it")
     called = _find_line_after(line, calls.get(text, ()))
     if called and chain.modes and not _is_in_eval_mode(model, chain):
         raise NoFix(f"line {called} calls `{text}`, whose mode differs from that of the scripted module")

@@ -71,12 +71,11 @@ def _check_uses(chain: ResultChain) -> None:
     # Only a function comes here saved: a module that is saved is exported.
     if chain.saves:
         raise NoFix(
-            f"line {chain.saves[0][1].lineno} saves it, but `torch.export` does not accept functions, and compiled code "
-            "cannot be saved"
+            f"line {chain.saves[0][1].lineno} saves the result, but `torch.export` does not accept functions, and compiled code cannot be saved"
         )
     if chain.keys_line:
         raise NoFix(
-            f"line {chain.keys_line} uses the names of its parameters, which `torch.compile` changes; use `model.compile()`"
+            f"line {chain.keys_line} uses the names of the module's parameters, which `torch.compile` changes; use `model.compile()`"
         )
 
 

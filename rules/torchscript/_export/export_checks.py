@@ -44,7 +44,7 @@ def check_tracing_queries(traced: ast.expr, use: Use, ctx: Context) -> None:
         if last_name(node) == "TracerWarning":
             line = getattr(node, "lineno", 0)
             raise NoFix(
-                f"line {line} suppresses `TracerWarning`: what the trace runs once would then run at each call"
+                f"line {line} suppresses `TracerWarning`: code that a trace runs only once would then run on every call"
             )
     asking = [mention for mention in ctx.project.find_uses(*_IS_TRACING) if mention.kind is Kind.CALL]
     if not asking:
@@ -57,7 +57,7 @@ def check_tracing_queries(traced: ast.expr, use: Use, ctx: Context) -> None:
     for mention in asking:
         if os.path.abspath(mention.path) in paths and first <= mention.line <= (last or mention.line):
             raise NoFix(
-                f"{mention.path}:{mention.line} asks `{mention.symbol}`, which is False under `torch.export`"
+                f"{mention.path}:{mention.line} checks `{mention.symbol}`, which is False under `torch.export`"
             )
 
 
@@ -91,7 +91,7 @@ def check_quantized(model: ast.expr, made: ast.AST | None, use: Use, ctx: Contex
         given = find_argument(node, 0, "model")
         if node is made or (given is not None and ast.unparse(given) == name):
             raise NoFix(
-                f"line {node.lineno} quantizes it, and `torch.export` rejects packed weights; quantize the exported "
+                f"line {node.lineno} quantizes the module, and `torch.export` rejects packed weights; quantize the exported "
                 "program instead (torchao's `prepare_pt2e`, `convert_pt2e`)"
             )
 
@@ -118,7 +118,7 @@ def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:
         resolved = ctx.resolve_node(node.func, use)
         if resolved is not None and _DISTRIBUTIONS.fullmatch(resolved.names[0]):
             raise NoFix(
-                f"`{ctx.get_text(node.func)}` in line {node.lineno} checks tensor values, which `torch.export` rejects; "
+                f"`{ctx.get_text(node.func)}` on line {node.lineno} checks tensor values, which `torch.export` rejects; "
                 "pass `validate_args=False` to distributions"
             )
 

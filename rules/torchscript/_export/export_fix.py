@@ -61,14 +61,16 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | No
     Raise NoFix where the exported module could not be used as the traced or scripted one is.
     """
     if find_kind(model, chain.use, chain.ctx) == "scripted":
-        raise NoFix("it is given a scripted or traced module, and `torch.export` needs a plain one")
+        raise NoFix("the argument is a scripted or traced module, and `torch.export` needs a plain one")
     made = find_binding(model, chain.scope, chain.ctx) if isinstance(model, ast.Name) else model
     if isinstance(made, ast.Call) and last_name(made.func) == "compile":
-        raise NoFix(f"line {made.lineno} compiles it already, and `torch.export` needs a plain module")
+        raise NoFix(f"line {made.lineno} already compiles the module, and `torch.export` needs a plain one")
     export_checks.check_quantized(model, made, chain.use, chain.ctx)
     export_checks.check_value_dependence(model, chain.use, chain.ctx)
     if chain.saves and chain.moved_line:
-        raise NoFix(f"line {chain.moved_line} moves the result; move the model before it is exported")
+        raise NoFix(
+            f"line {chain.moved_line} moves or converts the result; do that to the model before the export"
+        )
     given = (
         _convert_script_arguments(chain, model, inputs)
         if chain.use.symbol in SCRIPTS
@@ -105,7 +107,7 @@ def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Ite
     call = chain.call
     unknown = [k for k in call.keywords if k.arg not in _NEW_KEYWORDS and k.arg not in _TRACE_ONLY]
     if unknown or len(call.args) > 2 or any(isinstance(node, ast.Starred) for node in call.args):
-        raise NoFix("its arguments are not spelled out")
+        raise NoFix("the arguments of the call are not written out")
     gone = tuple(keyword for keyword in call.keywords if keyword.arg in _TRACE_ONLY)
     yield DropArguments(call, gone)
     yield from _rename_keywords(keyword for keyword in call.keywords if keyword not in gone)
@@ -114,7 +116,7 @@ def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Ite
     elif any(keyword.arg == "example_kwarg_inputs" for keyword in call.keywords):
         yield AddArgument(call, template("()"), "args")
     else:
-        raise NoFix("it has no example inputs")
+        raise NoFix("the call has no example inputs")
 
 
 def _rename_keywords(keywords: Iterable[ast.keyword]) -> Iterator[FixChange]:
@@ -160,7 +162,7 @@ def _find_input_form(chain: ResultChain, inputs: ast.expr) -> str:
     """Return "tuple", "list" or "one" for the example inputs, or "either" where only a run can show that."""
     shown = find_input_form(inputs, chain.use, chain.ctx) or _find_form_in_calls(chain, inputs)
     if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
-        raise NoFix(f"it is unclear whether the example in line {inputs.lineno} is one tensor or several")
+        raise NoFix(f"it is unclear whether the example on line {inputs.lineno} is one tensor or several")
     return shown or "either"
 
 
@@ -192,7 +194,7 @@ def _name_program(chain: ResultChain) -> Iterator[FixChange]:
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)
     if not isinstance(target, ast.Name) or is_inline or _shares_its_line(chain.use.place):
-        raise NoFix("its result is both called and saved; give it a variable and a line of its own")
+        raise NoFix("the result is both called and saved; assign it to a variable on a line of its own")
     taken = {name for scope in chain.ctx.uses.scopes.all for name in scope.bindings}
     candidates = ("exported", "exported_program", *(f"exported_{number}" for number in range(2, 1000)))
     program = Symbol(next(candidate for candidate in candidates if candidate not in taken))

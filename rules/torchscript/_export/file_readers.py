@@ -119,9 +119,9 @@ def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool)
         if is_unnamed and link.folder in near and link not in links:
             raise NotYet(f"{link.place}, which may load this file, no longer loads TorchScript")
     if not is_read:
-        reason = "nothing in the project loads this file, and whatever does must change together with it"
+        reason = "nothing in the project loads this file, and the program that does has to change as well"
         if find_named_readers(name, ctx):
-            reason = "what loads this file must change together with it"
+            reason = "the code that loads this file has to change as well"
         foreign = describe_foreign_readers(name, ctx)
         raise NoFix(f"{reason}: {foreign}" if foreign else reason)
     _check_links(links, ctx)
@@ -132,7 +132,7 @@ def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool)
         raise NoFix(f"other programs may load this file: {foreign}")
     named = next(_find_mentions(name, links, ctx), None) if name is not None else None
     if named is not None and len({link.path for link in links}) < 2:
-        raise NoFix(f"{named} also names this file, and it is unclear what reads it there")
+        raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
     is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     return FileGroup(name or here, links, renamed)
@@ -145,12 +145,14 @@ def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
         raise NoFix(f"lines {' and '.join(map(str, mine))} save the same file")
     for link in links:
         if link.reason is not None:
-            raise NoFix(f"{link.place} also {'saves' if link.saves else 'loads'} this file: {link.reason}")
+            raise NoFix(
+                f"{link.place} also {'saves' if link.saves else 'loads'} this file and has no fix: {link.reason}"
+            )
     for example in (link.sizes for link in links if link.saves):
         for link in links:
             if not link.saves and may_differ(example, link.sizes):
                 raise NoFix(
-                    f"{link.place} may call it with other sizes than the example's; pass `dynamic_shapes`"
+                    f"{link.place} may call the module with sizes other than the example's; pass `dynamic_shapes`"
                 )
 
 

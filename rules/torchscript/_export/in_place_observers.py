@@ -123,7 +123,7 @@ def _check_files(chain: ResultChain, model: ast.expr, *, is_plain_as_well: bool)
         raise NoFix(f"{mention.path}:{mention.line} checks whether something is a TorchScript module")
     for mention in ctx.project.find_uses(*TRACES_ASKS, kinds=_ASKED):
         if os.path.abspath(mention.path) in {here, *origins}:
-            raise NoFix(f"{mention.path}:{mention.line} traces, and compiled code cannot be traced")
+            raise NoFix(f"{mention.path}:{mention.line} runs a trace, and compiled code cannot be traced")
     for mention in () if is_plain_as_well else ctx.project.find_uses(*IS_SCRIPTING, kinds=_ASKED):
         if os.path.abspath(mention.path) in origins:
             raise NoFix(f"{mention.path}:{mention.line} uses `{mention.symbol}`, which would then be False")
@@ -149,7 +149,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
     ctx, name = chain.ctx, last_name(call.func) or ""
     resolved = ctx.resolve_node(call.func, chain.use)
     qualified = resolved.names[0] if resolved is not None else ""
-    passes = f"line {place.lineno} passes it to `{ctx.get_text(call.func)}`"
+    passes = f"line {place.lineno} passes the module to `{ctx.get_text(call.func)}`"
     helper = find_binding(call.func, chain.scope, ctx)
     is_in_sight = isinstance(helper, (*_Function, ast.ClassDef))
     is_foreign = not is_in_sight and not qualified.startswith("torch.")
@@ -164,7 +164,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
             and node.attr in _SCRIPT_ONLY
             and last_name(node.value) not in _OTHERS
         ):
-            raise NoFix(f"{passes}, which reads `{ctx.get_text(node)}` in line {node.lineno}")
+            raise NoFix(f"{passes}, which reads `{ctx.get_text(node)}` on line {node.lineno}")
     if not is_plain_as_well and not _only_calls(helper, place, call, chain):
         raise NoFix(f"{passes}, which may need a TorchScript module")
     paths = {
@@ -201,7 +201,7 @@ def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: boo
     _check_project(ctx)
     function, keeps = chain.find_scope(place).node, ctx.options.keep_torchscript_support
     if keeps or not is_plain_as_well or not isinstance(function, _Function) or function.decorator_list:
-        raise NoFix(f"its result {RETURNED}")
+        raise NoFix(f"the result {RETURNED}")
     name = function.name
     reads = rf"(\w+)[^\n=]*=[^\n=]*\b{name}\([\s\S]*\b\1\.(?:{_ONLY})\b"
     _check_spelling((name,), reads, f"reads a TorchScript-only attribute of the result of `{name}`", ctx)
@@ -217,7 +217,7 @@ def _is_global(target: ast.Name, chain: ResultChain) -> bool:
 def _check_project(ctx: Context) -> None:
     """Raise NoFix where the project may trace or replicate a module that other files can reach."""
     if traces_anything(ctx):
-        raise NoFix(f"{find_trace(ctx)} traces, and compiled code cannot be traced")
+        raise NoFix(f"{find_trace(ctx)} runs a trace, and compiled code cannot be traced")
     _check_spelling(*_REPLICAS, ctx)
 
 

@@ -36,7 +36,7 @@ def render_dynamic_shapes(chain: ResultChain, inputs: ast.expr | None) -> Templa
     if not any(entries):
         return None
     if chain.ctx.options.minimum < (2, 6):
-        raise NoFix("its result is called with several sizes, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
+        raise NoFix("the result is called with several sizes, and `torch.export.Dim.DYNAMIC` needs torch 2.6")
     shapes = ", ".join(
         "{{" + ", ".join(f"{d}: {{dim}}.DYNAMIC" for d in dims) + "}}" if dims else "None" for dims in entries
     )
@@ -55,8 +55,7 @@ def _find_varying_dimensions(example: ast.expr, given: Sequence[ast.expr], chain
         if _is_like(tensor, example, chain):
             continue
         unclear = NoFix(
-            f"line {tensor.lineno} calls it with `{chain.ctx.get_text(tensor)}`, which may have other sizes than the example; "
-            "pass `dynamic_shapes`"
+            f"line {tensor.lineno} calls the result with `{chain.ctx.get_text(tensor)}`, whose sizes may differ from the example's; pass `dynamic_shapes`"
         )
         others = find_shape(tensor, chain.use, chain.ctx)
         if sizes is None or others is None or len(others) != len(sizes):
@@ -68,7 +67,9 @@ def _find_varying_dimensions(example: ast.expr, given: Sequence[ast.expr], chain
                 raise unclear
     # An export takes a size of 1 for a constant, and rejects `Dim.DYNAMIC` for it.
     if sizes is not None and any(_find_number(sizes[dimension], chain) == 1 for dimension in varying):
-        raise NoFix("its result is called with several sizes, and the example has size 1; use at least 2")
+        raise NoFix(
+            "the result is called with several sizes, but the example has size 1; use an example with a size of at least 2"
+        )
     return sorted(varying)
 
 

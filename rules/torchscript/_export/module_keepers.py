@@ -81,4 +81,4 @@ def _check_place(node: ast.expr, parent: ast.AST, chain: ResultChain) -> None:
 
 
 def _create_reason(node: ast.expr) -> NoFix:
-    return NoFix(f"line {node.lineno} passes it on in a way that cannot be followed")
+    return NoFix(f"line {node.lineno} passes the module on in a way that cannot be analyzed")

@@ -49,7 +49,7 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
         groups.append(group)
     several = [group for group in groups if len(group.paths) > 1]
     if len(several) > 1:
-        raise NoFix("it is saved to several files that other modules load")
+        raise NoFix("the result is saved to several files that other modules load")
     whole = (*fix.changes, *changes)
     return _create_part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
 

@@ -90,7 +90,7 @@ class ResultChain:
             for place in self.flow.find_value_places(value, scope):
                 self._sort_place(place)
         except ValueEscapes as way:
-            raise NoFix(f"its result {way}") from None
+            raise NoFix(f"the result {way}") from None
 
     def find_calls(self) -> list[ast.Call]:
         """Return the calls of the result itself."""
@@ -121,7 +121,7 @@ class ResultChain:
                 self._sort_method(place, parent, around)
             elif parent.attr != "training" or not isinstance(parent.ctx, ast.Load):
                 raise NoFix(
-                    f"line {parent.lineno} uses `.{parent.attr}` of its result, which has no replacement"
+                    f"line {parent.lineno} uses `.{parent.attr}` of the result, which has no replacement"
                 )
         elif isinstance(parent, ast.Call) and parent.func is place:
             self.modules.append(place)
@@ -134,16 +134,16 @@ class ResultChain:
         elif isinstance(parent, ast.Return) and self.use.symbol in LOADING:
             self._follow_callers(parent)
         elif returns_value(place, self.flow.parents):
-            raise NoFix(f"its result {RETURNED}")
+            raise NoFix(f"the result {RETURNED}")
         elif not _is_none_test(parent):
-            raise NoFix(f"its result is used in line {place.lineno} in a way that cannot be followed")
+            raise NoFix(f"line {place.lineno} uses the result in a way that cannot be analyzed")
 
     def _follow_attribute(self, statement: ast.Assign | ast.AnnAssign) -> None:
         """Follow a loaded module that a method keeps in ``self.name`` through all methods of its class."""
         target, *others = get_targets(statement)
         assert isinstance(target, ast.expr)
         out = NoFix(
-            f"its result is kept in `{self.ctx.get_text(target)}` in line {target.lineno}, which other functions can use"
+            f"line {target.lineno} stores the result in `{self.ctx.get_text(target)}`, which other functions can use"
         )
         owner = self.scope.parent.node if self.scope.parent is not None else None
         is_own = _is_attribute_of_self(target) and isinstance(owner, ast.ClassDef) and not others
@@ -180,7 +180,7 @@ class ResultChain:
                 self.keys_line = call.lineno
             self.modules.append(place)
         else:
-            raise NoFix(f"line {call.lineno} calls `.{name}()` of its result, which has no replacement")
+            raise NoFix(f"line {call.lineno} calls `.{name}()` on the result, which has no replacement")
 
     def _sort_argument(self, place: ast.expr, call: ast.Call) -> None:
         resolved = self.ctx.resolve_node(call.func, self.use)
@@ -192,18 +192,18 @@ class ResultChain:
             self.saves.append((place, call))
         elif name in (*FREEZES, *OPTIMIZES) and is_first:
             if len(list_arguments(call)) > 1:
-                raise NoFix(f"line {call.lineno} passes `{text}` options that have no replacement")
+                raise NoFix(f"line {call.lineno} passes options to `{text}` that have no replacement")
             self.members.append(call.func)
             self.wrappers.append((place, call))
             self.follow_value(call)
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
             instead = _TAKES_INSTEAD.get(name or "", "")
-            raise NoFix(f"its result is passed to `{text}` in line {call.lineno}{instead}")
+            raise NoFix(f"line {call.lineno} passes the result to `{text}`{instead}")
 
     def _follow_callers(self, statement: ast.Return) -> None:
         """Follow a loaded module through the calls of the function that returns it."""
         function = self.find_scope(statement).node
-        out = NoFix(f"its result {RETURNED}")
+        out = NoFix(f"the result {RETURNED}")
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             raise out
         if not isinstance(self.flow.parents[function], ast.Module) or function.name in self.kept:

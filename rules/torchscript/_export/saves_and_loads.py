@@ -37,7 +37,7 @@ def convert_saves(chain: ResultChain) -> Iterator[FixChange]:
     for place, call in chain.saves:
         path = chain.find_path(place, call)
         if path is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-            raise NoFix(f"line {call.lineno} does not spell out the path that it saves to")
+            raise NoFix(f"line {call.lineno} does not write out the path that it saves to")
         yield from _convert_save(chain, place, call)
         same = next(
             (file for file in chain.files if is_same_file(path, file.paths[0], chain.use, chain)), None
@@ -54,7 +54,7 @@ def _convert_save(chain: ResultChain, place: ast.expr, call: ast.Call) -> Iterat
     for keyword in call.keywords:
         if keyword.arg not in ("f", *_NEW_KEYWORDS):
             raise NoFix(
-                f"line {call.lineno} saves it with `{keyword.arg or '**'}`, which `torch.export.save` does not have"
+                f"line {call.lineno} saves the result with `{keyword.arg or '**'}`, which `torch.export.save` does not accept"
             )
         if keyword.arg in _NEW_KEYWORDS:
             yield Rename(keyword, _NEW_KEYWORDS[keyword.arg])
@@ -66,7 +66,9 @@ def _convert_save(chain: ResultChain, place: ast.expr, call: ast.Call) -> Iterat
     files = find_argument(call, position, "_extra_files")
     values = files.values if isinstance(files, ast.Dict) else []
     if any(isinstance(value, ast.Constant) and isinstance(value.value, bytes) for value in values):
-        raise NoFix(f"line {call.lineno} saves extra files as bytes, and `torch.export.save` takes str only")
+        raise NoFix(
+            f"line {call.lineno} saves extra files as bytes, but `torch.export.save` accepts only str"
+        )
     if len(call.args) > position:
         yield NameArgument(call.args[position], "extra_files")
 
@@ -86,13 +88,15 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
             raise NotYet(f"line {use.node.lineno}, which may load this file, no longer loads TorchScript")
     for use, read in mine:
         if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
-            raise NoFix(f"line {use.node.lineno} loads the file before it is saved")
+            raise NoFix(f"line {use.node.lineno} loads this file before it is saved")
         file.paths.append(read)
         result = ResultChain(use, ctx)
         try:
             yield from convert_load(result)
         except NoFix as none:
-            raise NoFix(f"line {use.node.lineno} loads the file and has no fix: {none.reason}") from None
+            raise NoFix(
+                f"line {use.node.lineno} also loads this file and has no fix: {none.reason}"
+            ) from None
         # A load whose result nothing calls only checks that the file can be loaded.
         file.is_read |= bool(result.find_calls() or result.kept)
 
@@ -133,12 +137,12 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     if find_argument(call, 2, "_extra_files") is not None:
         raise NoFix("`torch.export.load` returns extra files as str, not as bytes")
     if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
-        raise NoFix("the arguments of the load are not spelled out")
+        raise NoFix("the arguments of the load are not written out")
     device = find_argument(call, 1, "map_location")
     if isinstance(device, (ast.Lambda, ast.Dict)):
         raise NoFix("`map_location` is not a device")
     if varying := _find_varying_call(result):
-        raise NoFix(f"line {varying.lineno} may call it with other sizes than the example's")
+        raise NoFix(f"line {varying.lineno} may call the module with sizes other than the example's")
     if not result.use.certain:
         raise NoFix("the name may refer to something else")
     yield ctx.rename_use(result.use, "torch.export.load")

@@ -36,7 +36,7 @@ def create_future_fix(use: Use, ctx: Context) -> Fix:
     except ValueEscapes as reason:
         raise NoFix(f"a future {reason}") from None
     if not changes:
-        raise NoFix("only futures of `fork` are followed")
+        raise NoFix("only futures that `fork` returns are analyzed")
     if waiting := find_blocker(use, ctx, is_traced=True):
         raise NoFix(f"TorchScript runs forked calls concurrently; {waiting}")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
@@ -87,7 +87,7 @@ class FutureFlow:
             target = around.target if isinstance(around, ast.AnnAssign) else around.targets[0]
             self._follow_list(target)
         elif not isinstance(parent, ast.Expr):
-            raise ValueEscapes("leaves its scope, or is used other than by waiting for it")
+            raise ValueEscapes("leaves its scope, or is used for something other than waiting")
 
     def _is_wait(self, call: ast.Call) -> bool:
         return any(use.call is call and use.symbol in WAITS for use in self.uses)
@@ -147,7 +147,7 @@ class FutureFlow:
                 continue
             parent = self.flow.parents.get(use.node)
             if use.kind is not Kind.ANNOTATION or not isinstance(parent, ast.Subscript):
-                raise ValueEscapes("is referred to by its type other than in an annotation")
+                raise ValueEscapes("is referred to by its type outside an annotation")
             if not isinstance(use.place.statement, ast.AnnAssign):
                 raise ValueEscapes("leaves its scope: it is the type of a parameter or result")
             yield replace(parent, "{type}", type=parent.slice)
@@ -156,6 +156,6 @@ class FutureFlow:
 def _call_directly(call: ast.Call) -> list[FixChange]:
     """Return the changes of ``fork(f, x)`` to ``f(x)``."""
     if not call.args or isinstance(call.args[0], ast.Starred) or list_arguments(call)[0] is not call.args[0]:
-        raise ValueEscapes("comes from a call of `fork` whose function is unknown")
+        raise ValueEscapes("comes from a `fork` call whose function is unknown")
     function = call.args[0]
     return [replace(call.func, "{function}", function=function), DropArguments(call, (function,))]

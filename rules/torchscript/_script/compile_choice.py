@@ -59,11 +59,9 @@ def explain_eager(function: ast.AST | None, use: Use, ctx: Context) -> str | Non
     if argued is not None:
         if not isinstance(function, Function) or not _is_small(function):
             raise NoFix(
-                f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
+                f"line {argued} explains how this code should be compiled; choose `torch.compile` or plain Python yourself"
             )
-        return (
-            f"Use the function as it is: it is small, and line {argued} gives reasons for how it is compiled"
-        )
+        return f"Use the function as it is: it is small, and line {argued} explains how it should be compiled"
     varies = _explain_variation(function, ctx) if isinstance(function, Function) else None
     if varies is not None:
         return f"Use the function as it is: {varies}, and `torch.compile` would recompile it each time"
@@ -91,13 +89,13 @@ def check_author_choice(use: Use, ctx: Context) -> None:
     _check_switch(use, ctx)
     if argued := _find_argument_line(None, use, ctx):
         raise NoFix(
-            f"line {argued} gives reasons for how the code is compiled; choose `torch.compile` or plain Python"
+            f"line {argued} explains how this code should be compiled; choose `torch.compile` or plain Python yourself"
         )
 
 
 def _check_switch(use: Use, ctx: Context) -> None:
     if switch := _find_switch(use, ctx):
-        raise NoFix(f"line {switch} chooses whether `torch.compile` is used")
+        raise NoFix(f"line {switch} decides whether `torch.compile` is used")
 
 
 def _find_switch(use: Use, ctx: Context) -> int | None:
@@ -181,13 +179,13 @@ def _explain_variation(function: Function, ctx: Context) -> str | None:
     for node in below:
         match node:
             case ast.While(test=test) if not isinstance(test, ast.Constant):
-                return f"the loop in line {node.lineno} depends on values"
+                return f"the loop on line {node.lineno} depends on run-time values"
             case ast.For(iter=rounds) | ast.comprehension(iter=rounds) if not _is_counted(rounds):
-                return f"the loop in line {rounds.lineno} has no fixed number of iterations"
+                return f"the loop on line {rounds.lineno} has no fixed number of iterations"
             case ast.Call(func=ast.Attribute(attr=name), args=given) if name in _SIZED_BY_VALUES or (
                 name == "where" and len(given) == 1
             ):
-                return f"the size of the result of `{name}` in line {node.lineno} depends on values"
+                return f"the size of the result of `{name}` on line {node.lineno} depends on run-time values"
             case (
                 ast.Subscript(ctx=ast.Load(), slice=index) | ast.AugAssign(target=ast.Subscript(slice=index))
             ) if _is_mask(index, masks, types):

@@ -66,7 +66,7 @@ def _check_decorators(use: Use, definition: Function | ast.ClassDef, ctx: Contex
             return
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if last_name(called) not in ("staticmethod", "no_grad", "inference_mode", "enable_grad", "wraps"):
-            raise NoFix(f"the decorator `@{ctx.get_text(called)}` may do anything with it")
+            raise NoFix(f"the decorator `@{ctx.get_text(called)}` may use the function in any way")
 
 
 def _check_variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, depth: int = _DEPTH) -> None:
@@ -107,7 +107,7 @@ def _check_read(place: ast.expr, scope: Scope, ctx: Context, depth: int) -> None
             _check_argument(place, call, scope, ctx, depth)
     elif isinstance(parent, ast.Compare):
         if not all(isinstance(o, ast.Constant) and o.value is None for o in parent.comparators):
-            raise NoFix(f"line {place.lineno} compares it with something")
+            raise NoFix(f"line {place.lineno} compares the function with something")
     elif returns_value(place, parents):
         _check_storage(place, ctx)
     elif isinstance(parent, ast.Assign) and parent.value is place:
@@ -121,9 +121,9 @@ def _check_argument(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context,
     name, text = last_name(call.func) or "", ctx.get_text(call.func)
     resolved = ctx.uses.names.resolve_expression(call.func, scope)
     qualified = resolved.names[0] if resolved is not None else text
-    line = f"line {place.lineno} passes it to `{text}`"
+    line = f"line {place.lineno} passes the function to `{text}`"
     if qualified.startswith(("torch.jit.", "torch._C", "torch.onnx.", "torch.ops.", "torch.utils.cpp")):
-        raise NoFix(f"{line}, which takes a scripted function")
+        raise NoFix(f"{line}, which expects a scripted function")
     if name in _TAKES_FUNCTIONS or qualified.startswith(("torch.func.", "torch.autograd.", "torch.utils.")):
         return
     if _TELLS.search(name):
@@ -131,7 +131,7 @@ def _check_argument(place: ast.expr, call: ast.Call, scope: Scope, ctx: Context,
     helper = _find_helper(call, scope, ctx)
     parameter = find_parameter(helper, place, call) if helper is not None and depth else None
     if helper is None or parameter is None:
-        raise NoFix(f"{line}, which may do anything with it")
+        raise NoFix(f"{line}, which may use it in any way")
     inner = ctx.uses.scopes.by_node[helper]
     for read in ctx.uses.data_flow.find_reaching(parameter, inner).reads:
         _check_read(read, inner, ctx, depth - 1)
@@ -167,12 +167,14 @@ def _check_storage(place: ast.expr, ctx: Context) -> None:
     """Raise NoFix where a function in an attribute or container may be inspected instead of called."""
     for node in ctx.uses.data_flow.parents:
         if isinstance(node, ast.Attribute) and node.attr in (*_GRAPHS, "save_to_buffer"):
-            raise NoFix(f"line {place.lineno} stores it where line {node.lineno} may read its `.{node.attr}`")
+            raise NoFix(
+                f"line {place.lineno} stores the function where line {node.lineno} may read its `.{node.attr}`"
+            )
     saving = ctx.project.find_uses(*ASKS, kinds=frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION})
     if saving:
         here = min(saving, key=lambda mention: mention.path != ctx.source.path)
         raise NoFix(
-            f"line {place.lineno} stores it where `{here.symbol}` at {here.path}:{here.line} may find it"
+            f"line {place.lineno} stores the function where `{here.symbol}` at {here.path}:{here.line} may find it"
         )
 
 

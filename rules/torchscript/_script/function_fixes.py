@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from torchmigrate.model.findings import FixChange
 
 _KEPT = (
-    "a trace keeps the function's loops, branches and conversions to numbers only while it is scripted; "
-    '`script-replacement = "eager"` makes it a plain function all the same'
+    "a trace preserves the function's loops, branches and conversions to numbers only while it is scripted; "
+    'set `script-replacement = "eager"` to make it a plain function anyway'
 )
-_UNSEEN = (
-    "traces, which keeps loops and branches only of scripted functions, and this function is not in this file"
-)
+_UNSEEN = "runs a trace, which preserves loops and branches only in scripted functions, and this function is in another file"
 
 
 def fix_decorated(use: Use, ctx: Context) -> Fix:
@@ -56,7 +54,7 @@ def fix_decorated(use: Use, ctx: Context) -> Fix:
 def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
     """Return the fix of ``g = torch.jit.script(f)``: ``g = torch.compile(f)``, or ``g = f``."""
     if len(list_arguments(call)) != 1:
-        raise NoFix("its other arguments have no counterpart")
+        raise NoFix("the other arguments of the call have no replacement")
     statement = use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
     name = target.id if isinstance(target, ast.Name) else None
@@ -90,14 +88,16 @@ def fix_referenced(use: Use, ctx: Context) -> Fix:
     """Return the fix of ``compiler = torch.jit.script``, ``partial(torch.jit.script)``, or a default value."""
     parent = use.parents[-1]
     if isinstance(parent, ast.Call) and use.node in parent.args[1:]:
-        raise NoFix("it is an argument of a call that may do anything with it")
+        raise NoFix("`script` is passed to a call that may use it in any way")
     if compile_choice.explain_eager(None, use, ctx):
-        raise NoFix("functions are to stay eager, and then it has no replacement")
+        raise NoFix("scripted functions become plain functions here, so `script` itself has no replacement")
     for other in _find_uses_through(use, ctx):
         _check_compilable(other, ctx)
     for function in _find_decorated_by(use, ctx):
         if align_with_python(function, use, ctx):
-            raise NoFix(f"line {function.lineno} may be scripted with it, and is not plain Python")
+            raise NoFix(
+                f"the function on line {function.lineno} may be scripted through this name, and is not plain Python"
+            )
     return _create_compile_fix(use, ctx)
 
 
@@ -109,17 +109,19 @@ def _check_compilable(use: Use, ctx: Context) -> None:
     if isinstance(function, ast.Name):
         function = find_binding(function, use.place.scope, ctx)  # type: ignore[assignment]
     if not isinstance(function, (Function, ast.Lambda)):
-        raise NoFix(f"line {line} scripts something other than a function of this file")
+        raise NoFix(f"line {line} scripts something other than a function in this file")
     try:
         aligned = _check_unscripted(function, use, ctx)
     except NotYet:
         raise
     except NoFix as none:
-        raise NoFix(f"line {line} scripts a function with it: {none.reason}") from None
+        raise NoFix(f"line {line} scripts a function through this name: {none.reason}") from None
     if aligned:
-        raise NoFix(f"line {line} scripts a function with it that is not plain Python")
+        raise NoFix(f"line {line} scripts a function through this name, and the function is not plain Python")
     if compile_choice.explain_eager(function, use, ctx):
-        raise NotYet(f"line {line} no longer scripts a function with it that must not be compiled")
+        raise NotYet(
+            f"line {line} no longer scripts, through this name, a function that must not be compiled"
+        )
     scripted_callers.check_callers(function, use, ctx)
 
 

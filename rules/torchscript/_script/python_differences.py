@@ -40,7 +40,9 @@ def find_differences(function: Function, types: InferredTypes) -> Iterator[Pytho
     parents = parents_of(function)
     for parameter in function.args.args:
         if types.parameters.get(parameter.arg) == frozenset({"BroadcastingList"}):
-            yield PythonDifference(parameter, "accepts one number for a list, which only TorchScript repeats")
+            yield PythonDifference(
+                parameter, "accepts a single number for a list, which only TorchScript expands"
+            )
     for node in (function, *parents):
         if reason := _explain_difference(node, types, parents):
             yield PythonDifference(node, reason, tuple(_find_list_operands(node, types)))
@@ -57,7 +59,7 @@ def _explain_difference(node: ast.AST, types: InferredTypes, parents: dict[ast.A
                 target - LISTS, types(node.value)
             )
         case ast.AugAssign(op=ast.Mod()) if types(node.target) != {"str"}:
-            return "computes a remainder in place, which has the sign of the dividend in TorchScript (`fmod`), of the divisor in Python"
+            return "computes a remainder in place, which has the sign of the dividend in TorchScript (`fmod`) and of the divisor in Python"
         case ast.BinOp(op=ast.Pow()) if types(node) == {"int"} and not _is_converted(node, parents):
             return "computes a power of integers, which is a float in TorchScript and an int in Python"
         case ast.BinOp(op=ast.Mod()) if types(node.left) == {"str"} and types(node.right) & _TEXT:
@@ -97,11 +99,11 @@ def _find_list_operands(node: ast.AST, types: InferredTypes) -> Iterator[ast.exp
 def _explain_comparison(left: Types, right: Types) -> str | None:
     for one, other in ((left, right), (right, left)):
         if one & (TUPLES | {"List"}) and other & (LISTS | {"tuple"}):
-            return "compares a list with a value that is a list in TorchScript and may be a tuple, which is never equal, in Python"
+            return "compares a list with a value that is a list in TorchScript but may be a tuple in Python, and the two are never equal"
         if one & {"dtype", "layout"} and "int" in other:
-            return "compares a dtype or layout with a number, and it is a number in TorchScript only"
+            return "compares a dtype or layout with a number, but only in TorchScript is it a number"
         if "device" in one and "str" in other:
-            return "compares a device with a string, which are never equal in Python"
+            return "compares a device with a string, and the two are never equal in Python"
     return None
 
 
@@ -137,7 +139,7 @@ def _explain_call(node: ast.Call, types: InferredTypes, parents: dict[ast.AST, a
     if module == "torch":
         return _explain_torch_call(node, name or "", first, types)
     if module == "math" and "Tensor" in types(first) and not _is_converted(node, parents):
-        return "applies a function of `math` to a tensor, which stays a tensor in TorchScript"
+        return "applies a function of `math` to a tensor, and the result is a tensor only in TorchScript"
     if name in _LIST_ONLY and types(owner) & TUPLES:
         return "modifies a value that is a list in TorchScript and not in Python"
     if name in _CHANGES:
@@ -161,7 +163,7 @@ def _explain_torch_call(
     given = node.args[1] if name == "full" and len(node.args) > 1 else first
     is_float = isinstance(given, ast.Name) and types.parameters.get(given.id) == frozenset({"float"})
     if name in _MAKES_TENSORS and is_float and not any(k.arg == "dtype" for k in node.keywords):
-        return "makes a tensor of an argument that TorchScript converts to float and Python does not"
+        return "creates a tensor from an argument that TorchScript converts to float and Python does not"
     return None
 
 

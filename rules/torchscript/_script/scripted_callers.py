@@ -59,7 +59,7 @@ def _find_scripting(function: Function, use: Use, ctx: Context) -> Iterator[str]
         if other is not use and other.symbol in (*SCRIPTS, *METHODS):
             root = _find_scripted(other, ctx)
             if root is not function and function in collect_reached(root, other.place.scope, ctx):
-                yield f"the code scripted in line {other.node.lineno}"
+                yield f"the code scripted on line {other.node.lineno}"
     calling = ctx.project.find_spellings(
         ((function.name,), (rf"(?<!def )\b{function.name}\(",)),
         beside=ctx.source.path,
