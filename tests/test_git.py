@@ -291,7 +291,7 @@ def test_missing_objects_are_fetched_by_no_program(protocol: str) -> None:
 
 @pytest.mark.parametrize("ref", ["--output=marker", "-h", "--all", "main\n", "", "refs/heads/-x", ":nothing"])
 def test_a_name_is_no_option(ref: str) -> None:
-    with pytest.raises(GitError, match="git knows no revision"):
+    with pytest.raises(GitError, match="there is no revision"):
         GitRevision.from_merge_base(".", ref)
     assert not marked()
 

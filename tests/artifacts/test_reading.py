@@ -63,7 +63,7 @@ def test_what_else_the_archives_hold_is_said(models: Path) -> None:
 
 def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
     found = reader.read_artifact(str(models / "writing.pt"))
-    assert found.error == "its code would write a file: it calls torch.save"
+    assert found.error == "the code in the file would write a file: it calls torch.save"
 
 
 def test_formats_of_others(tmp_path: Path, models: Path) -> None:

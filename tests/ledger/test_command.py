@@ -59,7 +59,7 @@ def test_a_name_that_nothing_happened_to() -> None:
 
 def test_what_is_written_by_hand_follows() -> None:
     assert run("torch._six.nan") == "torch._six.nan:\n  = was removed in torch 2.0; use `torch.nan`\n"
-    assert "  = has only raised since torch 2.14; use `torch.linalg.qr(x)`" in run("torch.Tensor.qr")
+    assert "  = has raised an error since torch 2.14; use `torch.linalg.qr(x)`" in run("torch.Tensor.qr")
     assert "  = `verbose` was removed in torch 2.7; " in run("torch.optim.lr_scheduler.StepLR")
     (grid,) = json.loads(run("torch.meshgrid", "--output-format", "json"))
     assert [one["text"].partition(",")[0] for one in grid["written"]] == ["without `indexing`"]

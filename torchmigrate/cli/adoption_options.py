@@ -38,7 +38,7 @@ def add_options(command: Command) -> Command:
         click.option(
             BARE,
             metavar="[=REASON]",
-            help="Suppress all reported findings by comments in the files, and report nothing.",
+            help="Suppress all reported findings with comments in the files, and report nothing.",
         ),
         click.option(
             "--diff-base",

@@ -186,7 +186,7 @@ def find_common_folder(paths: Sequence[str]) -> str:
         folders = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths]
         return os.path.commonpath(folders)
     except FileNotFoundError:
-        raise Failure("the current folder is gone") from None
+        raise Failure("the current folder no longer exists") from None
     except ValueError:  # several drives
         return os.curdir
 
@@ -197,7 +197,7 @@ cache_folder = click.option(
     type=PLACE,
     envvar=variable_name("cache_dir"),
     default=cache.default_folder,
-    help="Where results are kept for later runs.  [default: the user's cache folder]",
+    help="The folder that keeps results for later runs.  [default: the user's cache folder]",
 )
 
 
@@ -224,7 +224,7 @@ def add_session_options(command: Command) -> Command:
             envvar=variable_name("color"),
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
-            help="Colour the output.",
+            help="Color the output.",
         ),
         click.option(
             "--exit-zero",
@@ -232,7 +232,7 @@ def add_session_options(command: Command) -> Command:
             is_flag=True,
             help="Exit with 0 even if there are findings.",
         ),
-        click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
+        click.option("--statistics", is_flag=True, help="Print only the number of findings of each rule."),
         click.option(
             "--no-cache",
             envvar=variable_name("no_cache"),

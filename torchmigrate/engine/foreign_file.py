@@ -51,5 +51,5 @@ class ForeignFile(CheckedFile):
         source = ForeignSource.decode_source(self._source.path, self._source.apply_edits(edits))
         source.links = self._source.links
         if [use.name for use in source.contents.uses] != [use.name for use in self._source.contents.uses]:
-            raise VerifyError("an edit changes what the file names")
+            raise VerifyError("an edit changes which names the file uses")
         return ForeignFile(source, self._rules, self._project)

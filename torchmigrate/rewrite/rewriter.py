@@ -46,7 +46,7 @@ class Rewriter:
         return tuple(sorted(set(found)))
 
     def _is_quoted(self, node: ast.expr) -> bool:
-        """Return whether the expression is written in a string, as in ``x: "torch.jit.Final[int]"``."""
+        """Return whether the expression is inside a string, as in ``x: "torch.jit.Final[int]"``."""
         # libcst sees such a string and nothing in it.
         start, end = span = self._source.span_of(node)
         nodes = ast.walk(self._regions.statements.find_enclosing(span).statement)
@@ -117,7 +117,7 @@ class Rewriter:
 def _edit_in_string(source: SourceText, change: kinds.Replace) -> Edit:
     """Return the edit for an expression inside a string. Raises NoFix if a part of the file would move there."""
     if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
-        raise NoFix("the expression is written in a string")
+        raise NoFix("the expression is inside a string")
     span = source.span_of(change.node)
     return Edit(span.start, span.end, render_placeholders(change.new))
 

@@ -107,5 +107,5 @@ def _explain_conflict(minimum: Minimum, target: Version) -> str:
     where = f" ({minimum.source})" if minimum.source else ""
     return (
         f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(target)}; "
-        f"known are torch {KNOWN}"
+        f"torchmigrate covers torch {KNOWN}"
     )
