@@ -260,7 +260,7 @@ def test_a_file_with_a_filter_is_not_committed_by_rule() -> None:
 def test_a_filter_whose_name_cannot_be_switched_off_is_refused() -> None:
     clean_filter()
     git("config", "filter.a=b.clean", marks("cat"))
-    with pytest.raises(GitError, match="a name with `=`"):
+    with pytest.raises(GitError, match="a key with `=`"):
         Git(".").run_command("status")
 
 

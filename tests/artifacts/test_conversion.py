@@ -192,9 +192,9 @@ def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
     assert judge([base], [base + 1e-6], question)["outcome"] == "close"
     assert judge([base], [base + 1e-3], question)["outcome"] == "differs"
     assert judge([base], [base + 1e-3], {"rtol": 0.0, "atol": 0.01})["outcome"] == "close"
-    assert judge([base], [base.double()], question)["reason"] == "output is float64[2] and was float32[2]"
+    assert judge([base], [base.double()], question)["reason"] == "output is float64[2] instead of float32[2]"
     assert judge([{"a": base}], [{"b": base}], question)["reason"] == "output has different keys"
-    assert judge([(base, 1)], [[base, 2]], question)["reason"] == "output[1] is 2 and was 1"
+    assert judge([(base, 1)], [[base, 2]], question)["reason"] == "output[1] is 2 instead of 1"
 
 
 def test_the_interpreter_that_runs_this_goes_before_one_by_chance(

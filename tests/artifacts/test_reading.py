@@ -141,4 +141,4 @@ def test_a_folder_without_models_is_no_error(tmp_path: Path) -> None:
         artifacts, ["list", str(tmp_path), "--output-format", "json"], standalone_mode=False
     )
     assert (run.return_value, json.loads(run.stdout)["files"]) == (0, [])
-    assert f"no model file is in {tmp_path}" in run.stderr
+    assert f"no model files in {tmp_path}" in run.stderr

@@ -262,7 +262,7 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
     done = run(*CHECK, "--output-format", "json", ".", folder=tree)
     assert (done.status, [*done.errors]) == (2, ["p/b.py", "p/c.py"])
     assert (
-        "has changed a.py, but not this file, which belongs to the same fix: `torchmigrate fix"
+        "a killed run changed a.py, but not this file, which belongs to the same fix: `torchmigrate fix"
         in done.errors["p/b.py"]
     )
     assert run(*CHECK, "p", folder=tree).status == 2

@@ -134,14 +134,14 @@ def test_private_names_are_listed_if_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "a name is missing"),
+        ((), "pass a name"),
         (("--to", "2.4"), "--to requires --from"),
         (("qr",), "qr is not a qualified name such as torch.qr"),
         (("torch.qr", "--private"), "--private requires --from"),
         (("torch.qr", "--output-format", "csv"), "--output-format csv requires --from"),
         (("--from", "2.4", "--output-format", "text"), "--output-format text requires names"),
         (("--from", "2.4", "--to", "2.4"), "--from 2.4 is not older than --to 2.4"),
-        (("--from", "1.13"), "torch 1.13 is not known"),
+        (("--from", "1.13"), "torch 1.13 is unknown"),
         (("--from", "old"), "'old' is not a version"),
     ],
 )

@@ -130,7 +130,7 @@ def test_when_runs_are_used_up_what_is_not_proved_is_left_out(project: Project) 
     done = project.run(judge, "--verify-runs", "4")
     assert (done.status, done.runs) == (1, 4)
     assert "annotate(List[float], [])" in (project.root / "src/p/types.py").read_text()
-    assert "not proved within 4 runs" in done.out
+    assert "not verified within 4 runs" in done.out
 
 
 def test_what_fails_anyway_or_only_sometimes_is_said(project: Project) -> None:
