@@ -96,7 +96,7 @@ class TestBaseline:
         put("a.py", TWO.replace("torch.jit.load(p)", "1"))
         said = run("check", "--baseline", "known.json")
         assert said.status == 0
-        assert "1 known finding no longer found; --write-baseline removes the entries" in said.err
+        assert "1 known finding no longer found; --write-baseline removes them" in said.err
         assert "no longer found: a.py: TS112 h = torch.jit.load(p)" in said.err
         assert "no findings; 1 known" in said.out
         assert (
@@ -267,7 +267,7 @@ class TestDiffBase:
         for name in ("main~7", "-x", "no such"):
             said = run("check", f"--diff-base={name}")
             assert said.status == 2
-            assert f"git knows no revision {name!r}" in said.err
+            assert f"there is no revision {name!r}" in said.err
 
 
 def silenced(path: str, text: str, *marks: str, **ignore: object) -> str:

@@ -342,11 +342,11 @@ class TestWrongUsage:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--select", "TS9"], "no rule fits `TS9`; did you mean `TS101`?"),
-            (["--select", "Torchscrpt"], "no rule fits `Torchscrpt`; did you mean `torchscript`?"),
-            (["--select", "QQ"], "no rule fits `QQ`\n"),
-            (["--select", "torchscrpt"], "no rule fits `torchscrpt`; did you mean `torchscript`?"),
-            (["--show", "inf"], "no rule fits `inf`"),
+            (["--select", "TS9"], "no rule matches `TS9`; did you mean `TS101`?"),
+            (["--select", "Torchscrpt"], "no rule matches `Torchscrpt`; did you mean `torchscript`?"),
+            (["--select", "QQ"], "no rule matches `QQ`\n"),
+            (["--select", "torchscrpt"], "no rule matches `torchscrpt`; did you mean `torchscript`?"),
+            (["--show", "inf"], "no rule matches `inf`"),
             (["--select", "TS 1"], "command line: `select` must be a list of rule codes"),
             (
                 ["--target-version", "new"],
@@ -392,7 +392,7 @@ class TestFix:
         assert out == "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n-x = old\n+x = new\n y = risky\n"
         assert err.splitlines()[1:] == [
             "torchmigrate: 1 file would change, fixing 1 finding",
-            "torchmigrate: 1 unsafe fix hidden, see --unsafe",
+            "torchmigrate: 1 unsafe fix available with --unsafe",
         ]
         assert Path("a.py").read_text() == "x = old\ny = risky\n"
         assert run("fix", "--exit-zero").status == 0
@@ -421,7 +421,7 @@ class TestFix:
             "fixed TS101 in a.py: 2",
             "left TS101: 1, its fix is unsafe and needs --unsafe",
         ]
-        assert "1 error; 2 fixed; 1 unsafe fix hidden, see --unsafe.\n" in out
+        assert "1 error; 2 fixed; 1 unsafe fix available with --unsafe.\n" in out
 
     def test_json_lists_what_is_fixed_and_what_is_left(self, run: Run) -> None:
         put("a.py", "old\nrisky\n")

@@ -210,19 +210,19 @@ class TestFiles:
             ("extends = 'x'", "unknown key `extends`; did you mean `extend`?"),
             ("select = 'TS'", "`select` must be a list of rule codes, prefixes of codes or family names"),
             ("select = [1]", "`select` must be a list of rule codes, prefixes of codes or family names"),
-            ("select = ['TS 1']", "`select` must be a list of rule codes, prefixes of codes or family names ('TS 1' is none)"),
+            ("select = ['TS 1']", "`select` must be a list of rule codes, prefixes of codes or family names ('TS 1' is not one)"),
             ("exclude = true", "`exclude` must be a list of file patterns"),
             ("target-version = 2.12", '`target-version` must be "latest" or a version such as "2.12"'),
             ("target-version = 'auto'", "`target-version` must be \"latest\" or a version such as \"2.12\" ('auto' is not a version such as 2.12)"),
-            ("target-version = '2.99'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 2.99 is not known; 2.0 to 2.15 are)"),
-            ("target-version = '1.13'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 1.13 is not known; 2.0 to 2.15 are)"),
+            ("target-version = '2.99'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 2.99 is unknown; torchmigrate covers torch 2.0 to 2.15)"),
+            ("target-version = '1.13'", "`target-version` must be \"latest\" or a version such as \"2.12\" (torch 1.13 is unknown; torchmigrate covers torch 2.0 to 2.15)"),
             ("min-version = '>=2'", "`min-version` must be \"auto\" or a version such as \"2.4\" ('>=2' is not a version such as 2.12)"),
             ("unsafe-fixes = 1", "`unsafe-fixes` must be true or false"),
-            ("fail-on = 'never'", "`fail-on` must be one of error, warning, info ('never' is none)"),
-            ("fail-on = ['error']", "`fail-on` must be one of error, warning, info (['error'] is none)"),
+            ("fail-on = 'never'", "`fail-on` must be one of error, warning, info ('never' is not one)"),
+            ("fail-on = ['error']", "`fail-on` must be one of error, warning, info (['error'] is not one)"),
             ("per-file-ignores = ['a']", "`per-file-ignores` must be a table from file patterns to lists of rule codes"),
             ("per-file-ignores = {a = 'TS'}", "`per-file-ignores` must be a table from file patterns to lists of rule codes"),
-            ("gpu-architectures = ['sm_70']", "`gpu-architectures` must be a list of compute capabilities such as \"7.0\" ('sm_70' is none)"),
+            ("gpu-architectures = ['sm_70']", "`gpu-architectures` must be a list of compute capabilities such as \"7.0\" ('sm_70' is not one)"),
             ("gpu-architectures = [7.0]", "`gpu-architectures` must be a list of compute capabilities such as \"7.0\""),
             ("extend = 3", "`extend` must be the path of a configuration file"),
             ("extend = 'torchmigrate.toml'", "`extend` leads back to this file"),
@@ -238,12 +238,12 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"\xff\xfe", "is not UTF-8"),
-            (b"select = [", "is not valid TOML"),
-            (b"select = " + b"[" * 100_000, "is not valid TOML: it is nested too deep"),
-            (b"#" * (config.MAX_CONFIG_BYTES + 1), "is larger than 4 MiB"),
-            (b"a = 1\na = 2", "is not valid TOML"),
-            (b"\0", "is not valid TOML"),
+            (b"\xff\xfe", "not UTF-8"),
+            (b"select = [", "not valid TOML"),
+            (b"select = " + b"[" * 100_000, "not valid TOML: it is nested too deeply"),
+            (b"#" * (config.MAX_CONFIG_BYTES + 1), "larger than 4 MiB"),
+            (b"a = 1\na = 2", "not valid TOML"),
+            (b"\0", "not valid TOML"),
         ],
     )
     def test_a_hostile_file_gives_one_error(self, tmp_path: Path, content: bytes, message: str) -> None:
@@ -259,7 +259,7 @@ class TestFiles:
         path = tmp_path / "pyproject.toml"
         path.write_text(content)
         assert config.find_file(str(tmp_path)) != str(path)
-        with pytest.raises(ConfigError, match=r"has no table \[tool.torchmigrate\]"):
+        with pytest.raises(ConfigError, match=r"there is no table \[tool.torchmigrate\]"):
             config.read_layers(str(path))
 
     def test_a_table_that_is_none_is_an_error(self, tmp_path: Path) -> None:

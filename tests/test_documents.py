@@ -257,7 +257,7 @@ def test_several_gpus_of_different_age_leave_one_build() -> None:
     assert "whl/cu129" in fix_text(text, *flags, "9.0,12.0", path="requirements.txt")
     (finding,) = check_text(text, *flags, "7.0,12.0", path="requirements.txt")
     assert finding.withheld
-    assert "no known build of torch 2.12 has code for 7.0, 12.0" in finding.withheld
+    assert "no known build of torch 2.12 has kernels for 7.0, 12.0" in finding.withheld
 
 
 @pytest.fixture

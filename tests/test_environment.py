@@ -79,7 +79,7 @@ class TestVariables:
         ("name", "value", "message"),
         [
             ("TARGET_VERSION", "next", "environment: `target-version` must be"),
-            ("SELECT", "NO1", "no rule fits `NO1`"),
+            ("SELECT", "NO1", "no rule matches `NO1`"),
             ("OUTPUT_FORMAT", "xml", "'xml' is not one of"),
             ("PER_FILE_IGNORES", "TS", "environment: `per-file-ignores` must be GLOB:CODE,CODE, not 'TS'"),
         ],

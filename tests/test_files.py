@@ -287,8 +287,8 @@ class TestWhatCannotBeTaken:
         found = file_search.find_files(["."])
         assert paths(found) == ["a.py"]
         assert messages(found).keys() == {"broken.py", "circle.py"}
-        assert messages(found)["broken.py"] == "is a broken link"
-        assert messages(file_search.find_files(["broken.py"])) == {"broken.py": "is a broken link"}
+        assert messages(found)["broken.py"] == "this is a broken link"
+        assert messages(file_search.find_files(["broken.py"])) == {"broken.py": "this is a broken link"}
 
     def test_what_is_no_file_but_has_the_name_of_one(self, tree: Path) -> None:
         make("folder.py/a.py")
@@ -299,10 +299,10 @@ class TestWhatCannotBeTaken:
             found = file_search.find_files([".", "pipe"])
         assert paths(found) == ["folder.py/a.py"]
         assert messages(found) == {
-            "folder.py": "is a folder with the name of a file",
-            "pipe": "is a named pipe, not a file",
-            "pipe.py": "is a named pipe, not a file",
-            "socket.py": "is a socket, not a file",
+            "folder.py": "this is a folder with the name of a file",
+            "pipe": "this is a named pipe, not a regular file",
+            "pipe.py": "this is a named pipe, not a regular file",
+            "socket.py": "this is a socket, not a regular file",
         }
 
     def test_a_folder_that_cannot_be_read(self, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

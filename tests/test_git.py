@@ -260,7 +260,7 @@ def test_a_file_with_a_filter_is_not_committed_by_rule() -> None:
 def test_a_filter_whose_name_cannot_be_switched_off_is_refused() -> None:
     clean_filter()
     git("config", "filter.a=b.clean", marks("cat"))
-    with pytest.raises(GitError, match="a name with `=`"):
+    with pytest.raises(GitError, match="a key with `=`"):
         Git(".").run_command("status")
 
 
@@ -291,7 +291,7 @@ def test_missing_objects_are_fetched_by_no_program(protocol: str) -> None:
 
 @pytest.mark.parametrize("ref", ["--output=marker", "-h", "--all", "main\n", "", "refs/heads/-x", ":nothing"])
 def test_a_name_is_no_option(ref: str) -> None:
-    with pytest.raises(GitError, match="git knows no revision"):
+    with pytest.raises(GitError, match="there is no revision"):
         GitRevision.from_merge_base(".", ref)
     assert not marked()
 

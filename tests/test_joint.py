@@ -83,10 +83,13 @@ def test_all_parts_are_made() -> None:
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (b"import torch\ntorch.old('none')\n", "b.py has to change with it, and has no fix for its part"),
+        (
+            b"import torch\ntorch.old('none')\n",
+            "b.py has to change together with this file, but has no fix for its part",
+        ),
         (
             B.replace(b")\n", b")  # torchmigrate: ignore ZZ901\n"),
-            "b.py has to change with it, and has no fix for its part",
+            "b.py has to change together with this file, but has no fix for its part",
         ),
     ],
 )
@@ -100,14 +103,14 @@ def test_a_part_that_is_missing_withholds_the_others(other: bytes, reason: str) 
 
 def test_a_file_that_was_not_named_withholds_them() -> None:
     said = reasons(runner.check_tree(tree({"a.py": A, "b.py": B}, named="a")))
-    assert said == {"a.py": "b.py has to change with it, and is not among the files to fix"}
+    assert said == {"a.py": "b.py has to change together with this file, but is not among the files to fix"}
 
 
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check_tree(tree(files)))
     assert said["a.py"] == "a comment suppresses another part of this fix"
-    assert said["b.py"] == "a.py has to change with it, and has no fix for its part"
+    assert said["b.py"] == "a.py has to change together with this file, but has no fix for its part"
 
 
 def test_a_part_that_cannot_be_proved_undoes_the_others() -> None:
@@ -116,7 +119,7 @@ def test_a_part_that_cannot_be_proved_undoes_the_others() -> None:
     assert not any(one.applied or one.before != one.after for one in results.values())
     assert "cannot be proved" in results["b.py"].result.errors[0].message
     assert reasons(one.result for one in results.values())["c.py"] == (
-        "another file has to change with it, and that change could not be made"
+        "another file has to change together with this one, and could not be changed"
     )
 
 

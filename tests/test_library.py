@@ -81,7 +81,7 @@ class TestCheck:
         [
             ({"target": "2.15"}, "argument: unknown key `target`"),
             ({"target_version": 2.15}, "argument: `target-version` must be"),
-            ({"select": ["NO1"]}, "no rule fits `NO1`"),
+            ({"select": ["NO1"]}, "no rule matches `NO1`"),
             ({"baseline": "nowhere.json"}, "nowhere.json: there is no baseline"),
             ({"config": "nowhere.toml"}, "nowhere.toml"),
         ],

@@ -56,7 +56,7 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.stdout.readline().startswith("0000.py: error: is a broken link")
+    assert process.stdout.readline().startswith("0000.py: error: this is a broken link")
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait() == 2

@@ -111,7 +111,7 @@ pkg/b.py:3:4: error: is not Python: invalid syntax
 TS101 script: 1 warning in 1 file
   `torch.jit.script` is deprecated since torch 2.13
   = help: Use torch.compile.
-  = fix (unsafe, applied with --unsafe): Replace with `torch.compile`
+  = fix (unsafe, needs --unsafe): Replace with `torch.compile`
     pkg/a.py:2:5
     2 | f = torch.jit.script(g)
       |     ^^^^^^^^^^^^^^^^
@@ -121,9 +121,9 @@ TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
 7 files in 1.23 s; 1 warning, 1 info; 1 file error.
 warns          with torch 2.15: TS101 1
 fixable        1 more with --unsafe, after review, 1 by hand
-checked        no files; rules: all enabled by default; every public name of torch 2.0 to 2.15
-not checked    1 file with an error (see above); files excluded by .gitignore or `exclude` (--show-files lists the others); \
-numerics, and behavior that no name or argument shows
+checked        no files; rules: all enabled by default; API: every public name of torch 2.0 to 2.15
+not checked    1 file with an error (see above); files excluded by .gitignore or `exclude` (--show-files lists the checked ones); \
+numerics, and changes in behavior that no name or argument shows
 next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, for review
                torchmigrate plan  # show what to do in which order
 """
@@ -138,7 +138,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
             "TS101 script: 1 error in 1 file",
             "  `torch.jit.script` is deprecated since torch 2.13",
             "  = help: Use torch.compile.",
-            "  = fix (unsafe, applied with --unsafe): Replace with `torch.compile`",
+            "  = fix (unsafe, needs --unsafe): Replace with `torch.compile`",
             "  = source: https://example.org/ script",
             "",
             "TS101 script: 3 warnings in 1 file",

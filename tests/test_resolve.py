@@ -55,9 +55,9 @@ def found(
 @pytest.mark.parametrize(
     ("status", "stderr", "text", "title", "reason"),
     [
-        (0, "", "torch==2.6.0\nx==1\n", "(uv resolves it for Python 3.11)", None),
+        (0, "", "torch==2.6.0\nx==1\n", "(uv can resolve the requirements for Python 3.11)", None),
         (1, CONFLICT, "torch==2.6.0\nx==1\n", None, "for Python 3.11: Because x==1 depends on torch<2.6"),
-        (1, CONFLICT, "torch==2.6.0\nnumpy\n", None, "uv does not resolve it"),
+        (1, CONFLICT, "torch==2.6.0\nnumpy\n", None, "uv cannot resolve the requirements"),
         (
             1,
             OFFLINE,

@@ -1,4 +1,4 @@
-"""A torch from the default index, whose build has no code for one of the project's GPUs.
+"""A torch from the default index, whose build has no kernels for one of the project's GPUs.
 
 Why: the setting `gpu-architectures` names compute capabilities that the build on the package index lacks: from 2.11 on
 that is a CUDA 13 build, without anything below 7.5. The build `cu126` still supports them, up to torch 2.14.
@@ -46,7 +46,7 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         hint = f"require torch=={chosen.version}+{chosen.variant} with --extra-index-url {torch_builds.find_index_url(chosen)}"
     yield ctx.finding(
         requirement,
-        f"the default build of torch {default.torch} ({default.variant}) has no code for {', '.join(missing)}",
+        f"the default build of torch {default.torch} ({default.variant}) has no kernels for {', '.join(missing)}",
         Severity.WARNING,
         hint=hint,
     )

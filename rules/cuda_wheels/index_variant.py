@@ -3,7 +3,7 @@
 Why: every build of torch has its own index, `https://download.pytorch.org/whl/<variant>`, and each release is published
 for a few CUDA versions only. `cu128` ends with torch 2.11 and `cu126` with 2.14. If an index lacks a release, the
 installer takes the newest release that is there, and the upgrade silently does not happen; or, with the version
-pinned, it finds nothing. With the setting `gpu-architectures`, an index is also reported if its build has no code for
+pinned, it finds nothing. With the setting `gpu-architectures`, an index is also reported if its build has no kernels for
 one of them. Indexes for ROCm are reported too, but not changed, since no file tells which ROCm the machines support.
 
     --index-url https://download.pytorch.org/whl/cu128

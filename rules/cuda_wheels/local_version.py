@@ -1,7 +1,7 @@
 """A version pinned to a build that the target torch does not have.
 
 Why: the local part of `torch==2.10.0+cu128` names one build. If the release was not published for this CUDA, or its
-build has no code for one of the `gpu-architectures`, the installation fails or the result does not run.
+build has no kernels for one of the `gpu-architectures`, the installation fails or the result does not run.
 
     torch==2.12.1+cu128
     →

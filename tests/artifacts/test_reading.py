@@ -63,7 +63,7 @@ def test_what_else_the_archives_hold_is_said(models: Path) -> None:
 
 def test_an_archive_whose_code_writes_files_is_no_archive_to_run(models: Path) -> None:
     found = reader.read_artifact(str(models / "writing.pt"))
-    assert found.error == "its code would write a file: it calls torch.save"
+    assert found.error == "the code in the file would write a file: it calls torch.save"
 
 
 def test_formats_of_others(tmp_path: Path, models: Path) -> None:
@@ -141,4 +141,4 @@ def test_a_folder_without_models_is_no_error(tmp_path: Path) -> None:
         artifacts, ["list", str(tmp_path), "--output-format", "json"], standalone_mode=False
     )
     assert (run.return_value, json.loads(run.stdout)["files"]) == (0, [])
-    assert f"there is no model file in {tmp_path}" in run.stderr
+    assert f"no model files in {tmp_path}" in run.stderr

@@ -101,7 +101,7 @@ DECLARED = "from torchmigrate.api import Rule\nrule = Rule("
     [
         ("1 / 0", "acme_torch_rules, cannot be imported: ZeroDivisionError: division by zero"),
         (f"{DECLARED}'TS101')", "global_seed.py: TS101 is also the code of torchscript/script"),
-        (f"{DECLARED}'ZA1')", "global_seed.py: the code 'ZA1' is not two capitals and three digits"),
+        (f"{DECLARED}'ZA1')", "global_seed.py: the code 'ZA1' must be two capital letters and three digits"),
         (
             f"{DECLARED}'ZA101', symbols=('acme.seed',))",
             "global_seed.py: the symbol 'acme.seed' does not begin with `torch.`, `functorch.`, a dot or a dollar sign",

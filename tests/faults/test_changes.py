@@ -111,7 +111,7 @@ def test_the_working_directory_that_disappears(tmp_path: Path) -> None:
     plant(tmp_path, {"p/a.py": OLD})
     done = run(*CHECK, ".", folder=tmp_path / "p", before=lambda: shutil.rmtree(tmp_path / "p"))
     assert done.status == 2
-    assert done.text == "Error: the current folder is gone\n"
+    assert done.text == "Error: the current folder no longer exists\n"
 
 
 def test_a_second_run_in_the_midst_of_the_first(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_two_runs_that_write_the_same_files_at_once(memory: Path) -> None:
     assert contents(tree) == contents(memory / "alone")
     assert {*one.errors.values(), *two.errors.values()} <= {
         "cannot be written: the file has changed since it was read",
-        "cannot be written: another run is writing it",
+        "cannot be written: another run is writing this file",
     }
     fixed = one.document["summary"]["fixed"] + two.document["summary"]["fixed"]
     assert fixed + len(one.errors) + len(two.errors) == 600
@@ -163,7 +163,7 @@ def test_a_file_that_another_run_is_writing_is_left_to_it(tmp_path: Path) -> Non
             file.write(b"half of what another run wri")
             file.flush()
             done = run(*FIX, *JSON, folder=tmp_path)
-            assert done.errors == {"a.py": "cannot be written: another run is writing it"}
+            assert done.errors == {"a.py": "cannot be written: another run is writing this file"}
             assert temporary.read_bytes() == b"half of what another run wri"
 
     meanwhile()

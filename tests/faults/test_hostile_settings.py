@@ -68,7 +68,7 @@ def refused(folder: Path, name: str, data: bytes) -> str:
 def test_a_broken_pyproject(tmp_path: Path, name: str) -> None:
     message = refused(tmp_path, "pyproject.toml", BROKEN[name])
     assert message.startswith(
-        (f"Error: {tmp_path}", "Error: /dev/zero: is not a file", "Error: no rule fits")
+        (f"Error: {tmp_path}", "Error: /dev/zero: not a regular file", "Error: no rule matches")
     )
 
 

@@ -262,7 +262,7 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
     done = run(*CHECK, "--output-format", "json", ".", folder=tree)
     assert (done.status, [*done.errors]) == (2, ["p/b.py", "p/c.py"])
     assert (
-        "has changed a.py, but not this file, which belongs to the same fix: `torchmigrate fix"
+        "a killed run changed a.py, but not this file, which belongs to the same fix: `torchmigrate fix"
         in done.errors["p/b.py"]
     )
     assert run(*CHECK, "p", folder=tree).status == 2
@@ -270,13 +270,13 @@ def test_what_was_left_half_done_is_said_and_completed(tmp_path: Path) -> None:
 
     (tree / "p/c.py").write_bytes(b"x = 1\n")
     done = run(*FIX, "--output-format", "json", ".", folder=tree)
-    assert "was edited since: compare them" in done.errors["p/c.py"]
+    assert "has been edited since: compare the files" in done.errors["p/c.py"]
     assert contents(tree)["p/b.py"] == TOGETHER["p/b.py"]
     assert run(*FIX, ".", folder=tree).status == 0
 
     plant(tree, kept)
     done = run(*FIX, ".", folder=tree)
-    assert (done.status, b"p/b.py: changed, which completes the work of a killed run" in done.err) == (
+    assert (done.status, b"p/b.py: changed, to complete the fix of a killed run" in done.err) == (
         0,
         True,
     )

@@ -94,7 +94,7 @@ def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
     done = run(
         *CHECK, "--jobs", "2", "--output-format", "json", ".", folder=tree(tmp_path, CODE), before=crash
     )
-    assert done.errors["lambdas.py"] == "the process that checked it died; the file is not checked"
+    assert done.errors["lambdas.py"] == "the process that checked this file died; the file was not checked"
     assert set(done.errors) == {f"{name}.py" for name in CODE}
     others = {message for name, message in done.errors.items() if name != "lambdas.py"}
     assert {message for message in others if not message.startswith(MESSAGES)} == set()
@@ -107,7 +107,7 @@ def test_a_process_that_a_file_crashes_costs_that_file(tmp_path: Path) -> None:
         (
             "uv.lock",
             '[[package]]\nname = "torch"\nsource = ' + "[" * 100_000,
-            "not valid TOML: it is nested too deep",
+            "not valid TOML: it is nested too deeply",
         ),
     ],
 )

@@ -96,5 +96,5 @@ def test_a_leftover_of_somebody_else_is_in_the_way(tmp_path: Path) -> None:
 
     done = run(*FIX, *JSON, folder=tmp_path, before=leave)
     assert done.status == 2
-    assert "is in the way: Permission denied" in done.errors["a.py"]
+    assert "cannot be removed: Permission denied" in done.errors["a.py"]
     assert (tmp_path / "a.py").read_bytes() == OLD

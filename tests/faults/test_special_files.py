@@ -24,12 +24,12 @@ def test_pipes_sockets_and_devices_are_reported(tmp_path: Path, named: bool) -> 
         paths = sorted(os.listdir(tmp_path)) if named else ["."]
         done = run(*FIX, "--output-format", "json", *paths, folder=tmp_path)
     assert done.errors == {
-        "pipe.py": "is a named pipe, not a file",
-        "pipe.ipynb": "is a named pipe, not a file",
-        "requirements.txt": "is a named pipe, not a file",
-        "zero.py": "is a device, not a file",
-        "terminal.py": "is a device, not a file",
-        "socket.py": "is a socket, not a file",
+        "pipe.py": "this is a named pipe, not a regular file",
+        "pipe.ipynb": "this is a named pipe, not a regular file",
+        "requirements.txt": "this is a named pipe, not a regular file",
+        "zero.py": "this is a device, not a regular file",
+        "terminal.py": "this is a device, not a regular file",
+        "socket.py": "this is a socket, not a regular file",
     }
     assert done.status == 2
     assert (tmp_path / "z.py").read_bytes() == NEW
@@ -103,6 +103,6 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
 
     done = run(*FIX, "--output-format", "json", ".", folder=tmp_path / "tree", before=leave)
     assert done.status == 2
-    assert "is in the way" in done.errors["z.py"]
+    assert "cannot be removed" in done.errors["z.py"]
     assert (tmp_path / "precious.txt").read_bytes() == b"precious"
     assert (tmp_path / "tree" / "z.py").read_bytes() == OLD

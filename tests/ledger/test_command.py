@@ -59,7 +59,7 @@ def test_a_name_that_nothing_happened_to() -> None:
 
 def test_what_is_written_by_hand_follows() -> None:
     assert run("torch._six.nan") == "torch._six.nan:\n  = was removed in torch 2.0; use `torch.nan`\n"
-    assert "  = has only raised since torch 2.14; use `torch.linalg.qr(x)`" in run("torch.Tensor.qr")
+    assert "  = has raised an error since torch 2.14; use `torch.linalg.qr(x)`" in run("torch.Tensor.qr")
     assert "  = `verbose` was removed in torch 2.7; " in run("torch.optim.lr_scheduler.StepLR")
     (grid,) = json.loads(run("torch.meshgrid", "--output-format", "json"))
     assert [one["text"].partition(",")[0] for one in grid["written"]] == ["without `indexing`"]
@@ -134,14 +134,14 @@ def test_private_names_are_listed_if_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "a name is missing"),
+        ((), "pass a name"),
         (("--to", "2.4"), "--to requires --from"),
         (("qr",), "qr is not a qualified name such as torch.qr"),
         (("torch.qr", "--private"), "--private requires --from"),
         (("torch.qr", "--output-format", "csv"), "--output-format csv requires --from"),
         (("--from", "2.4", "--output-format", "text"), "--output-format text requires names"),
         (("--from", "2.4", "--to", "2.4"), "--from 2.4 is not older than --to 2.4"),
-        (("--from", "1.13"), "torch 1.13 is not known"),
+        (("--from", "1.13"), "torch 1.13 is unknown"),
         (("--from", "old"), "'old' is not a version"),
     ],
 )

@@ -106,11 +106,14 @@ def test_a_fleet() -> None:
     ("arguments", "message"),
     [
         (["--facts", "nowhere.json"], "nowhere.json: No such file or directory"),
-        (["--target-version", "2.99"], "torch 2.99 is not known to the probe, which knows 2.0 to 2.15"),
+        (
+            ["--target-version", "2.99"],
+            "torch 2.99 is unknown to the probe, whose tables cover torch 2.0 to 2.15",
+        ),
         (["--target-version", "new"], "'new' is not a version such as 2.12"),
-        (["--merge"], "--merge needs facts files"),
+        (["--merge"], "--merge requires FILES"),
         (["facts.json"], "FILES require --merge"),
-        (["--facts", "a", "--merge", "b"], "--facts and --merge exclude each other"),
+        (["--facts", "a", "--merge", "b"], "--facts and --merge cannot be used together"),
         (["--facts", "a", "--smoke"], "--smoke runs torch on this machine and cannot be used with --facts"),
         (["--facts", "a", "--python", "b"], "--python is for this machine and cannot be used with --facts"),
         (["--timeout", "0"], "--timeout"),
@@ -165,7 +168,7 @@ def test_a_fleet_with_a_file_that_is_none(tmp_path: Path) -> None:
     bad.write_text("[" * 100_000)
     done = run("--merge", str(bad), facts("20-h200"), "--target-version", "2.15")
     assert done.returncode == 1
-    assert f"RT039 error: {bad}: is nested too deeply" in done.stdout
+    assert f"RT039 error: {bad}: nested too deeply" in done.stdout
     assert "RT033 info: torch 2.15 (cu132) supports all machines" in done.stdout
 
 

@@ -90,14 +90,14 @@ def test_a_file_holds_one_machine_or_several(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not JSON"),
+        ("{", "not valid JSON"),
         ("3", "holds a JSON object"),
         ("{}", "format is None"),
         ("[{}]", "format is None"),
-        ("[" * 100_000, "is nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
         (
             '{"format": 1, "platform": ' + '{"a": ' * 5000 + "1" + "}" * 5000 + "}",
-            "is nested too deeply|unknown field",
+            "nested too deeply|unknown field",
         ),
     ],
 )
@@ -116,7 +116,7 @@ def test_one_bad_file_is_one_line_and_the_others_are_judged(tmp_path: Path) -> N
     assert [name for name, _ in machines] == ["20-h200"]
     assert [finding.code for finding in unread] == ["RT039", "RT039"]
     assert all("\n" not in finding.message for finding in unread)
-    assert f"{bad}: is not JSON" in unread[0].message
+    assert f"{bad}: not valid JSON" in unread[0].message
 
 
 def test_machines_whose_memory_is_nearly_the_same_make_one_group() -> None:

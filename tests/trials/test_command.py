@@ -150,7 +150,7 @@ def test_what_is_worse_than_before(
         (
             outcome(2, "a", passed=0),
             outcome(2, "a", passed=0),
-            "no test passes without any fix; a fails: why",
+            "no test passes even without fixes; a fails: why",
         ),
     ],
 )
@@ -162,8 +162,8 @@ def test_what_cannot_judge(one: CommandOutcome, other: CommandOutcome, reason: s
 def test_tests_that_tell_nothing_are_said() -> None:
     notes = list(ReferenceRuns(outcome(1, "a", "b"), outcome(1, "a")).iter_notes())
     assert notes == [
-        "a fails without any fix, and cannot judge fixes",
-        "b fails only sometimes without any fix, and cannot judge fixes",
+        "a fails even without fixes, and cannot judge them",
+        "b fails only sometimes without fixes, and cannot judge them",
     ]
 
 

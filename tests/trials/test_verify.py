@@ -130,7 +130,7 @@ def test_when_runs_are_used_up_what_is_not_proved_is_left_out(project: Project) 
     done = project.run(judge, "--verify-runs", "4")
     assert (done.status, done.runs) == (1, 4)
     assert "annotate(List[float], [])" in (project.root / "src/p/types.py").read_text()
-    assert "not proved within 4 runs" in done.out
+    assert "not verified within 4 runs" in done.out
 
 
 def test_what_fails_anyway_or_only_sometimes_is_said(project: Project) -> None:
@@ -138,14 +138,14 @@ def test_what_fails_anyway_or_only_sometimes_is_said(project: Project) -> None:
     done = project.run(project.judged(*rules))
     assert done.status == 0
     assert project.changed()
-    assert "note: test_old fails without any fix" in done.out
+    assert "note: test_old fails even without fixes" in done.out
     assert "note: test_flaky fails only sometimes" in done.out
 
 
 def test_a_command_that_cannot_judge_changes_nothing(project: Project) -> None:
     done = project.run("echo oh no; exit 4")
     assert (done.status, project.changed()) == (2, {})
-    assert "it exits with 4: oh no, without any fix" in done.err
+    assert "without fixes, it exits with 4: oh no" in done.err
 
 
 IMPORTS = "import p\n"

@@ -152,7 +152,9 @@ def read_baseline(path: str) -> Baseline:
         raise BaselineError(f"{path}: this is not a baseline: {error}") from None
     try:
         if document["version"] != VERSION:
-            raise BaselineError(f"{path}: the baseline is from another version of torchmigrate")
+            raise BaselineError(
+                f"{path}: the baseline is from another version of torchmigrate; write it again with `torchmigrate check --write-baseline`"
+            )
         folder = os.path.dirname(os.path.realpath(path))
         files = document["findings"].items()
         places = ((os.path.normpath(os.path.join(folder, _require_text(name))), held) for name, held in files)

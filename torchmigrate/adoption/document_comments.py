@@ -72,7 +72,7 @@ class DocumentCommentPlaces(CommentPlaces):
         after = ProjectDocument.decode_source(before.path, before.apply_edits(edits))
         verify_document(ProjectDocument.decode_source(before.path, before.raw), after, edits)
         if _parse_meaning(before) != _parse_meaning(after):
-            raise VerifyError("the comment would be a part of a value")
+            raise VerifyError("a comment here would become part of a value")
 
 
 def _parse_meaning(source: ProjectDocument) -> object:

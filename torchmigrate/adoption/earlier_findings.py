@@ -128,7 +128,7 @@ class GitRevision:
             commit = git.resolve_commit(ref)
         except GitError:
             raise GitError(
-                f"git knows no revision {ref!r} in {folder}; if the clone is shallow, fetch the revision first"
+                f"there is no revision {ref!r} in the repository {folder}; if the clone is shallow, fetch the revision first"
             ) from None
         with contextlib.suppress(GitError):
             commit = git.run_command("merge-base", commit, "HEAD").decode().strip()
@@ -180,7 +180,7 @@ class GitRevision:
             end = printed.index(b"\n", at)
             facts = printed[at:end].rsplit(b" ", 1)[1]
             if facts == b"missing":
-                raise GitError(f"the object {name} is missing in the repository")
+                raise GitError(f"the object {name} is missing from the repository")
             size = int(facts)
             found[name] = printed[end + 1 : end + 1 + size]
             at = end + size + 2

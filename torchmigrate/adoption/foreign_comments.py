@@ -51,7 +51,7 @@ class ForeignCommentPlaces(CommentPlaces):
         before = self.source
         after = ForeignSource.decode_source(before.path, before.apply_edits(edits))
         if self._parse_meaning(before) != self._parse_meaning(after):
-            raise VerifyError("the comment would be a part of the code")
+            raise VerifyError("a comment here would become part of the code")
 
     def _spell_comment(self, comment: str) -> str:
         if self._style == "xml":
@@ -72,7 +72,7 @@ class ForeignCommentPlaces(CommentPlaces):
             except ValueError as error:
                 raise VerifyError(f"malformed: {error}") from None
         if any(quote in text for quote in _QUOTES):
-            raise VerifyError("the file may contain a text over several lines")
+            raise VerifyError("the file may contain a string over several lines")
         code = comment_styles.blank_comments(self._language, text)
         return [line.rstrip() for line in code.splitlines() if line.strip()]
 

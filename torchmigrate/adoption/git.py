@@ -88,7 +88,7 @@ class Git:
     def resolve_commit(self, ref: str) -> str:
         """Return the digest of the commit that ``ref`` names. Raises GitError."""
         if ref.startswith("-"):
-            raise GitError(f"{ref!r} is no revision")
+            raise GitError(f"{ref!r} is not a revision")
         options = ("--verify", "--quiet", "--end-of-options")
         return self.run_command("rev-parse", *options, f"{ref}^{{commit}}").decode().strip()
 
@@ -103,7 +103,7 @@ class Git:
                     settings[f"{kind}.{name}.{variable}"] = value
         if odd := next((key for key in settings if "=" in key), None):
             # `-c` would end the key at that character, and the program would stay.
-            raise GitError(f"the repository's configuration has a name with `=`, {odd!r}; remove it first")
+            raise GitError(f"the repository's git configuration has a key with `=`, {odd!r}; remove it first")
         return settings
 
     def _iter_own_settings(self) -> Iterator[str]:

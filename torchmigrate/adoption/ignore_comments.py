@@ -19,7 +19,7 @@ from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.text.source_text import SourceError
 from torchmigrate.text.text_edits import VerifyError
 
-NO_PLACE = "no comment is possible there; use `per-file-ignores`"
+NO_PLACE = "no comment is possible here; use `per-file-ignores`"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class IgnoreComment:
 
     def __post_init__(self) -> None:
         if not self.reason.isprintable() or "-->" in self.reason or re.search(r"\s#", f" {self.reason}"):
-            raise ValueError("a reason has to be one line without ` #` and `-->`")
+            raise ValueError("a reason must be a single line without ` #` or `-->`")
 
     def render_comment(self, codes: Iterable[str], *, whole_file: bool = False) -> str:
         """Render the comment for some codes."""

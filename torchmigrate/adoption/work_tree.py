@@ -17,12 +17,12 @@ class WorkTree:
         self._git = Git(self._root)
         inside = [self._get_git_path(path) for path in paths]
         if any(path.startswith(os.fsencode(os.pardir)) for path in inside):
-            raise GitError("all files have to lie in the same repository")
+            raise GitError("all files must be in the same repository")
         options = ("--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
         changed = [entry[3:] for entry in split_records(self._git.run_command("status", *options))]
         tracked = frozenset(split_records(self._git.run_command("ls-files", "-z", "--cached")))
         for path in (*changed, *(path for path in inside if path not in tracked)):
-            raise GitError(f"it needs a clean work tree: {os.fsdecode(path)} is not committed")
+            raise GitError(f"the work tree must be clean, but {os.fsdecode(path)} is not committed")
 
     def require_unfiltered(self, paths: Iterable[str]) -> None:
         """Raise GitError if a file at ``paths`` would go through a filter, which a commit from here leaves out."""
@@ -33,7 +33,7 @@ class WorkTree:
         for path, _, name in zip(records, records, records, strict=True):
             if name not in (b"unspecified", b"unset", b"set"):
                 raise GitError(
-                    f"{os.fsdecode(path)} has the git filter {os.fsdecode(name)!r}, which is not run here; "
+                    f"{os.fsdecode(path)} has the git filter {os.fsdecode(name)!r}, which torchmigrate does not run; "
                     "fix this file without --commit-per-rule"
                 )
 

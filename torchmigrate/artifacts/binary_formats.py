@@ -33,7 +33,7 @@ def parse_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         elif wire == 2:
             length, at = parse_varint(data, at)
             if length > len(data) - at:
-                raise UnreadableArtifact("a message is cut off")
+                raise UnreadableArtifact("a message is truncated")
             value, at = data[at : at + length], at + length
         elif wire in (1, 5):
             value, at = _unpack_number(data, "<Q" if wire == 1 else "<I", at), at + (8 if wire == 1 else 4)
@@ -47,7 +47,7 @@ def parse_varint(data: memoryview, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
-            raise UnreadableArtifact("a message is cut off")
+            raise UnreadableArtifact("a message is truncated")
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -93,7 +93,7 @@ class FlatTable:
             return ""
         length, begin = _unpack_number(self.data, "<I", place), place + 4
         if begin + length > len(self.data) or length > 1 << 20:
-            raise UnreadableArtifact("a text is cut off")
+            raise UnreadableArtifact("a string is truncated")
         return bytes(self.data[begin : begin + length]).decode("utf-8", "replace")
 
     def read_table(self, index: int) -> FlatTable | None:
@@ -126,5 +126,5 @@ def _unpack_number(data: memoryview, form: str, at: int) -> int:
     try:
         (value,) = struct.unpack_from(form, data, at if at >= 0 else len(data))
     except struct.error:
-        raise UnreadableArtifact("an offset leads out of the file") from None
+        raise UnreadableArtifact("an offset points outside the file") from None
     return int(value)

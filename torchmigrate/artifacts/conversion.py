@@ -29,12 +29,12 @@ MEMORY_FACTOR = 6
 SKIP_REASONS = {
     ArtifactKind.STATE: "the file has weights but no code: load them into their module, and export that with torch.export.export",
     ArtifactKind.SAVED: "the file has data but no code: load it into its module, and export that with torch.export.export",
-    ArtifactKind.MODULE: "the file is a pickled module: load it where its class is, and export it with torch.export.export",
+    ArtifactKind.MODULE: "the file is a pickled module: load it where its class can be imported, and export it with torch.export.export",
     ArtifactKind.EXPORTED: "the file is already an exported program",
     ArtifactKind.AOTI: "the file is already compiled",
     ArtifactKind.EXECUTORCH: "the file is an ExecuTorch program, which was made from an exported program",
     ArtifactKind.ONNX: "the file is an ONNX model: export the module that it was made from",
-    ArtifactKind.MAR: "the file is a TorchServe archive: convert the model in it, and archive that again",
+    ArtifactKind.MAR: "the file is a TorchServe archive: convert the model in it, and create the archive again",
     ArtifactKind.PACKAGE: "the file is a torch.package archive: import its module, and export that with torch.export.export",
     ArtifactKind.POINTER: "the file is a Git LFS pointer: `git lfs pull` fetches the file itself",
 }
@@ -197,7 +197,7 @@ def _note_other_methods(artifact: Artifact, wanted: ConversionOptions) -> tuple[
     """Return the note on public methods that were not requested; nothing if there are none."""
     names = [method.name for method in artifact.methods]
     left = [name for name in names if name not in wanted.methods and not name.startswith("_")]
-    return (f"not converted: {', '.join(left)}; add --method {left[0]} to convert it",) if left else ()
+    return (f"not converted without --method: {', '.join(left)}",) if left else ()
 
 
 def _choose_inputs(artifact: Artifact, wanted: ConversionOptions) -> dict[str, Any]:
@@ -256,9 +256,12 @@ def _explain_end(answer: Mapping[str, Any], wanted: ConversionOptions, memory: i
     if answer["failed"] == "hung":
         return f"conversion took longer than {wanted.seconds:g} s while {stage}", "allow more with --timeout"
     if answer["failed"] == "killed":
-        return f"the process was ended by {detail} while {stage}, with {gib} of memory", _MORE_MEMORY
+        return f"the process was killed by {detail} while {stage}, with {gib} of memory", _MORE_MEMORY
     if "No module named 'torch'" in detail:
-        return f"{wanted.python} has no torch", "choose an interpreter with torch by --python"
+        return (
+            f"torch is not installed for {wanted.python}",
+            "choose an interpreter that has torch with --python",
+        )
     if "MemoryError" in detail or "allocate" in detail:
         return f"conversion needs more than {gib} of memory while {stage}", _MORE_MEMORY
     return f"the process failed while {stage}: {detail}", ""

@@ -13,81 +13,81 @@ EXPORT_AGAIN = "export the module again from its Python source with torch.export
 _KNOWN_REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         r"prim::Loop currently cannot run with dynamic value of number of iterations",
-        "a loop whose number of iterations depends on the inputs",
+        "the archive has a loop whose number of iterations depends on the inputs",
         f"{EXPORT_AGAIN}, with the loop rewritten as operations on whole tensors, torch.while_loop or torch.scan",
     ),
     (
         r"prim::Loop currently cannot run with dynamic value of condition",
-        "a loop that ends on a condition on values",
+        "the archive has a loop whose condition depends on values",
         f"{EXPORT_AGAIN}, with the loop rewritten as torch.while_loop",
     ),
     (
         r"prim::SetAttr",
-        "an attribute that is set within a branch",
+        "the archive sets an attribute inside a branch",
         f"{EXPORT_AGAIN}, with the attribute set after the branch, or with torch.cond returning its new value",
     ),
     (
         r"GuardOnDataDependentSymNode|Could not guard on data-dependent|data-dependent",
-        "a branch or a size that depends on values",
+        "the archive has a branch or a size that depends on values",
         f"{EXPORT_AGAIN}, with the branch as torch.cond, or with torch._check for a condition that always holds",
     ),
     (
         r"torch\.cond|branches? of .*cond|[Cc]ond.*(mismatch|same|aliasing|mutat)",
-        "a branch on values whose two sides return different kinds of results",
+        "the archive has a branch on values whose two sides return different kinds of results",
         f"{EXPORT_AGAIN}, with both sides of a torch.cond returning tensors of the same shape and type",
     ),
     (
         r"prim::unchecked_cast",
-        "an optional argument that is given",
-        f"convert without it if its callers omit it; otherwise, {EXPORT_AGAIN}, where Python decides on None",
+        "the archive was called with an optional argument",
+        f"convert without it if its callers omit it; otherwise, {EXPORT_AGAIN}, where Python tests for None",
     ),
     (
         r"prim::RaiseException|prim::Print|prim::PythonOp",
-        "an operation without a counterpart in exported programs",
+        "the archive has an operation without a counterpart in exported programs",
         f"remove it from the source, or check before the call; then {EXPORT_AGAIN}",
     ),
     (
         r"PackedParams|quantized::|packB|torch\.classes|Unsupported quantized op|Expected a value of type '__torch__\.torch\.classes",
-        "weights that are packed for a quantization engine",
+        "the archive has weights that are packed for a quantization engine",
         f"{EXPORT_AGAIN}, from the module before it was quantized, and quantize it with torchao (PT2E)",
     ),
     (
         r"Unable to find operator|Unknown builtin op|is not a registered",
-        "an operator that this torch does not have",
+        "the archive uses an operator that this torch does not have",
         "convert in an interpreter where the package that registers it is imported, or replace it in the source",
     ),
     (
         r"param_count_list|given \d+ argument|missing value for argument|expected at most \d+ argument",
-        "other inputs than the method takes",
+        "the inputs do not match the method's signature",
         "compare --inputs with the signature that `torchmigrate artifacts list` shows",
     ),
     (
         r"can't allocate memory|not enough memory|bad_alloc|MemoryError|Cannot allocate",
-        "a need for more memory than it may use",
+        "the conversion needs more memory than its limit",
         "allow more with --memory",
     ),
     (
         r"C\+\+ compiler|g\+\+|clang|InvalidCxxCompiler|Python\.h",
-        "no working C++ compiler",
-        "install one, and Python's headers; the exported program itself does not need them",
+        "there is no working C++ compiler",
+        "install one, with Python's headers; only --aoti needs them",
     ),
     (
         r"Guard failed|Specialized|marked as dynamic|Constraints violated",
-        "sizes that the code of the archive fixes",
+        "the code of the archive fixes sizes",
         f"{EXPORT_AGAIN}, with dynamic_shapes; a trace keeps the sizes that it was made with",
     ),
     (
         r"Output .* not found",
-        "a branch that returns a value from outside it, which torch's converter does not follow",
+        "the archive has a branch that returns a value from outside it, which torch's converter does not follow",
         f"trace the module instead of scripting it if the branch depends on settings only; otherwise, {EXPORT_AGAIN}",
     ),
     (
         r"(ValueError: (Attribute|Input) .* not found)|AttributeError|KeyError|AssertionError|TypeError",
-        "code that torch's converter does not support",
+        "the archive has code that torch's converter does not support",
         EXPORT_AGAIN,
     ),
 )
-"""Pattern in a refusal → what the archive has that is refused, and what to do."""
+"""Pattern in a refusal → the cause as a clause, and what to do."""
 
 _STEP_FAILURES = {
     "load": "torch cannot load it",
@@ -98,8 +98,8 @@ _STEP_FAILURES = {
 }
 
 _STEP_ADVICE = {
-    "load": "load it with the torch that wrote it, and save it again; or create it again from its Python source",
-    "run": "pass inputs that it was made for with --inputs",
+    "load": "load it with the torch that wrote it and save it again, or create it again from its Python source",
+    "run": "pass inputs that the archive accepts with --inputs",
     **dict.fromkeys(("convert", "save", "compare"), EXPORT_AGAIN),
 }
 """What to do where the reason is none of the known ones."""
@@ -117,5 +117,5 @@ def explain_refusal(step: str, reason: str, operator: str | None, place: str | N
     where = f" at {place}" if place else ""
     what = f" ({operator})" if operator and operator not in reason else ""
     if cause and step != "run":
-        return f"the archive has {cause}{where}: {reason}{what}", todo
-    return f"{_STEP_FAILURES.get(step, 'the converter refuses it')}{where}: {reason}{what}", todo
+        return f"{cause}{where}: {reason}{what}", todo
+    return f"{_STEP_FAILURES.get(step, 'the converter rejects it')}{where}: {reason}{what}", todo

@@ -11,7 +11,7 @@ from torchmigrate.artifacts import conversion_jobs
 from torchmigrate.artifacts.conversion import ConversionOutcome, MethodOutcome
 from torchmigrate.console.terminal import escape_controls
 
-REPORT_COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "open sizes")
+REPORT_COLUMNS = ("file", "method", "outcome", "difference", "seconds", "inputs", "dynamic sizes")
 TERMINAL_COLUMNS = 5
 """The number of columns that fit a terminal; the others are in the lines below the table there."""
 
@@ -54,7 +54,7 @@ def _describe_method(row: MethodOutcome) -> Iterator[str]:
     if row.is_good and row.origin:
         yield f"compared on {', '.join(row.inputs) or 'no inputs'} ({row.origin})"
     if row.is_good and row.open:
-        yield f"sizes left open: {'; '.join(row.open)}"
+        yield f"dynamic sizes: {'; '.join(row.open)}"
     yield from row.notes
     if row.file:
         yield f"written to {row.file}"

@@ -79,7 +79,7 @@ def read_exported(path: str, size: int, records: ZipRecords) -> Artifact:
         elements=elements,
         dtypes=tuple(dtypes),
         notes=tuple(notes),
-        error=f"its pickles would run {running[0]}: do not load the file" if running else None,
+        error=f"the pickles in the file would run {running[0]}: do not load the file" if running else None,
     )
 
 

@@ -75,13 +75,13 @@ def read_pickle(file: IO[bytes]) -> PickleContents:
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
             if count > MOST_OPCODES:
-                raise UnreadableArtifact(f"its pickle has more than {MOST_OPCODES:,} instructions")
+                raise UnreadableArtifact(f"the pickle has more than {MOST_OPCODES:,} instructions")
             machine.execute_opcode(opcode.name, argument)
         return PickleContents(machine.stack.pop(), tuple(machine.names))
     except (IndexError, KeyError, TypeError, AttributeError):
-        raise UnreadableArtifact("its pickle is malformed") from None
+        raise UnreadableArtifact("the pickle is malformed") from None
     except (ValueError, OverflowError, MemoryError, struct.error, UnicodeError) as error:
-        raise UnreadableArtifact(f"its pickle is malformed: {str(error)[:120]}") from None
+        raise UnreadableArtifact(f"the pickle is malformed: {str(error)[:120]}") from None
 
 
 class _PickleMachine:
@@ -101,7 +101,7 @@ class _PickleMachine:
         elif name in _CONSTANT_OPCODES:
             self.stack.append(_CONSTANT_OPCODES[name]())
         elif name not in _IGNORED_OPCODES:
-            raise UnreadableArtifact(f"its pickle has the instruction {name}, which torch never writes")
+            raise UnreadableArtifact(f"the pickle has the instruction {name}, which torch never writes")
 
     def pop_to_mark(self) -> list[Any]:
         """Pop the values above the last mark, and the mark."""

@@ -118,12 +118,12 @@ def _read_by_magic(path: str, size: int, file: IO[bytes]) -> Artifact:
     if head[:1] == b"\x80" or head[:1] in b"(c}]":
         return saved_objects.read_old_form(path, size, file)
     if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < size:
-        reason = "safetensors: only weights, which no release of torch changes"
+        reason = "safetensors: only weights, which no torch release affects"
         return Artifact(path, ArtifactKind.OTHER, size, error=reason)
     file.seek(257)
     if file.read(5) == b"ustar":
         return Artifact(
-            path, ArtifactKind.SAVED, size, producer="torch.save", format="the one before torch 0.1.10"
+            path, ArtifactKind.SAVED, size, producer="torch.save", format="from before torch 0.1.10"
         )
     if not os.path.splitext(path)[1]:
         with _map_file(file) as data, contextlib.suppress(UnreadableArtifact):
@@ -177,12 +177,12 @@ def _read_model_archive(path: str, size: int, records: ZipRecords) -> Artifact:
         model = {str(key): str(value) for key, value in manifest.get("model", {}).items()}
         archiver = manifest.get("archiverVersion")
     except (ValueError, AttributeError, RecursionError):
-        raise UnreadableArtifact("its manifest is malformed") from None
+        raise UnreadableArtifact("the manifest is malformed") from None
     notes = [f"{key} {model[key]}" for key in ("modelName", "modelVersion", "handler") if model.get(key)]
     inner = Artifact(path, ArtifactKind.OTHER, size)
     name = model.get("serializedFile", "")
     if name and name not in records:
-        notes.append(f"its model {name} is missing")
+        notes.append(f"the model {name} is missing")
     elif name and records.get_size(name) > MOST_INNER:
         notes.append(f"{name}: not checked, because it has {records.get_size(name):,} bytes")
     elif name:

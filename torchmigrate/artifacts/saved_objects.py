@@ -43,7 +43,7 @@ class _LimitedFile(io.RawIOBase):
     def _count_bytes(self, data: bytes) -> bytes:
         self._left -= len(data)
         if self._left < 0:
-            raise UnreadableArtifact(f"its pickle is longer than {MOST_READ:,} bytes")
+            raise UnreadableArtifact(f"the pickle is longer than {MOST_READ:,} bytes")
         return data
 
 
@@ -79,7 +79,7 @@ def read_old_form(path: str, size: int, file: IO[bytes]) -> Artifact:
         return _describe_pickle(path, size, first, "pickle, not of torch.save", None)
     for _ in range(2):  # the version of the protocol, and the sizes of C types
         pickle_reader.read_pickle(stream)
-    return _describe_pickle(path, size, pickle_reader.read_pickle(stream), "the one before torch 1.6", None)
+    return _describe_pickle(path, size, pickle_reader.read_pickle(stream), "from before torch 1.6", None)
 
 
 def _describe_pickle(path: str, size: int, found: PickleContents, form: str, since: str | None) -> Artifact:
@@ -99,7 +99,7 @@ def _describe_pickle(path: str, size: int, found: PickleContents, form: str, sin
         notes.append(f"keys: {', '.join(keys[:8])}{' …' if len(keys) > 8 else ''}")
     elif not running and (made := _find_class(found.value)) is not None:
         kind = ArtifactKind.MODULE
-        notes.append(f"an instance of {made}, which has to be importable to load the file")
+        notes.append(f"an instance of {made}, which must be importable to load the file")
     if any(name.module == "torch.fx.graph_module" for name in found.names):
         notes.append("loading the file runs the Python source in it, as with all modules of torch.fx")
     if foreign and not running:

@@ -42,7 +42,7 @@ def read_torchscript(path: str, size: int, records: ZipRecords) -> Artifact:
             path,
             ArtifactKind.TORCHSCRIPT,
             size,
-            format="the one of torch 1.0 to 1.3",
+            format="that of torch 1.0 to 1.3",
             notes=("torch 2.13 can no longer load it",),
         )
     if size <= MOST_CHECKED:
@@ -88,7 +88,7 @@ def read_torchscript(path: str, size: int, records: ZipRecords) -> Artifact:
         elements=found.elements,
         dtypes=tuple(found.dtypes),
         notes=tuple(notes),
-        error=f"its pickles would run {running}" if running else writing,
+        error=f"the pickles in the file would run {running}" if running else writing,
     )
 
 
@@ -97,7 +97,7 @@ def _find_writing_code(records: ZipRecords) -> str | None:
     # Some of an archive's code runs when it is loaded.
     for name in records.find_names("code/", ".py"):
         if found := _WRITING_CALL.search(records.read_text(name, MOST_CODE)):
-            return f"its code would write a file: it calls torch.{found['name']}"
+            return f"the code in the file would write a file: it calls torch.{found['name']}"
     return None
 
 
@@ -137,7 +137,7 @@ def _parse_method(body: str, found: re.Match[str]) -> ArtifactMethod:
             parts.append(at + 1)
         at += 1
     if depth:
-        raise UnreadableArtifact(f"the code of its method {found['name']} is cut off")
+        raise UnreadableArtifact(f"the code of the method {found['name']} is truncated")
     pieces = [body[a:b].rstrip(", \n") for a, b in zip(parts, [*parts[1:], at - 1], strict=True)]
     arguments = [" ".join(_MANGLED_NAME.sub("", piece).split()) for piece in pieces]
     line = body[at : body.find("\n", at) % (len(body) + 1)]
@@ -148,12 +148,12 @@ def _parse_method(body: str, found: re.Match[str]) -> ArtifactMethod:
 def _parse_bytecode(value: object) -> tuple[object, set[tuple[object, ...]], list[ArtifactMethod]]:
     """Return the version, the operators and the methods in ``bytecode.pkl``. Raises `Unreadable`."""
     if not isinstance(value, tuple) or not value or not isinstance(value[0], int):
-        raise UnreadableArtifact("its bytecode is malformed")
+        raise UnreadableArtifact("the bytecode is malformed")
     operators: set[tuple[object, ...]] = set()
     methods = []
     for entry in value[1:]:
         if not isinstance(entry, tuple) or len(entry) < 2 or not isinstance(entry[0], str):
-            raise UnreadableArtifact("its bytecode is malformed")
+            raise UnreadableArtifact("the bytecode is malformed")
         body = _parse_table(entry[1])
         listed = body.get("operators")
         operators |= {

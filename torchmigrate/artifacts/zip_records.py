@@ -40,21 +40,21 @@ class ZipRecords:
         try:
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError) as error:
-            raise UnreadableArtifact(f"the zip file is damaged or cut off: {error}") from None
+            raise UnreadableArtifact(f"the zip file is damaged or truncated: {error}") from None
         self._infos: dict[str, zipfile.ZipInfo] = {}
         root = _find_root(self._zip) if has_root else ""
         for info in self._zip.infolist():
             name = info.orig_filename
             if _STRAY_NAME.search(name):
-                raise UnreadableArtifact(f"its record {name!r:.120} would be unpacked outside its folder")
+                raise UnreadableArtifact(f"the record {name!r:.120} would be unpacked outside its folder")
             if stat.S_ISLNK(info.external_attr >> 16):
                 raise UnreadableArtifact(
-                    f"its record {name!r:.120} is a symbolic link, which no torch writes"
+                    f"the record {name!r:.120} is a symbolic link, which no torch writes"
                 )
             short = name.removeprefix(root)
             if short in self._infos:
                 raise UnreadableArtifact(
-                    f"it has the record {name!r:.120} twice, and readers differ in which they use"
+                    f"the record {name!r:.120} occurs twice, and zip readers differ in which one they use"
                 )
             self._infos[short] = info
 
@@ -77,7 +77,7 @@ class ZipRecords:
             raise UnreadableArtifact(f"the record {name} is missing")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise UnreadableArtifact(
-                f"its record {name!r:.120} is compressed in a way that torch does not read"
+                f"the record {name!r:.120} is compressed in a way that torch does not read"
             )
         with self._open_record(name, info) as record:
             data = record.read(most + 1)
@@ -104,12 +104,12 @@ class ZipRecords:
     def _open_record(self, name: str, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
         """Open a record. Raises `Unreadable`, also for what fails while it is read."""
         if info.flag_bits & 1:
-            raise UnreadableArtifact(f"its record {name!r:.120} is encrypted")
+            raise UnreadableArtifact(f"the record {name!r:.120} is encrypted")
         try:
             with self._zip.open(info) as record:
                 yield record
         except _DAMAGE_ERRORS as error:
-            raise UnreadableArtifact(f"its record {name!r:.120} is damaged: {error}") from None
+            raise UnreadableArtifact(f"the record {name!r:.120} is damaged: {error}") from None
 
     def read_text(self, name: str, most: int | None = None) -> str:
         """Return a record's content as text. Raises `Unreadable`."""
@@ -132,7 +132,7 @@ _DAMAGE_ERRORS = (
 def _create_size_error(name: str, info: zipfile.ZipInfo) -> UnreadableArtifact:
     """Return the exception for a record that is too large to be read."""
     sizes = f"{info.file_size:,} bytes from {info.compress_size:,}"
-    return UnreadableArtifact(f"its record {name!r:.120} unpacks to {sizes}, which is too much to read")
+    return UnreadableArtifact(f"the record {name!r:.120} unpacks to {sizes}, which is too much to read")
 
 
 def _find_root(file: zipfile.ZipFile) -> str:
@@ -152,7 +152,7 @@ def _check_directory(file: IO[bytes]) -> None:
     tail = file.read()
     at = tail.rfind(_END_MAGIC)
     if at < 0 or len(tail) < at + 22:
-        raise UnreadableArtifact("the zip file is cut off: it has no directory")
+        raise UnreadableArtifact("the zip file is truncated: it has no directory")
     (size,) = struct.unpack_from("<L", tail, at + 12)
     if size == 0xFFFFFFFF and at >= 20 and tail[at - 20 : at - 16] == b"PK\6\7":
         (offset,) = struct.unpack_from("<Q", tail, at - 12)
@@ -161,5 +161,5 @@ def _check_directory(file: IO[bytes]) -> None:
         file.seek(offset)
         (size,) = struct.unpack_from("<Q", file.read(56), 40)
     if size > MOST_DIRECTORY:
-        raise UnreadableArtifact(f"its directory has {size:,} bytes, more than that of any model")
+        raise UnreadableArtifact(f"the directory of the zip file has {size:,} bytes, too many for a model")
     file.seek(0)

@@ -31,7 +31,7 @@ def write_suppressions(run: Session, ignore: IgnoreComment) -> Iterator[str]:
     target = run.report.settings.target_version
     if ignore.until is not None and ignore.until <= target:
         raise click.UsageError(
-            f"--until {render_version(ignore.until)}: the comments would be expired already, since the target is {render_version(target)}"
+            f"--until {render_version(ignore.until)}: the comments would already have expired, since the target is {render_version(target)}"
         )
     files = {file.path: file for file in run.inputs}
     silenced, changed, left = 0, 0, list[Finding]()
@@ -54,7 +54,7 @@ def write_suppressions(run: Session, ignore: IgnoreComment) -> Iterator[str]:
         if data != done.data and run.write_files([fixed]):
             silenced, changed = silenced + len(done.silenced), changed + 1
             if done.whole_file:
-                yield f"{result.path}: {', '.join(done.whole_file)} ignored in the whole file"
+                yield f"{result.path}: {', '.join(done.whole_file)} suppressed in the whole file"
     yield f"{format_count(silenced, 'finding')} suppressed in {format_count(changed, 'file')}"
     yield from _describe_remaining(left)
 

@@ -36,7 +36,7 @@ add_options = combine_options(
     click.option(
         BARE,
         metavar="[=REASON]",
-        help="Suppress all reported findings by comments in the files, and report nothing.",
+        help="Suppress all reported findings with comments in the files, and report nothing.",
     ),
     click.option(
         "--diff-base",

@@ -27,15 +27,15 @@ def artifacts() -> None:
 
 @artifacts.command("list")
 @click.option(
-    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
+    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format."
 )
-@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
+@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the output to a file.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=PLACE)
 def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> int:
-    """List the model files in PATHS (default: here) without unpickling or running anything in them."""
+    """List the model files in PATHS (default: the current folder) without unpickling or running anything in them."""
     found = [reader.read_artifact(path) for path in reader.find_model_files(paths or (".",))]
     if not found:
-        output.print_lines(f"torchmigrate: there is no model file in {', '.join(paths) or 'this folder'}")
+        output.print_lines(f"torchmigrate: no model files in {', '.join(paths) or 'this folder'}")
     _write_text(listing.render_json(found) if style == "json" else listing.render_text(found), output_file)
     return 2 if any(one.error for one in found) else 0
 
@@ -48,7 +48,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     metavar="PATH",
     type=PLACE,
     required=True,
-    help="The .pt2 file, or the folder.",
+    help="The .pt2 file to write, or the folder for several.",
 )
 @click.option(
     "--inputs",
@@ -73,27 +73,32 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     "--python",
     metavar="PATH",
     type=PLACE,
-    help="The interpreter with torch; default: the active environment's, or the one that runs this.",
+    help="The interpreter with torch; default: the active environment's, or the one that runs torchmigrate.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=1),
     default=600.0,
     show_default=True,
-    help="Seconds for one archive.",
+    help="Time limit for each archive, in seconds.",
 )
 @click.option(
     "--memory",
     type=click.FloatRange(min=0.5),
     metavar="GIB",
-    help="Memory for one archive; default: 4, or six times the archive.",
+    help="Memory limit for each archive; default: 4, or six times the archive's size if that is more.",
 )
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Archives at a time."
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="The number of archives to convert at a time.",
 )
 @click.option("--report", metavar="FILE", type=PLACE, help="Also write a report, as .md or .json.")
 @click.option("--ray", is_flag=True, help="Convert on the nodes of a running Ray cluster.")
-@click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
+@click.option("--ray-address", default="auto", show_default=True, help="The address of the Ray cluster.")
 @color_option
 @click.argument("source", metavar="IN", type=PLACE)
 def convert_archives(source: str, target: str, **given: Any) -> int:
@@ -103,13 +108,13 @@ def convert_archives(source: str, target: str, **given: Any) -> int:
     if not os.path.exists(source):
         raise Failure(f"{source} does not exist")
     if given["report"] and Path(given["report"]).suffix not in (".md", ".json"):
-        raise click.UsageError("--report FILE ends with .md or .json")
+        raise click.UsageError("--report FILE must end with .md or .json")
     if not os.path.isdir(source) and os.path.isdir(target):
         target = os.path.join(target, f"{Path(source).stem}.pt2")
     wanted, folder = _parse_options(given)
     work = conversion_jobs.create_jobs(source, target, wanted, folder)
     if not work:
-        raise Failure(f"there is no model file in {source}")
+        raise Failure(f"no model files in {source}")
     with ProgressBar(sys.stderr, wanted=True) as progress:
         if given["ray"]:
             from torchmigrate.artifacts import ray_conversion
@@ -162,7 +167,7 @@ def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
     python = _choose_interpreter(given["python"])
     if python is None or not shutil.which(python):
         raise Failure(
-            f"{python or 'a Python interpreter'} was not found; name one that has torch with --python"
+            f"{python or 'a Python interpreter'} was not found; choose one that has torch with --python"
         )
     memory = given["memory"]
     methods = given["methods"] or tuple(name for name in (*files, *specs) if name) or ("forward",)

@@ -31,7 +31,7 @@ def cli() -> None:
     """Find what a PyTorch upgrade breaks in a project, and fix what can be proved."""
 
 
-VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TARGET_VERSION=2.15."
+VARIABLES = "Settings can also be set by environment variables, such as TORCHMIGRATE_TARGET_VERSION=2.15."
 
 
 @cli.command(
@@ -48,7 +48,7 @@ VARIABLES = "Settings can also be environment variables, such as TORCHMIGRATE_TA
     "--python",
     metavar="PATH",
     type=options.PLACE,
-    help="The interpreter for --with-probe; default: python3 on PATH.",
+    help="The interpreter that --with-probe checks; default: python3 on PATH.",
 )
 @click.option(
     "--show-settings",
@@ -71,7 +71,7 @@ def check(
     exit_non_zero_on_fix: bool,
     **given: Any,
 ) -> int:
-    """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: here)."""
+    """Report what an upgrade breaks, deprecates or supersedes in PATHS (default: the current folder)."""
     from torchmigrate.run import runner
 
     shows, adopts = show_settings is not None or show_files, add_ignore is not None or given["write_baseline"]
@@ -123,7 +123,7 @@ def check(
     return run.exit_status(failed=run.has_failing())
 
 
-@cli.command(epilog=VARIABLES, short_help="Show the diff that fixes a project, or write it.")
+@cli.command(epilog=VARIABLES, short_help="Show the fixes as a diff, or apply them.")
 @options.add_session_options
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report the remaining findings.")
 @click.option("--interactive", is_flag=True, help="Show every fix, and ask whether to apply it.")
@@ -149,7 +149,7 @@ def fix(
     verify_env: Sequence[str],
     **given: Any,
 ) -> int:
-    """Print the diff that fixes PATHS (default: here), or write the files with --apply."""
+    """Print the diff that fixes PATHS (default: the current folder), or write the files with --apply."""
     judge = verifying.parse_request(verify, verify_runs, verify_timeout, verify_env)
     wanted = fixing.FixRequest(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
     return fixing.run_fixes(wanted, given, diff=diff)
@@ -162,7 +162,7 @@ def fix(
     "style",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="How to print.",
+    help="Output format.",
 )
 def rules(style: str) -> int:
     """List all rules."""
@@ -188,7 +188,7 @@ def clean(cache_dir: str) -> int:
 
 @cli.command()
 @click.option(
-    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="How to print."
+    "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format."
 )
 @click.argument("codes", nargs=-1, required=True, metavar="CODES...")
 def explain(codes: tuple[str, ...], style: str) -> int:

@@ -72,7 +72,7 @@ class KnownFindings:
             entries = list(held.iter_gone(self._find_checked(file)))
             if entries:
                 number = format_count(sum(number for *_, number in entries), "known finding")
-                yield f"{file}: {number} no longer found; --write-baseline removes the entries"
+                yield f"{file}: {number} no longer found; --write-baseline removes them"
                 yield from (
                     f"  no longer found: {self._format_entry(*entry)}" for entry in entries[:MAX_GONE]
                 )

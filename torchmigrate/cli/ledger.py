@@ -23,7 +23,7 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     return sorted(f"{owner}.{name}" for name in api_ledger.list_members(owner) if name.startswith(last))
 
 
-@click.command(short_help="Show the history of names of torch's API, by release.")
+@click.command(short_help="Show the history of names in torch's API, by release.")
 @click.option("--from", "old", metavar="VERSION", help="With --to: list what differs between two releases.")
 @click.option("--to", "new", metavar="VERSION", help="The newer of the two; default: the newest known.")
 @click.option("--private", is_flag=True, help="Also list private names.")
@@ -32,9 +32,9 @@ def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> lis
     "style",
     type=options.FormatChoice(FORMATS),
     default=None,
-    help="How to print.  [default: text; markdown for --from]",
+    help="Output format.  [default: text; markdown for --from]",
 )
-@click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write to a file.")
+@click.option("-o", "--output-file", metavar="FILE", type=options.PLACE, help="Write the output to a file.")
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete_name)
 def ledger(
     names: tuple[str, ...],
@@ -50,7 +50,7 @@ def ledger(
             raise click.UsageError(f"{'--to' if new else '--private'} requires --from")
         if not names:
             raise click.UsageError(
-                "a name is missing: `torchmigrate ledger torch.qr`, or --from 2.4 --to 2.15"
+                "pass a name, as in `torchmigrate ledger torch.qr`, or two releases, as in --from 2.4 --to 2.15"
             )
         if style not in (None, "text", "json"):
             raise click.UsageError(f"--output-format {style} requires --from")

@@ -68,7 +68,7 @@ def combine_options(*options: Callable[[Command], Command]) -> Callable[[Command
 
 
 color_option = click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the output."
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Color the output."
 )
 
 
@@ -205,7 +205,7 @@ def find_common_folder(paths: Sequence[str]) -> str:
         folders = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths]
         return os.path.commonpath(folders)
     except FileNotFoundError:
-        raise Failure("the current folder is gone") from None
+        raise Failure("the current folder no longer exists") from None
     except ValueError:  # several drives
         return os.curdir
 
@@ -216,7 +216,7 @@ cache_folder = click.option(
     type=PLACE,
     envvar=variable_name("cache_dir"),
     default=cache.default_folder,
-    help="Where results are kept for later runs.  [default: the user's cache folder]",
+    help="The folder that keeps results for later runs.  [default: the user's cache folder]",
 )
 
 
@@ -229,10 +229,10 @@ add_session_options = combine_options(
         envvar=variable_name("color"),
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
-        help="Colour the output.",
+        help="Color the output.",
     ),
     _create_flag("--exit-zero", about="Exit with 0 even if there are findings."),
-    click.option("--statistics", is_flag=True, help="Print the number of findings of each rule instead."),
+    click.option("--statistics", is_flag=True, help="Print only the number of findings of each rule."),
     _create_flag("--no-cache", about="Do not use or write the cache."),
     click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
     click.option(

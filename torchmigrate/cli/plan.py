@@ -16,7 +16,7 @@ from torchmigrate.plan.model import Plan
 FORMATS = ("text", "markdown", "html", "json")
 
 
-@click.command(short_help="Show the steps of an upgrade in order.")
+@click.command(short_help="Show the steps of an upgrade, in order.")
 @options.cache_folder
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but the plan and errors.")
 @options.color_option
@@ -27,12 +27,12 @@ FORMATS = ("text", "markdown", "html", "json")
     "style",
     type=options.FormatChoice(FORMATS),
     default="text",
-    help="How to print the plan.",
+    help="Output format of the plan.",
 )
 @options.add_settings_except("output_format", "show", "fail_on", "unsafe_fixes")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
 def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
-    """Show the steps of an upgrade of PATHS (default: here) in order.
+    """Show the steps of an upgrade of PATHS (default: the current folder), in order.
 
     The steps are: what can be done today, what breaks and needs a decision, requirements and images, what a higher lower
     bound allows, model files with the code that reads them, and what can wait. A table shows what each release on the way

@@ -37,20 +37,24 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
 )
 @click.option("--merge", is_flag=True, help="Check the machines in FILES together.")
 @click.option("--ray", is_flag=True, help="Check every node of a running Ray cluster.")
-@click.option("--ray-address", default="auto", show_default=True, help="The Ray cluster.")
+@click.option("--ray-address", default="auto", show_default=True, help="The address of the Ray cluster.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
     default=collector.IMPORT_LIMIT,
     show_default=True,
-    help="Seconds that importing torch may take.",
+    help="Time limit for importing torch, in seconds.",
 )
 @click.option(
-    "--output-format", "style", type=click.Choice(FORMATS), default="text", help="How to print the verdict."
+    "--output-format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="Output format of the verdict.",
 )
 @color_option
-@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write to a file.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 in spite of findings.")
+@click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the output to a file.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.argument("files", nargs=-1, metavar="[FILES]...", type=click.Path(path_type=Path))
 def probe(**given: Any) -> int:
     """Check whether this machine can run the installed torch, and the one to upgrade to."""

@@ -43,7 +43,7 @@ def get_target(settings: Settings) -> str:
     version = torch_versions.render_version(settings.target_version)
     if version not in torch_builds.list_versions():
         known = f"{torch_builds.list_versions()[0]} to {torch_builds.list_versions()[-1]}"
-        raise Failure(f"torch {version} is not known to the probe, which knows {known}")
+        raise Failure(f"torch {version} is unknown to the probe, whose tables cover torch {known}")
     return version
 
 
@@ -82,15 +82,15 @@ class ProbeCommand:
     def _check(self) -> None:
         sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
         if len(sources) > 1:
-            raise click.UsageError(f"--{sources[0]} and --{sources[1]} exclude each other")
+            raise click.UsageError(f"--{sources[0]} and --{sources[1]} cannot be used together")
         if self.files and not self.merge:
             raise click.UsageError("FILES require --merge")
         if self.merge and not self.files:
-            raise click.UsageError("--merge needs facts files")
+            raise click.UsageError("--merge requires FILES")
         if self.project:
             others = ("merge", "ray", "smoke", "as_json")
             if other := next((name for name in others if getattr(self, name)), None):
-                raise click.UsageError(f"--project and --{other.removeprefix('as_')} exclude each other")
+                raise click.UsageError(f"--project and --{other.removeprefix('as_')} cannot be used together")
         if sources and self.smoke:
             raise click.UsageError(
                 f"--smoke runs torch on this machine and cannot be used with --{sources[0]}"
@@ -183,7 +183,7 @@ class ProbeCommand:
     def _find_interpreter(self) -> str:
         python = collector.find_python(self.python, os.environ, Path.cwd())
         if python is None:
-            raise Failure("no Python interpreter was found; name one with --python PATH")
+            raise Failure("no Python interpreter was found; choose one with --python PATH")
         return require_program(python, self.python)
 
     def _read_facts(self, path: Path) -> list[tuple[str, MachineFacts]]:

@@ -26,7 +26,7 @@ def probe_machine(settings: Settings, named: str | None, paths: Sequence[str]) -
         collector.find_python(named, os.environ, Path.cwd()) if named else collector.find_on_path(os.environ)
     )
     if python is None:
-        raise Failure("no Python interpreter is on PATH to probe; name one with --python PATH")
+        raise Failure("no Python interpreter is on PATH to probe; choose one with --python PATH")
     asked = ProbeCall(shlex.join(["torchmigrate", "probe", *(["--python", named] if named else [])]), python)
     facts = collector.collect_facts(require_program(python, named), os.environ)
     verdict = judge_machine(facts, get_target(settings), asked)

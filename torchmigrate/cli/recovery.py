@@ -21,15 +21,15 @@ def recover_journal(
     if unfinished is None:
         return
     half = unfinished.is_partial
-    done = f"a run that was killed has changed {', '.join(map(_display_path, unfinished.replaced))}"
+    done = f"a killed run changed {', '.join(map(_display_path, unfinished.replaced))}"
     left = [path for path, _, _ in unfinished.left] if half else []
     for path in unfinished.changed if half else ():
         yield FileError(
             _display_path(path),
-            f"{done}, but not this file, which belongs to the same fix and was edited since: compare them",
+            f"{done}, but not this file, which belongs to the same fix and has been edited since: compare the files",
         )
     if unfinished.changed or not apply:
-        way = "compare them" if unfinished.changed else "`torchmigrate fix --apply` completes the fix"
+        way = "compare the files" if unfinished.changed else "`torchmigrate fix --apply` completes the fix"
         for path in left:
             yield FileError(
                 _display_path(path), f"{done}, but not this file, which belongs to the same fix: {way}"
@@ -42,7 +42,7 @@ def recover_journal(
             yield FileError(_display_path(str(journal)), f"cannot be completed: {reason}")
             return
         for path in left if not unfinished.changed else ():
-            say(f"{_display_path(path)}: changed, which completes the work of a killed run")
+            say(f"{_display_path(path)}: changed, to complete the fix of a killed run")
 
 
 def _display_path(path: str) -> str:

@@ -220,7 +220,7 @@ class Session:
             for fixed in unit:
                 why = reason if fixed.path == failed.path else f"not changed, because {failed.path} {reason}"
                 if fixed.path in failed.stays:
-                    why = f"changed and could not be restored, although {failed.path} {reason}"
+                    why = f"changed, and could not be restored; its fix is incomplete, because {failed.path} {reason}"
                 self._add_errors([FileError(fixed.path, why)])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
@@ -289,7 +289,7 @@ class Session:
             f"{format_count(changed, 'file')} {change}, fixing {format_count(self.report.fixed, 'finding')}"
         )
         hidden = format_count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
-        self.print_note(f"{hidden} hidden, see --unsafe", wanted=self.report.hidden_unsafe > 0)
+        self.print_note(f"{hidden} available with --unsafe", wanted=self.report.hidden_unsafe > 0)
 
     def print_errors(self) -> None:
         """Print the files that failed."""
@@ -303,7 +303,8 @@ class Session:
         if links:
             more = ": " + ", ".join(links) if verbose else " (see --verbose)"
             lead = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
-            self.print_note(f"{lead} out of the checked folders and were not followed{more}")
+            followed = "was not followed" if len(links) == 1 else "were not followed"
+            self.print_note(f"{lead} out of the checked folders and {followed}{more}")
 
     def print_note(self, text: str, *, wanted: bool = True) -> None:
         """Print a message that is no finding to standard error, unless the run is quiet."""

@@ -43,7 +43,7 @@ add_options = combine_options(
         type=click.FloatRange(min=0, min_open=True),
         default=3600.0,
         metavar="SECONDS",
-        help="Time limit for one run; with fixes it is five times the time without, plus a minute.  "
+        help="Time limit for one run; a run with fixes may take five times as long as one without, plus a minute.  "
         "[default: 3600]",
     ),
     click.option(
@@ -51,7 +51,7 @@ add_options = combine_options(
         type=click.IntRange(min=FEWEST_RUNS),
         default=20,
         metavar="N",
-        help="The maximum number of runs to find the fixes to leave out.  [default: 20]",
+        help="The maximum number of runs to find out which fixes to leave out.  [default: 20]",
     ),
     click.option(
         "--verify",

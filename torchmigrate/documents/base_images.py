@@ -25,7 +25,7 @@ def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> 
     if image.name == "pytorch/pytorch":
         match = TORCH_TAG.fullmatch(image.text)
         if image.undecided or match is None:
-            raise NoFix("it is unclear which torch the image brings")
+            raise NoFix("it is unclear which torch the image contains")
         return (
             None
             if parse_version(match["torch"]) >= target
@@ -38,7 +38,7 @@ def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> 
         same = get_major(match["cuda"]) == get_major(chosen.cuda)
         return None if same else _create_cuda_image_edit(image, match, chosen.cuda or "")
     if image.name == "nvidia/pytorch":
-        raise NoFix("the image brings its own torch")
+        raise NoFix("the image has its own torch")
     return None
 
 
@@ -73,7 +73,7 @@ def create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edi
     if found["uv"] or not docker:
         asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
         raise NoFix(
-            f"blocked by `{found[0]}`: it needs {asked} in the new image, where Python belongs to the system"
+            f"blocked by `{found[0]}`: it needs {asked} in the new image, where the system manages Python"
         )
     end = text.find("\n", image.span.end) + 1
     line_end = "\r\n" if text[end - 2 : end] == "\r\n" else "\n"

@@ -22,7 +22,7 @@ def verify_document(before: ProjectDocument, after: ProjectDocument, edits: Iter
     edits = sort_edits(edits)
     same_encoding = (before.encoding, before.bom) == (after.encoding, after.bom)
     if after.text != apply_edits(before.text, edits) or not same_encoding:
-        raise VerifyError("the file does not read back as intended")
+        raise VerifyError("the edited file would not parse as intended")
     try:
         _compare_references(before, before.references, after.references, OffsetMap(before.text, edits))
     except SourceError as error:
@@ -33,7 +33,7 @@ def verify_notebook_commands(before: SourceText, after: SourceText, edits: Itera
     """Raise VerifyError unless the edits of a notebook's commands change only those. Raises SourceError if it is malformed."""
     edits = sort_edits(edits)
     if after.original != apply_edits(before.original, edits):
-        raise VerifyError("the file does not read back as intended")
+        raise VerifyError("the edited file would not parse as intended")
     if ast.dump(before.syntax_tree) != ast.dump(after.syntax_tree):
         raise VerifyError("an edit of a command changes the program")
     _compare_references(

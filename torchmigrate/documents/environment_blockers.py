@@ -74,7 +74,7 @@ def find_blocker(state: ProposedState) -> str:
 
 def _find_unread_commands(state: ProposedState) -> Iterator[str]:
     if state.environment.unread:
-        yield f"the command around `{state.environment.unread.strip()}` could not be read"
+        yield f"the command around `{state.environment.unread.strip()}` could not be parsed"
 
 
 def _find_requirements(state: ProposedState) -> Iterator[tuple[Reference, str]]:
@@ -228,7 +228,7 @@ def _find_related_blockers(state: ProposedState) -> Iterator[str]:
     for neighbour in state.neighbours:
         where = neighbour.path.rpartition("/")[2]
         if neighbour.environment.unread:
-            yield f"`{neighbour.environment.unread.strip()}` in {where} could not be read"
+            yield f"`{neighbour.environment.unread.strip()}` in {where} could not be parsed"
         if neighbour.environment.blocker:
             yield f"{neighbour.environment.blocker} ({where})"
         for one in neighbour.references:
@@ -242,7 +242,7 @@ def _find_related_blockers(state: ProposedState) -> Iterator[str]:
             if one.sort is Sort.IMAGE and one.name in ("pytorch/pytorch", "nvidia/pytorch"):
                 if one.text.startswith(f"{state.chosen.version}-"):
                     continue
-                yield f"the image {one.name}:{one.text} in {where} brings its own torch"
+                yield f"the image {one.name}:{one.text} in {where} has its own torch"
 
 
 def _find_possible_pythons(state: ProposedState) -> tuple[set[int], str]:

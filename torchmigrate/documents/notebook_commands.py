@@ -44,7 +44,7 @@ def read_notebook(reader: ReferenceReader, source: SourceText) -> None:
             Sort.PYTHON, "python", Span(0, 0), reader.begin_unit(), option="kernel", values=[value]
         )
     if named := _NAMED_RELEASE.search(_find_unread_text(reader)):
-        reader.environment.blocker = f"another cell names `{named[0]}`, and the versions may have to match"
+        reader.environment.blocker = f"another cell mentions `{named[0]}`, and the versions may have to match"
 
 
 def _find_kernel_python(data: bytes) -> str:

@@ -71,7 +71,7 @@ def check_left_behind(
             raise NoFix(f"{render_mention(one.saying, project)} would have to change too")
         if not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
             raise NoFix(
-                f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, and this would be CUDA {chosen.cuda}"
+                f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
             )
 
 
@@ -159,5 +159,5 @@ def check_audio_codec(environments: Sequence[Environment], target: Version, proj
     for path, line in (*looked_at, *elsewhere):
         if path.endswith((".py", ".ipynb")):
             raise NoFix(
-                f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, and nothing here requires it"
+                f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, but nothing here requires it"
             )

@@ -282,8 +282,8 @@ class ProposedEdits:
             edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
             if edit is None:
                 raise NoFix(
-                    f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries, torch brings"
-                    " its own"
+                    f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries; torch"
+                    " installs its own"
                 )
             self.edits.append(edit)
             self.replaced.add(reference.name)

@@ -91,12 +91,12 @@ def ask_resolver(lines: tuple[str, ...], python: str) -> ResolverAnswer:
         except (OSError, subprocess.TimeoutExpired) as error:
             return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        return ResolverAnswer(True, f"{name} resolves it for Python {python}")
+        return ResolverAnswer(True, f"{name} can resolve the requirements for Python {python}")
     complaint = done.stderr + done.stdout
     if _OFFLINE.search(done.stderr):
         return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
     return ResolverAnswer(
-        False, f"{name} does not resolve it for Python {python}: {_extract_reason(complaint)}"
+        False, f"{name} cannot resolve the requirements for Python {python}: {_extract_reason(complaint)}"
     )
 
 

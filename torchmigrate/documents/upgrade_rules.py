@@ -73,7 +73,7 @@ def explain_missing_build(tag: str, options: RuleOptions) -> str:
         and found.compiled
         and (missing := build_selection.find_missing_architectures(found, options.gpu_architectures))
     ):
-        return f"the {tag} build of torch {target} has no code for {', '.join(missing)}"
+        return f"the {tag} build of torch {target} has no kernels for {', '.join(missing)}"
     return ""
 
 
@@ -135,8 +135,8 @@ def explain_no_build(options: RuleOptions) -> str:
     if not wanted:
         return f"no CUDA build of torch {target} is known"
     last = build_selection.find_last_build(options.gpu_architectures)
-    older = f"; the last one with it is torch {last.torch} ({last.variant})" if last else ""
-    return f"no known build of torch {target} has code for {wanted}{older}"
+    older = f"; the last one that does is torch {last.torch} ({last.variant})" if last else ""
+    return f"no known build of torch {target} has kernels for {wanted}{older}"
 
 
 _LIBRARY = re.compile(r"nvidia-(?P<name>[\w-]+)-cu1[12]")

@@ -85,7 +85,7 @@ class FixRounds:
             self.wanted.moved(before, _edits_of(self.applied[done:]), self.applied[done:])
             found = self.result(self.subject)
         else:
-            raise SourceError(f"it still changes after {limit} rounds of fixes")
+            raise SourceError(f"the file still changes after {limit} rounds of fixes")
         if self.applied and self._drop_imports(first):
             result = self.result(self.subject)
         result = replace(result, errors=(*result.errors, *self.unproved.values()))

@@ -47,5 +47,5 @@ class ForeignFile(CheckedFile):
         source = ForeignSource.decode_source(self.source.path, self.source.apply_edits(edits))
         source.links = self.source.links
         if [use.name for use in source.contents.uses] != [use.name for use in self.source.contents.uses]:
-            raise VerifyError("an edit changes what the file names")
+            raise VerifyError("an edit changes which names the file uses")
         return replace(self, source=source)

@@ -96,7 +96,7 @@ def list_source_files(folder: str) -> list[tuple[str, os.stat_result]]:
 def _find_rule_error(rule: Rule) -> str | None:
     """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
-        return f"the code {rule.code!r} is not two capitals and three digits"
+        return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
         if not symbol.startswith(("torch.", "functorch.", ".", "$")):
             return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, a dot or a dollar sign"
@@ -123,7 +123,7 @@ def check_selectors(settings: Settings, rules: Iterable[Rule | Trigger]) -> None
     for selector in settings.selectors + tuple(shown for shown in settings.show if shown not in severities):
         upper = selector.upper()
         if not any(name.upper() == upper or name.upper().startswith(upper) for name in known):
-            raise ConfigError(f"no rule fits `{selector}`{suggest_name(selector, sorted(set(known)))}")
+            raise ConfigError(f"no rule matches `{selector}`{suggest_name(selector, sorted(set(known)))}")
 
 
 def _import_rule_modules() -> Iterator[ModuleType]:
@@ -157,7 +157,7 @@ def _reporting_import_errors(name: str) -> Iterator[None]:
         from torchmigrate.settings.config import ConfigError
 
         raise ConfigError(
-            f"the rules of another package, {name}, cannot be imported: {type(error).__name__}: {error}"
+            f"the rules of the package {name}, cannot be imported: {type(error).__name__}: {error}"
         ) from error
 
 

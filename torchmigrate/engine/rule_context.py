@@ -139,7 +139,7 @@ class Context:
         """Return a change that removes the decorator that ``use`` is. Raises NoFix if it is only a part of one."""
         decorator = use.call or use.node
         if use.decorated is None or decorator not in use.decorated.decorator_list:
-            raise NoFix("it is only a part of a decorator; remove it by hand")
+            raise NoFix("this is only part of a decorator; remove it by hand")
         assert isinstance(decorator, ast.expr)
         return RemoveDecorator(use.decorated, decorator)
 
@@ -211,11 +211,11 @@ class Context:
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
             raise NoFix(
-                f"the replacement needs torch {render_version(since)}, and the project supports "
+                f"the replacement needs torch {render_version(since)}, but the project supports "
                 f"{render_version(self.options.minimum)}; raise its lower bound, or pass --min-version"
             )
         if made.safety is Safety.MANUAL:
-            raise ValueError(f"{self.rule.code}: a fix is safe or unsafe")
+            raise ValueError(f"{self.rule.code}: a fix must be safe or unsafe")
         if self.grounded_on_project:
             return self._project.judge_fix(made)
         return made

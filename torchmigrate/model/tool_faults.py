@@ -29,7 +29,7 @@ def create_fault_error(
     error: Exception, path: str, code: str | None = None, place: Location | None = None
 ) -> FileError:
     """Return the error of a file for a fault in the rule ``code``, or outside of every rule."""
-    cost = "this file is not checked" if code is None else f"{code} does not count in this file"
+    cost = "this file was not checked" if code is None else f"{code} was not applied to this file"
     message = f"{describe_fault(error)}: {cost}; please report it"
     if place is None:
         return FileError(path, message)

@@ -35,7 +35,7 @@ def parse_target_version(text: str) -> Version:
         return NEWEST
     version = parse_version(text)
     if not OLDEST <= version <= NEWEST:
-        raise ValueError(f"torch {render_version(version)} is not known; {KNOWN} are")
+        raise ValueError(f"torch {render_version(version)} is unknown; torchmigrate covers torch {KNOWN}")
     return version
 
 

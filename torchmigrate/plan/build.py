@@ -161,8 +161,8 @@ def _build_step(stage: Stage, bound: Version, items: Sequence[PlanItem], asked: 
     lowest = "the lower bound of its project" if asked.several else minimum
     title, why = {
         Stage.NOW: (
-            "Now, under today's lower bounds" if asked.several else f"Now, under torch {minimum}",
-            f"Runs on every torch from {lowest} to {target}: it can be merged before anything is upgraded.",
+            "Now, under today's lower bounds" if asked.several else f"Now, with torch {minimum}",
+            f"The result runs on every torch from {lowest} to {target} and can be merged before anything is upgraded.",
         ),
         Stage.BREAKS: (
             f"Before the upgrade: what torch {target} breaks and no fix covers",

@@ -42,7 +42,7 @@ def _render_tables(plan: Plan) -> Iterator[str]:
         if plan.efforts[effort]:
             yield f"| {effort.value} | {plan.efforts[effort]} | {phrases.MEANINGS[effort]} |"
     yield ""
-    yield "| torch | breaks | warns | superseded | new there |"
+    yield "| torch | breaks | warns | superseded | new rules |"
     yield "| --- | ---: | ---: | ---: | --- |"
     for span, release in phrases.merge_releases(plan.releases):
         numbers = " | ".join(str(release.severities[severity]) for severity in Severity)

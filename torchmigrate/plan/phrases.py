@@ -14,8 +14,8 @@ from torchmigrate.plan.model import Effort, Plan, PlanItem, ReleaseFindings, Rul
 MEANINGS = {
     Effort.MECHANICAL: "a safe fix resolves it",
     Effort.REVIEW: "a fix resolves it; review the diff",
-    Effort.DECIDE: "someone has to decide",
-    Effort.ARTIFACT: "a file has to be created again",
+    Effort.DECIDE: "someone has to decide what to do",
+    Effort.ARTIFACT: "a model file has to be created again",
 }
 """An explanation of each effort."""
 

@@ -58,7 +58,7 @@ class _TextRenderer:
             yield from self._render_step(number, step)
 
     def _render_matrix(self, plan: Plan) -> Iterator[str]:
-        yield self._make_bold(f"{'torch':<13}  breaks  warns  superseded  new there")
+        yield self._make_bold(f"{'torch':<13}  breaks  warns  superseded  new rules")
         for span, release in phrases.merge_releases(plan.releases):
             numbers = [release.severities[severity] for severity in Severity]
             row = f"{span:<13} {numbers[0]:>7} {numbers[1]:>6} {numbers[2]:>11}"

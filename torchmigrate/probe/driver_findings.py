@@ -135,11 +135,13 @@ def find_unserved_gpus(facts: MachineFacts) -> Finding | None:
         version = torch_builds.find_recommended_driver(_choose_cuda(facts), facts.platform.system)
         hint = _START_CONTAINER if container else f"install the NVIDIA driver {version} or newer"
         return create_error(
-            "RT019", f"{count} NVIDIA GPU(s) are on the PCI bus, but no driver is loaded", hint
+            "RT019",
+            f"no driver is loaded for {count} NVIDIA GPU{'s' if count > 1 else ''} on the PCI bus",
+            hint,
         )
     if facts.torch is not None and facts.torch.imported.available:
         return None
-    message = f"{name_driver(facts)} reports no GPU, although {count} NVIDIA GPU(s) are on the PCI bus"
+    message = f"{name_driver(facts)} reports no GPU, although the PCI bus has {count} NVIDIA GPU{'s' if count > 1 else ''}"
     return create_error(
         "RT018", message, _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid"
     )

@@ -74,7 +74,7 @@ def report_other_cuda(facts: MachineFacts, torch: InstalledTorch, extension: Com
         f"{extension.distribution} {extension.version} was built for CUDA {extension.cuda} and needs "
         f"libcudart.so.{extension.cuda}, but torch {torch.version} {has if torch.cuda else 'is a CPU build'}"
     )
-    hint = f"reinstall {extension.distribution} in a build for torch {minor} and its CUDA version"
+    hint = f"reinstall {extension.distribution} as a build for torch {minor} and its CUDA version"
     if build := find_best_build(minor, facts, facts.gpus, cuda_major=extension.cuda):
         hint = install_commands.create_install_command(build, facts)
     # With a CPU build a package may still work on the CPU, unless all of it is bound to torch's C++ code.

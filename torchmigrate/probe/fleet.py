@@ -50,9 +50,9 @@ def read_machines(path: Path) -> list[tuple[str, MachineFacts]]:
     except OSError as error:
         raise FactsError(f"{path}: {error.strerror}") from None
     except RecursionError:
-        raise FactsError(f"{path}: is nested too deeply") from None
+        raise FactsError(f"{path}: nested too deeply") from None
     except ValueError as error:
-        raise FactsError(f"{path}: is not JSON: {error}") from None
+        raise FactsError(f"{path}: not valid JSON: {error}") from None
 
 
 def read_all_machines(paths: Iterable[Path]) -> tuple[list[tuple[str, MachineFacts]], list[Finding]]:

@@ -86,7 +86,7 @@ def find_needless_warnings(torch: InstalledTorch, fits: Sequence[tuple[Gpu, Buil
         gpu for gpu, found in fits if found.runs and torch_builds.parse_number(gpu.capability or "0") > newest
     ]:
         message = f"torch {torch.version} warns that {name_gpus(above)} is newer than its kernels"
-        yield create_info("RT025", f"{message}; they run all the same, so ignore the warning")
+        yield create_info("RT025", f"{message}; the kernels run there anyway, so ignore the warning")
 
 
 def find_other_vendor(facts: MachineFacts, torch: InstalledTorch) -> Finding | None:

@@ -50,7 +50,9 @@ def check_import(facts: MachineFacts, torch: InstalledTorch, asked: ProbeCall) -
     """Find out whether importing torch raised, hung or crashed the interpreter."""
     result, importing = torch.imported, f"importing torch {torch.version}"
     if result.outcome == "hung":
-        message = f"{importing} does not finish ({result.detail}); the other findings rely on its files alone"
+        message = (
+            f"{importing} does not finish ({result.detail}); the other findings are based on its files alone"
+        )
         yield create_warning("RT004", message, f"{asked.command} --timeout 600")
     elif result.outcome == "killed":
         message = f"{importing} crashes the interpreter ({result.detail})"

@@ -113,12 +113,12 @@ class _FileSearch:
             mode = os.stat(path).st_mode
         except OSError as error:
             broken = os.path.islink(path) and isinstance(error, FileNotFoundError)
-            self._report_error(path, "is a broken link" if broken else _describe_error(error))
+            self._report_error(path, "this is a broken link" if broken else _describe_error(error))
             return
         real = os.path.realpath(path)
         if stat.S_ISDIR(mode):
             if real.endswith(SUFFIXES):
-                self._report_error(path, "is a folder with the name of a file")
+                self._report_error(path, "this is a folder with the name of a file")
             scopes: list[Scope] = []
             for folder, file in find_ignore_files_above(real):
                 patterns = read_patterns(file)
@@ -130,7 +130,7 @@ class _FileSearch:
         elif stat.S_ISREG(mode):
             self._add_file(_get_display_path(path, real), real)
         else:
-            self._report_error(path, f"is {_describe_mode(mode)}, not a file")
+            self._report_error(path, f"this is {_describe_mode(mode)}, not a regular file")
 
     def list_unfollowed(self) -> list[str]:
         """Return the links whose targets were not taken."""
@@ -204,9 +204,9 @@ class _FileSearch:
                 self._links[path] = os.path.realpath(place)
             elif is_folder:
                 if wanted and name.endswith(SUFFIXES):
-                    self._report_error(path, "is a folder with the name of a file")
+                    self._report_error(path, "this is a folder with the name of a file")
                 if depth == _DEEPEST:
-                    self._report_error(path, "is nested too deep")
+                    self._report_error(path, "this folder is nested too deeply")
                 else:
                     self._walk_folder(path, place, scopes, excludes, depth + 1, left_out)
             else:
@@ -217,9 +217,11 @@ class _FileSearch:
             if entry.is_file():
                 self._add_file(path, real)
             elif entry.is_symlink() and not os.path.exists(path):
-                self._report_error(path, "is a broken link")
+                self._report_error(path, "this is a broken link")
             else:
-                self._report_error(path, f"is {_describe_mode(entry.stat().st_mode)}, not a file")
+                self._report_error(
+                    path, f"this is {_describe_mode(entry.stat().st_mode)}, not a regular file"
+                )
         except OSError as error:
             self._report_error(path, _describe_error(error))
 
@@ -244,7 +246,7 @@ def _describe_mode(mode: int) -> str:
         stat.S_IFCHR: "a device",
         stat.S_IFBLK: "a device",
     }
-    return names.get(stat.S_IFMT(mode), "something special")
+    return names.get(stat.S_IFMT(mode), "a special file")
 
 
 def _describe_error(error: OSError) -> str:

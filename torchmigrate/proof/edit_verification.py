@@ -40,7 +40,7 @@ def verify_edits(before: SourceText, after: SourceText, edits: Iterable[Edit]) -
         after.encoding,
         after.bom,
     ):
-        raise VerifyError("the file would not be read back as intended")
+        raise VerifyError("the edited file would not parse as intended")
     try:
         for window in find_windows(before, after, edits):
             _verify_window(window)

@@ -22,8 +22,8 @@ MAX_REASONS = 10
 
 COVERAGE = (
     "Rules cover TorchScript in Python and in programs that embed it, stream capture, process groups, torchcomms, "
-    "removed and deprecated API, and wheels and images in project files; numerics, and behavior that no name or argument "
-    "shows, are not checked."
+    "removed and deprecated API, and wheels and images in project files; numerics, and changes in behavior that no name "
+    "or argument shows, are not checked."
 )
 """States the limits of a run, so that "no findings" is not read as "safe to upgrade"."""
 
@@ -124,7 +124,7 @@ def format_counts(report: Report, *, with_fixes: bool = True) -> str:
         parts.append(f"{report.fixable} fixable with `torchmigrate fix`")
     if report.hidden_unsafe and with_fixes:
         parts.append(
-            f"{format_count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} hidden, see --unsafe"
+            f"{format_count(report.hidden_unsafe, 'unsafe fix', 'unsafe fixes')} available with --unsafe"
         )
     if report.waiting_for_others and with_fixes:
         parts.append(f"{report.waiting_for_others} fixable after other changes")

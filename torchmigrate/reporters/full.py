@@ -128,7 +128,7 @@ def _collect_notes(finding: Finding, report: Report) -> _Notes:
     if finding.hint:
         notes.append(("help", finding.hint))
     if finding.fix is not None and finding.fix.safety is not Safety.MANUAL:
-        hidden = "" if report.is_applied(finding.fix, finding.path) else ", applied with --unsafe"
+        hidden = "" if report.is_applied(finding.fix, finding.path) else ", needs --unsafe"
         notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
     if finding.source:
         notes.append(("source", finding.source))

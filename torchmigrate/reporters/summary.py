@@ -63,7 +63,7 @@ def _describe_coverage(report: Report) -> str:
     rules = f"only {', '.join(settings.select)}" if settings.select else "all enabled by default"
     rules += f" and {', '.join(settings.extend_select)}" if settings.extend_select else ""
     rules += f", without {', '.join(settings.ignore)}" if settings.ignore else ""
-    return escape_controls(f"{files or 'no files'}; rules: {rules}; every public name of torch {KNOWN}")
+    return escape_controls(f"{files or 'no files'}; rules: {rules}; API: every public name of torch {KNOWN}")
 
 
 def _classify_file(path: str) -> str:
@@ -74,12 +74,12 @@ def _classify_file(path: str) -> str:
 
 
 def _describe_exclusions(report: Report) -> str:
-    parts = ["files excluded by .gitignore or `exclude` (--show-files lists the others)"]
+    parts = ["files excluded by .gitignore or `exclude` (--show-files lists the checked ones)"]
     if report.errors:
         parts.insert(0, f"{format_count(report.errors, 'file')} with an error (see above)")
     if report.suppressed:
         parts.insert(0, f"{format_count(report.suppressed, 'finding')} suppressed by comments")
-    return f"{'; '.join(parts)}; numerics, and behavior that no name or argument shows"
+    return f"{'; '.join(parts)}; numerics, and changes in behavior that no name or argument shows"
 
 
 def _suggest_commands(report: Report) -> Iterator[tuple[str, str]]:

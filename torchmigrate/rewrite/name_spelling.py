@@ -44,7 +44,7 @@ class NameSpeller:
         found = self._extend_any_import(name) or self._add_import(name)
         if found is None and (binding := self._find_torch_import(parts[-1])):
             raise NotYet(
-                f"`{binding.name}` no longer comes from `{binding.module}`, so that `{name}` can be imported"
+                f"the import of `{binding.name}` from `{binding.module}` is removed, so that `{name}` can be imported"
             )
         if found is None:
             raise NoFix(f"importing `{name}` would overwrite another name in this file")

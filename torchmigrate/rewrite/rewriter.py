@@ -39,7 +39,7 @@ class Rewriter:
                 case kinds.Replace(node=node) if self._is_quoted(node):
                     # A part of the file cannot move into a string.
                     if any(isinstance(part, (ast.expr, list, tuple)) for part in change.new.parts.values()):
-                        raise NoFix("the expression is written in a string")
+                        raise NoFix("the expression is inside a string")
                     span = self._source.span_of(change.node)
                     found.append(Edit(span.start, span.end, render_placeholders(change.new)))
                 case _:
@@ -50,7 +50,7 @@ class Rewriter:
         return tuple(sorted(set(found)))
 
     def _is_quoted(self, node: ast.expr) -> bool:
-        """Return whether the expression is written in a string, as in ``x: "torch.jit.Final[int]"``."""
+        """Return whether the expression is inside a string, as in ``x: "torch.jit.Final[int]"``."""
         # libcst sees such a string and nothing in it.
         start, end = span = self._source.span_of(node)
         nodes = ast.walk(self._regions.statements.find_enclosing(span).statement)

@@ -57,9 +57,9 @@ def _explain_missing(
     """Return why not every file has its part of a multi-file fix, or None."""
     for path in joint.paths:
         if path not in results:
-            return f"{path} has to change with it, and is not among the files to fix"
+            return f"{path} has to change together with this file, but is not among the files to fix"
         if joint.name not in parts[path]:
-            return f"{path} has to change with it, and has no fix for its part"
+            return f"{path} has to change together with this file, but has no fix for its part"
     return None
 
 
@@ -88,7 +88,7 @@ def fix_together(
         for place, one in fixed.items():
             if halves & collect_multi_file_fixes(one.applied).keys():
                 fixed[place] = fix(place, left_out)
-    reason = "another file has to change with it, and that change could not be made"
+    reason = "another file has to change together with this one, and could not be changed"
     return {
         place: replace(one, result=remove_parts(one.result, left_out, reason)) for place, one in fixed.items()
     }

@@ -19,7 +19,7 @@ WORTHWHILE = 400
 _PRIOR = 8
 """The weight of the initial estimate of the share of files that rules read, as a number of files."""
 
-_DIED = "the process that checked it died; the file is not checked"
+_DIED = "the process that checked this file died; the file was not checked"
 
 WorkItem = tuple[str, str, bytes | None]
 """What is sent to a worker process: the file's real path, and the fields of an `InputFile`."""

@@ -68,7 +68,7 @@ class Profiles:
                 where = f" ({minimum.source})" if minimum.source else ""
                 raise ConfigError(
                     f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(settings.target_version)}; "
-                    f"known are torch {KNOWN}"
+                    f"torchmigrate covers torch {KNOWN}"
                 )
             self._profiles[folder] = Profile(settings, minimum, file)
         return self._profiles[folder]

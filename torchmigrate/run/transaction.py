@@ -91,7 +91,7 @@ def _write_journal(replacements: Sequence[Replacement], folder: Path) -> Iterato
         handle = create_locked(journal)
     except OSError as error:
         reason = error.strerror or error
-        raise OSError(f"{folder}, where a journal has to lie meanwhile: {reason}") from None
+        raise OSError(f"the journal of the changes cannot be written in {folder}: {reason}") from None
     is_over = True
     with os.fdopen(handle, "wb") as file:
         try:

@@ -25,7 +25,7 @@ if sys.platform != "win32":
 
 
 class FileChanged(Exception):
-    """Raised when a file is not what was read, or when another run is writing it."""
+    """Raised when a file is not what was read, or when another run is writing this file."""
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> list[str]:
@@ -134,7 +134,7 @@ def _remove_leftover(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise OSError(f"{path} is in the way: {error.strerror or error}") from None
+        raise OSError(f"the leftover file {path} cannot be removed: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
@@ -150,7 +150,7 @@ def claim_leftover(path: Path) -> Iterator[None]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not _acquire_lock(handle):
-            raise FileChanged("another run is writing it")
+            raise FileChanged("another run is writing this file")
         if not _has_path(handle, path):
             raise FileNotFoundError(path)
         yield

@@ -55,6 +55,6 @@ class StrictProtocol(LanguageServerProtocol):
             return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
         if self._workspace is None and method != types.INITIALIZE:
             return types.ResponseError(
-                types.ErrorCodes.ServerNotInitialized.value, "the first request has to be `initialize`"
+                types.ErrorCodes.ServerNotInitialized.value, "the first request must be `initialize`"
             )
         return None

@@ -83,7 +83,7 @@ def read_layers(path: str) -> list[Layer]:
         seen.append(real)
         table = _read_table(following)
         if table is None:
-            raise ConfigError(f"{following}: has no table [tool.torchmigrate]")
+            raise ConfigError(f"{following}: there is no table [tool.torchmigrate]")
         if table.get("resolve", False) is not False:
             raise ConfigError(
                 f"{following}: `resolve` uses the network and cannot be set in a file; use --resolve"
@@ -171,9 +171,9 @@ def _read_table(path: str) -> dict[str, Any] | None:
 
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ConfigError(f"{path}: is not a file")
+            raise ConfigError(f"{path}: not a regular file")
         if os.path.getsize(path) > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{path}: is larger than {MAX_CONFIG_BYTES >> 20} MiB")
+            raise ConfigError(f"{path}: larger than {MAX_CONFIG_BYTES >> 20} MiB")
         with open(path, "rb") as file:
             data = file.read()
         if os.path.basename(path) == PYPROJECT and b"torchmigrate" not in data:
@@ -182,9 +182,9 @@ def _read_table(path: str) -> dict[str, Any] | None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8") from None
+        raise ConfigError(f"{path}: not UTF-8") from None
     except ValueError as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
     if os.path.basename(path) != PYPROJECT:
         return content
     tool = content.get("tool")

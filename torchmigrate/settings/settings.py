@@ -66,7 +66,7 @@ def _create_list_type(expects: str, pattern: str) -> ValueType[tuple[str, ...]]:
         items = tuple(_read_text(item) for item in value)
         for item in items:
             if not re.fullmatch(pattern, item):
-                raise ValueError(f"{item!r} is none")
+                raise ValueError(f"{item!r} is not one")
         return items
 
     schema = {"type": "array", "items": {"type": "string", "pattern": f"^(?:{pattern})$"}}
@@ -76,7 +76,7 @@ def _create_list_type(expects: str, pattern: str) -> ValueType[tuple[str, ...]]:
 def _create_choice(*names: str) -> ValueType[str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
-            raise ValueError(f"{value!r} is none")
+            raise ValueError(f"{value!r} is not one")
         return value
 
     return ValueType(f"one of {', '.join(names)}", read, {"enum": list(names)}, choices=names)
@@ -149,7 +149,7 @@ class Settings:
     target_version: Version = define_setting(
         VERSION,
         torch_versions.NEWEST,
-        "The torch to upgrade to; severities follow from it.",
+        "The torch to upgrade to; it determines the severities.",
         metavar="VERSION",
     )
     min_version: Version | None = define_setting(
@@ -180,7 +180,7 @@ class Settings:
         metavar="FILE",
     )
     unsafe_fixes: bool = define_setting(
-        FLAG, False, "Include fixes that are right in the usual case but not in every one.", option="unsafe"
+        FLAG, False, "Include fixes that are usually right, but not always.", option="unsafe"
     )
     output_format: str = define_setting(
         _create_choice(
@@ -188,7 +188,7 @@ class Settings:
             "diff",
         ),
         "full",
-        "How to print the findings; diff is for `fix`.",
+        "Output format of the findings; diff is for `fix`.",
     )
     show: tuple[str, ...] = define_setting(
         SHOWN,
@@ -198,7 +198,7 @@ class Settings:
         metavar="SEVERITIES|CODES",
     )
     device_agnostic: bool = define_setting(
-        FLAG, False, "Write torch.accelerator instead of a device's own module where torch has it."
+        FLAG, False, "Write torch.accelerator instead of a device's own module where possible."
     )
     script_replacement: str = define_setting(
         _create_choice("compile", "eager"), "compile", "The replacement for torch.jit.script."
@@ -209,11 +209,11 @@ class Settings:
     jobs: int = define_setting(
         JOBS,
         0,
-        "Number of processes for many files; 0 means one per core.",
+        "The number of processes for many files; 0 means one per core.",
         metavar="N",
     )
     gpu_architectures: tuple[str, ...] = define_setting(
-        ARCHITECTURES, (), "Compute capabilities that the project's machines have.", metavar="ARCHS"
+        ARCHITECTURES, (), "Compute capabilities of the project's GPUs.", metavar="ARCHS"
     )
     resolve: bool = define_setting(
         FLAG,

@@ -151,10 +151,10 @@ class ApiChange:
             verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
             return f"{verb} read as `{self.place_of}` {since} torch {render_version(self.gone)}"
         if self.gone is not None and self.gone <= target:
-            return f"{'has only raised since' if self.raises else 'was removed in'} torch {render_version(self.gone)}"
+            return f"{'has raised an error since' if self.raises else 'was removed in'} torch {render_version(self.gone)}"
         later = ""
         if self.gone:
-            later = f", and {'will only raise from' if self.raises else 'is removed in'} torch {render_version(self.gone)}"
+            later = f", and {'will raise an error from' if self.raises else 'will be removed in'} torch {render_version(self.gone)}"
         if self.warns is not None:
             hidden = "" if self.category in SHOWN_WARNINGS else f" with a {self.category}, which Python hides"
             if self.until is not None:

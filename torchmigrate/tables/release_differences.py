@@ -79,10 +79,13 @@ def _compare_parameter(
     """Return the kind of a parameter's difference, and a sentence on it; None if there is none."""
     name = f"`{parameter.name}`"
     if old in parameter.keyword and new not in parameter.keyword:
-        return "parameter", f"{name} is now `{parameter.renamed}`" if parameter.renamed else f"{name} is gone"
+        return (
+            "parameter",
+            f"{name} was renamed to `{parameter.renamed}`" if parameter.renamed else f"{name} was removed",
+        )
     if old in parameter.positional and new not in parameter.positional:
         is_left = new in parameter.keyword
-        return "parameter", f"{name} is accepted by keyword only" if is_left else f"{name} is gone"
+        return "parameter", f"{name} is accepted only as a keyword" if is_left else f"{name} was removed"
     before, after = parameter.find_default(old), parameter.find_default(new)
     if before and after is not None and before != after:
         return "default", f"{name}: `{before}` → {f'`{after}`' if after else 'must be given'}"
@@ -106,11 +109,11 @@ def describe_mark(mark: DeprecationMark) -> str:
     when = {
         "use": "using it",
         "call": "calling it",
-        "init": "making an instance",
-        "class": "making an instance or a subclass",
+        "init": "creating an instance",
+        "class": "creating an instance or a subclass",
         "import": "importing it",
         "parameter": f"passing `{mark.parameter}`",
-        "omitted": f"leaving `{mark.parameter}` out",
+        "omitted": f"omitting `{mark.parameter}`",
         "sometimes": "some calls",
         "documentation": "in its documentation",
     }[mark.when]

@@ -63,7 +63,7 @@ class Notebook(SourceText):
             try:
                 original = "".join(literal.value for literal in literals).encode()
             except UnicodeEncodeError:
-                raise SourceError("a lone surrogate, which is no character", cell=number) from None
+                raise SourceError("a lone surrogate, which is not a character", cell=number) from None
             text, spans = mask_cell(original)
             masks += [Span(span.start + start, span.end + start) for span in spans]
             cells.append(CodeCell(number, literals, is_list, start, start + len(text)))

@@ -57,7 +57,7 @@ def parse_code_cells(document: str) -> Iterator[tuple[int, tuple[JsonString, ...
     if cells is None:
         if "worksheets" in notebook:
             raise SourceError(
-                "a notebook of the format before 4: convert it with `jupyter nbconvert --to notebook`"
+                "the notebook format is older than 4: convert the file with `jupyter nbconvert --to notebook`"
             )
         raise SourceError("not a notebook: it has no cells")
     if not _is_python_notebook(_skip_value(document, notebook.get("metadata"))):
@@ -77,7 +77,7 @@ def parse_code_cells(document: str) -> Iterator[tuple[int, tuple[JsonString, ...
         for begin, end in places:
             value = _skip_value(document, (begin, end))
             if not isinstance(value, str):
-                raise SourceError("not a notebook: a cell's source is no text", cell=number)
+                raise SourceError("not a notebook: a cell's source is not text", cell=number)
             literals.append(JsonString(begin, end, value))
         yield number, tuple(literals), is_list
 
@@ -114,7 +114,7 @@ def _skip_value(document: str, place: _Place | None) -> Any:
 def _parse_members(document: str, at: int, what: str) -> dict[str, _Place]:
     """Return the members of the object at ``at``. Raises SourceError if there is no object."""
     if document[at] != "{":
-        raise SourceError(f"not a notebook: {what} is no object")
+        raise SourceError(f"not a notebook: {what} is not an object")
     members = {}
     at = _skip_space(document, at + 1)
     while document[at] != "}":
@@ -129,7 +129,7 @@ def _parse_members(document: str, at: int, what: str) -> dict[str, _Place]:
 def _parse_elements(document: str, at: int, what: str) -> Iterator[_Place]:
     """Return the elements of the array at ``at``. Raises SourceError if there is no array."""
     if document[at] != "[":
-        raise SourceError(f"not a notebook: {what} is no list")
+        raise SourceError(f"not a notebook: {what} is not a list")
     at = _skip_space(document, at + 1)
     while document[at] != "]":
         end = _DECODER.raw_decode(document, at)[1]

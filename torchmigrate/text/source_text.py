@@ -70,7 +70,9 @@ class SourceText:
                 _check_is_utf8(text)
             return cls(name, data, text, encoding, bom)
         if bom:
-            raise SourceError(f"encoding problem: a UTF-8 byte order mark, and a cookie for {encoding}", 1, 1)
+            raise SourceError(
+                f"encoding problem: the file has a UTF-8 byte order mark, but declares {encoding}", 1, 1
+            )
         try:
             text = _decode_text(data, encoding).encode()
         except UnicodeDecodeError as error:

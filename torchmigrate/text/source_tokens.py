@@ -88,4 +88,4 @@ def tokenize_source(source: SourceText, part: Span | None = None) -> Iterator[So
                 span = Span(start, end)
                 yield SourceToken(token.type, source.get_segment(span), span)
     except (tokenize.TokenError, SyntaxError) as error:
-        raise SourceError(f"cannot be read as tokens: {error}") from None
+        raise SourceError(f"cannot be tokenized: {error}") from None

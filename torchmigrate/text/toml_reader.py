@@ -17,8 +17,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     except ImportError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
     if any(line.count(".") > _MAX_DOTS and _LONG_KEY.search(line) for line in text.split("\n")):
-        raise ValueError("it is nested too deep")
+        raise ValueError("it is nested too deeply")
     try:
         return tomllib.loads(text)
     except (RecursionError, MemoryError):
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None

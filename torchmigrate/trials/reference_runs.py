@@ -25,15 +25,15 @@ class ReferenceRuns:
     def __post_init__(self) -> None:
         for outcome in (self.one, self.other):
             if outcome.timed_out or (outcome.status and not outcome.failures):
-                raise UnusableCommand(f"it {outcome.description}, without any fix")
+                raise UnusableCommand(f"without fixes, it {outcome.description}")
             if outcome.failures and outcome.passed == 0:
                 test, message = next(iter(outcome.failures.items()))
                 raise UnusableCommand(
-                    f"no test passes without any fix; {test} fails" + (f": {message}" if message else "")
+                    f"no test passes even without fixes; {test} fails" + (f": {message}" if message else "")
                 )
         if self.one.status != self.other.status and self.one.failures == self.other.failures:
             raise UnusableCommand(
-                f"two runs without any fix differ: it {self.one.description}; then it {self.other.description}"
+                f"two runs without fixes differ: the command {self.one.description}, then {self.other.description}"
             )
 
     @property
@@ -46,9 +46,9 @@ class ReferenceRuns:
         failing = self.one.failures.keys() & self.other.failures.keys()
         flaky = self.one.failures.keys() ^ self.other.failures.keys()
         if failing:
-            yield f"{_describe_tests(failing)} without any fix, and cannot judge fixes"
+            yield f"{_describe_tests(failing)} even without fixes, and cannot judge them"
         if flaky:
-            yield f"{_describe_tests(flaky)} only sometimes without any fix, and cannot judge fixes"
+            yield f"{_describe_tests(flaky)} only sometimes without fixes, and cannot judge them"
 
     def find_objection(self, outcome: CommandOutcome) -> str | None:
         """Return what is worse in a run with fixes, or None."""

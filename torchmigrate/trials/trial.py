@@ -101,7 +101,7 @@ class Trial:
             why = dict(single.left_out)
         why |= dict.fromkeys(
             undecided,
-            f"not proved within {self.runs} runs of the command; together with others it broke a test",
+            f"not verified within {self.runs} runs of the command; together with other fixes, it broke a test",
         )
         left_out = [LeftOut(changes.findings[key], why[key]) for key in changes.findings if key in why]
         return TrialVerdict(
@@ -134,7 +134,7 @@ class Trial:
         if outcome.imported and not is_first:
             folders = ", ".join(sorted(outcome.imported))
             raise UnusableCommand(
-                f"it imports from {folders} instead of the copy of the project that it has to judge"
+                f"it imports from {folders} instead of the copy of the project that it should test"
             )
         return outcome
 

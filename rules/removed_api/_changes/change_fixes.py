@@ -32,7 +32,7 @@ def require_minimum(needs: Version, ctx: Context, reached: VersionReach) -> None
     """Raise NoFix if the oldest torch that reaches a use lacks the replacement."""
     if needs > (minimum := oldest_reaching(ctx, reached)):
         raise NoFix(
-            f"the replacement needs torch {render_version(needs)}, and the project supports {render_version(minimum)}; raise its lower "
+            f"the replacement needs torch {render_version(needs)}, but the project supports {render_version(minimum)}; raise its lower "
             "bound, or pass --min-version"
         )
 

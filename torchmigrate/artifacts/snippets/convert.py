@@ -127,7 +127,7 @@ def find_inputs(question: dict[str, Any], module: Any, method: str) -> tuple[lis
                 return found, "bundled in the archive"
             break
     if not names:
-        return [()], "it takes none"
+        return [()], "the method takes none"
     raise Refusal(
         "no inputs are known for {}({}): pass them with --inputs, as a file or as types such as "
         "float32[2,3,224,224]".format(method, ", ".join(names))
@@ -141,7 +141,7 @@ def get_schema(module: Any, method: str) -> Any:
     except RuntimeError:
         names = ", ".join(sorted(name for name in module._c._method_names() if not name.startswith("_")))
         raise Refusal(
-            f"the archive has no method {method}, but {names or 'none'}; choose one with --method"
+            f"the archive has no method {method}; choose with --method from: {names or 'none'}"
         ) from None
 
 
@@ -311,7 +311,7 @@ def compare_variations(
     for index, dim, name in asked:
         if (index, dim) not in opened:
             size = flatten(args)[index].shape[dim]
-            reason = f"dimension {dim} of input {index} cannot be left open as {name}: "
+            reason = f"dimension {dim} of input {index} cannot be dynamic as {name}: "
             reason += f"the code of the archive fixes it to {size}"
             return {"outcome": "refused", "step": "open", "reason": reason}
     wanted = {(index, dim) for index, dim, _ in asked}
@@ -326,7 +326,7 @@ def compare_variations(
         except Exception as error:
             if is_wanted:
                 return dict(outcome="refused", step="open", **explain_error(error))
-            answer["notes"].append(f"only the archive accepts {shown}")
+            answer["notes"].append(f"the archive accepts {shown}, but the exported program does not")
             continue
         found = compare_outputs(before, after, question)
         if found["outcome"] == "differs":
@@ -344,7 +344,7 @@ def vary_inputs(
     tensor = State.torch.Tensor
     turned = [-one if isinstance(one, tensor) and one.is_floating_point() else one for one in flatten(args)]
     if any(old is not new for old, new in zip(flatten(args), turned)):  # the other side of a branch on values
-        yield unflatten(args, turned), "the inputs with their signs turned", False
+        yield unflatten(args, turned), "the inputs with their signs flipped", False
     for places in list(sizes.values())[:MOST_SYMBOLS]:
         size = flatten(args)[places[0][0]].shape[places[0][1]]
         for other in (size + 1, 1):
@@ -439,23 +439,23 @@ def pair_tensors(old: Any, new: Any, where: str) -> Any:
     torch = State.torch
     if isinstance(old, torch.Tensor):
         if not isinstance(new, torch.Tensor):
-            raise Difference(f"{where} is {type(new).__name__} and was a tensor")
+            raise Difference(f"{where} is {type(new).__name__} instead of a tensor")
         if old.shape != new.shape or old.dtype != new.dtype:
-            raise Difference(f"{where} is {describe_value(new)} and was {describe_value(old)}")
+            raise Difference(f"{where} is {describe_value(new)} instead of {describe_value(old)}")
         yield old, new, where
     elif isinstance(old, dict):
         if not isinstance(new, dict) or list(old) != list(new):
-            raise Difference(f"{where} has other keys")
+            raise Difference(f"{where} has different keys")
         for key in old:
             yield from pair_tensors(old[key], new[key], f"{where}[{key!r}]")
     elif isinstance(old, (tuple, list)):
         if not isinstance(new, (tuple, list)) or len(old) != len(new):
-            raise Difference(f"{where} has another number of parts")
+            raise Difference(f"{where} has a different number of elements")
         for index, (one, other) in enumerate(zip(old, new)):
             inner = where if where == "output" and len(old) == len(new) == 1 else f"{where}[{index}]"
             yield from pair_tensors(one, other, inner)
     elif old != new and not (old != old and new != new):
-        raise Difference(f"{where} is {new!r:.40} and was {old!r:.40}")
+        raise Difference(f"{where} is {new!r:.40} instead of {old!r:.40}")
 
 
 # Errors
