@@ -74,7 +74,7 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(os.path.basename(path))
         return scan(self, path, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Engine, "scan", counting)
+    monkeypatch.setattr(Engine, "scan_file", counting)
     return names
 
 
@@ -120,7 +120,7 @@ class TestResults:
         def read(file: InputFile) -> bytes:
             raise AssertionError(file.path)
 
-        monkeypatch.setattr(InputFile, "read", read)
+        monkeypatch.setattr(InputFile, "read_bytes", read)
         assert check(hit) == expected
 
     def test_of_the_other_files_are_kept_when_one_changes(
@@ -231,7 +231,7 @@ class TestResults:
 
 def test_the_fingerprint_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rule.py").write_text("x = 1\n")
-    monkeypatch.setattr(fingerprint, "_folders", lambda: iter([str(tmp_path)]))
+    monkeypatch.setattr(fingerprint, "_list_folders", lambda: iter([str(tmp_path)]))
     made = fingerprint.compute_fingerprint.__wrapped__
     before = made()
     assert made() == before

@@ -82,7 +82,7 @@ def test_a_file_without_the_tokens_is_not_parsed(monkeypatch: pytest.MonkeyPatch
     def fail(*_: Any) -> None:
         raise AssertionError("parsed")
 
-    monkeypatch.setattr(ProjectDocument, "read", fail)
+    monkeypatch.setattr(ProjectDocument, "decode_source", fail)
     assert not check_text("numpy==2\n", path="requirements.txt")
     assert not may_concern_rules("toml", b"[project]\nname = 'x'\n")
     assert may_concern_rules("requirements", "--index-url x\r\ntorch".encode("utf-16"))

@@ -36,7 +36,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(Path(path).name)
         return scan(self, path, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Engine, "_scanned", counting)
+    monkeypatch.setattr(Engine, "_scan_opened", counting)
     return seen
 
 

@@ -69,11 +69,11 @@ def in_edits(use: Use, ctx: Context) -> Iterator[Finding]:
 
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
+    monkeypatch.setattr(registry, "load_rules", lambda: {rule.code: rule for rule in (CALM, WILD)})
     monkeypatch.setattr(
         registry, "collect_triggers", lambda: [Trigger.from_rule(rule) for rule in (CALM, WILD)]
     )
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
     yield
     WILD.check_function = WILD.note_function = None
@@ -168,7 +168,7 @@ def test_a_fault_outside_of_every_rule_costs_the_file(monkeypatch: pytest.Monkey
             raise IndexError("lost")
         return original(source, *arguments)
 
-    monkeypatch.setattr(python_module, "Uses", uses)
+    monkeypatch.setattr(python_module, "SymbolUses", uses)
     files = dict.fromkeys(FILES, b"import torch\ntorch.jit.script(f)\n")
     results = checked(files)
     assert [path for path, result in results.items() if result.findings] == ["a.py", "c.py"]

@@ -53,7 +53,7 @@ def said(results: list[FileResult]) -> list[tuple[str, str]]:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No grammar is installed."""
-    monkeypatch.setattr(grammars, "_parser", lambda language: None)
+    monkeypatch.setattr(grammars, "_load_parser", lambda language: None)
 
 
 @pytest.mark.usefixtures("bare")
@@ -89,7 +89,7 @@ def test_a_run_warns_of_files_whose_grammar_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     parser = grammars._load_parser
-    monkeypatch.setattr(grammars, "_parser", lambda one: None if one in ("kotlin", "go") else parser(one))
+    monkeypatch.setattr(grammars, "_load_parser", lambda one: None if one in ("kotlin", "go") else parser(one))
     for name, data in {
         "a.kt": KOTLIN,
         "b.kt": KOTLIN,
@@ -120,7 +120,7 @@ def test_the_code_of_what_cannot_be_read_is_that_of_its_rule() -> None:
 
 def test_results_depend_on_the_grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = fingerprint.compute_fingerprint.__wrapped__()
-    monkeypatch.setattr(grammars, "state", lambda: iter(["another grammar"]))
+    monkeypatch.setattr(grammars, "describe_installed", lambda: iter(["another grammar"]))
     assert fingerprint.compute_fingerprint.__wrapped__() != before
 
 

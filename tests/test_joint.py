@@ -49,9 +49,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
+    monkeypatch.setattr(registry, "load_rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
 

@@ -70,7 +70,7 @@ def test_a_process_looks_into_no_file_without_a_mark(tmp_path: Path, folder: str
 def test_many_processes_say_what_one_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(workers, "start_method", lambda: method)
+    monkeypatch.setattr(workers, "choose_start_method", lambda: method)
     (tmp_path / "compat.py").write_text("import torch\nscript = torch.jit.script\n")
     for number in range(parallel.WORTHWHILE):
         (tmp_path / f"m{number:03}.py").write_text(
@@ -130,9 +130,9 @@ def test_a_file_whose_process_dies_is_reported(tmp_path: Path, monkeypatch: pyte
             os.kill(os.getpid(), signal.SIGKILL)
         return look(self, path, file)
 
-    monkeypatch.setattr(FileChecker, "look", deadly)
+    monkeypatch.setattr(FileChecker, "check_file", deadly)
     monkeypatch.setattr(
-        workers, "start_method", lambda: "fork"
+        workers, "choose_start_method", lambda: "fork"
     )  # a child that starts anew has no such `look`
     settings, minimum = settings_of(["--jobs", "2"])
     inputs = [InputFile(str(path)) for path in sorted(tmp_path.iterdir())]

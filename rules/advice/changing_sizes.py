@@ -97,7 +97,7 @@ def _compiled_name(use: Use) -> str | None:
 
 
 def _is_sized(node: ast.expr, counter: str, scope: Scope, ctx: Context) -> bool:
-    """Return whether a tensor is made with the loop's number, the variable ``counter``, as a size."""
+    """Return whether a tensor is created with the loop variable ``counter`` as a size."""
     if isinstance(node, ast.Name):
         value = ctx.uses.data_flow.find_definition(node, scope)
         return value is not None and not isinstance(value, ast.Name) and _is_sized(value, counter, scope, ctx)

@@ -105,7 +105,7 @@ def _find_repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
 def _find_appended(
     loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
 ) -> Iterator[tuple[str, str]]:
-    """Yield the same for ``for _ in range(n): self.blocks.append(Block())``, or for a variable if ``kind`` is `ast.Name`."""
+    """Yield the attributes, or variables if ``kind`` is `ast.Name`, filled as in ``for _ in range(n): self.blocks.append(Block())``."""
     (only, *others) = loop.body
     held, made = _added_value(only)
     if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):

@@ -38,7 +38,7 @@ _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.DEFAULT)
 
 
 def _calls(change: ApiChange) -> Calls:
-    """Return the calls that do not give the argument."""
+    """Return the condition for calls that do not pass the argument."""
     without = frozenset(change.keywords)
     return (
         Calls(without=without)

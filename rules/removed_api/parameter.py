@@ -53,7 +53,7 @@ _CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 
 
 def _trigger_words(change: ApiChange) -> Iterator[str]:
-    """Yield what a file spells that has a call with the argument: the keyword, or a word of its value; "" for anything."""
+    """Yield a word that a file with a call that passes the argument contains: the keyword, or a word of its value; "" for any."""
     if change.beside:
         yield from change.beside
         return
@@ -74,7 +74,7 @@ _WORDS = {symbol: _list_triggers(of) for symbol, of in _CHANGES.items() if "()" 
 
 
 def _calls(of: Sequence[ApiChange]) -> Calls:
-    """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
+    """Return the condition for calls that a change may concern: calls with a keyword, if no change is about positional arguments."""
     places = [change.position for change in of if change.by_place and change.position is not None]
     if len(places) == len(of):
         return Calls(more_than=min(places))

@@ -50,9 +50,9 @@ def check(use: Use, ctx: Context) -> Iterator[object]:
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule, which costs no time to load."""
-    monkeypatch.setattr(registry, "rules", lambda: {RULE.code: RULE})
+    monkeypatch.setattr(registry, "load_rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
 
@@ -99,7 +99,7 @@ def test_a_change_costs_the_look_at_one_file(root: Path, monkeypatch: pytest.Mon
         looked.append(Path(place).name)
         return look(self, place, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FileChecker, "look", counting)
+    monkeypatch.setattr(FileChecker, "check_file", counting)
     monkeypatch.setattr("torchmigrate.run.snapshot._SETTLED", 0)
     project = opened(root)
     assert len(looked) == 6
@@ -127,7 +127,7 @@ def test_what_is_left_out_has_no_findings(root: Path) -> None:
 def test_a_file_without_a_project_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.py"
     workspace = Workspace(None)
-    monkeypatch.setattr(module, "tree_of", lambda folder: None)
+    monkeypatch.setattr(module, "find_tree_root", lambda folder: None)
     assert workspace.get_project(str(path)).root is None
     shown = workspace.check_document(document(path, OLD.decode()), str(path))
     assert [one.code for one in shown.diagnostics] == ["ZZ901"]

@@ -13,11 +13,11 @@ from torchmigrate.text.text_edits import VerifyError
 from torchmigrate.text.toml_reader import parse_toml
 
 _QUOTES = ('"""', "'''", "<<", "=begin", "<![CDATA[")
-"""The beginnings of texts over several lines, in files that are read without a grammar."""
+"""The marks that begin multi-line strings, in files that are read without a grammar."""
 
 
 class ForeignCommentPlaces(CommentPlaces):
-    """The places in a source in C++, Kotlin, Go, …: a comment goes on its own line before that of the finding.
+    """The places in a source in C++, Kotlin, Go, …: a comment goes on its own line before the line of the finding.
 
     A comment at the end of a line covers only that line, and formatters of these languages wrap long lines.
     """

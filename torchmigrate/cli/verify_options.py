@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
-"""Two runs without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
+"""The fewest runs of the command: two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -131,7 +131,7 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 def _find_project(paths: Sequence[str]) -> tuple[Path, Path]:
-    """Return the project that contains all ``paths`` and the current folder, and the latter."""
+    """Return the project that contains all ``paths`` and the current folder, together with the current folder."""
     if "-" in paths:
         raise click.UsageError("--verify cannot be used with standard input")
     here = os.path.realpath(os.curdir)

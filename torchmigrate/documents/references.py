@@ -25,7 +25,7 @@ class InstallRole(enum.Enum):
 
 
 IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
-"""The reason for no fix in a file of `Role.DOC`."""
+"""The reason for no fix in a file of `InstallRole.DOC`."""
 
 
 class VersionStyle(enum.Enum):
@@ -107,7 +107,7 @@ class Reference:
     fixed: str = ""
     """The reason why the reference may not be edited: its hash is pinned, …; empty if there is none."""
     purpose: Purpose = Purpose.RUN
-    """Who needs a requirement."""
+    """The purpose of a requirement: who needs it."""
     extras: str = ""
     """The extras of a requirement, in brackets."""
 

@@ -25,7 +25,7 @@ class ForeignFile(CheckedFile):
 
     @property
     def source(self) -> ForeignSource:
-        """Its text."""
+        """The text of the file."""
         return self._source
 
     def run_rules(self) -> RuleResults:

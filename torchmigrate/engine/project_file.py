@@ -26,7 +26,7 @@ class ProjectFile(CheckedFile):
 
     @property
     def source(self) -> ProjectDocument:
-        """Its text."""
+        """The text of the file."""
         return self._document
 
     def run_rules(self) -> RuleResults:

@@ -1,4 +1,4 @@
-"""The text of a file in another language; see `Source` for offsets."""
+"""The text of a file in another language; see `SourceText` for offsets."""
 
 from __future__ import annotations
 

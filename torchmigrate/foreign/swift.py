@@ -11,7 +11,7 @@ from torchmigrate.foreign.grammar_tokens import STRING, WORD, ForeignToken, find
 from torchmigrate.model.findings import Span
 
 CLASS = "class "
-"""The prefix of a use that may be such a class."""
+"""The prefix in the name of a use that may be a class implemented in Objective-C++."""
 
 _MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
 _PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")

@@ -34,7 +34,7 @@ _NAMES = (
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
-"""The kinds of project files in which commands stand."""
+"""The kinds of project files that contain commands."""
 
 _TOKENS = {
     "cmake": rb"Torch|TORCH|libtorch|pytorch_jni",
@@ -61,7 +61,7 @@ _TOKENS = {
     "xmake": rb"libtorch",
     "commands": rb"libtorch|torch-model-archiver",
 }
-"""What a file spells, by its language, in which there is anything to find."""
+"""Texts, by language, of which a file must contain one to concern any rule."""
 
 MODULES = {
     "cpp": "tree_sitter_cpp",

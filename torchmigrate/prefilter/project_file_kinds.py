@@ -8,10 +8,10 @@ import re
 from functools import cache
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
-"""What the names of files that hold Python end with."""
+"""The suffixes of files that contain Python."""
 
 MAX_METADATA_BYTES = 1 << 20
-"""A project file beyond this size is not read: no hand-written one comes near it."""
+"""The most bytes of a project file that is read: no hand-written one is nearly as large."""
 
 _NAMES = (
     (r"(?:.*[-_.])?(?:requirements|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
@@ -38,7 +38,7 @@ _COMMANDS = re.compile(
     rb"[!%][^\n\"]{0,300}?\b(?:install|create|env)\b|%%(?:ba|script|sh|sx|system)"
     rb"|\"\s*(?:pip|conda|mamba|micromamba|uv)[ \t][^\n\"]{0,100}?\binstall\b"
 )
-"""What a notebook has in a cell that installs something."""
+"""Texts in the cells of a notebook that install something."""
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC|ENABLE_TIMING)")
 
 

@@ -113,7 +113,7 @@ _str, _list, _dict = _require_type(str), _require_type(list), _require_type(dict
 
 
 def _text(value: bytes) -> str:
-    """Any bytes as text, one character each."""
+    """Return any bytes as text, one character for each byte."""
     return value.decode("latin-1")
 
 
@@ -123,7 +123,7 @@ def _bytes(plain: Any) -> bytes:
 
 
 def _record(kind: Any) -> _Codec:
-    """A named tuple or a dataclass."""
+    """Return the codec of a named tuple or a dataclass."""
     fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
     names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
     left = {field.name for field in fields_of if field.metadata.get(LOCAL)}

@@ -15,7 +15,7 @@ from torchmigrate.semantics.scopes import Scope
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
 RETURNED = "is returned, and its callers are not analyzed"
-"""The message of an `ValueEscapes` to the callers of the function."""
+"""The message of a `ValueEscapes` to the callers of the function."""
 
 
 class ValueEscapes(Exception):

@@ -40,8 +40,7 @@ class SymbolUses:
         self._worked_out: dict[object, object] = {}
 
     def compute_once(self, key: object, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned at the first call with this key: results that rules compute once for the whole
-        file."""
+        """Return the result of ``make``, called once for each key: what rules compute once for the whole file."""
         if key not in self._worked_out:
             self._worked_out[key] = make()
         return cast("T", self._worked_out[key])

@@ -22,7 +22,7 @@ Definition = FunctionNode | ast.Lambda | ast.ClassDef
 
 
 def find_compiled(use: Use, ctx: Context) -> Definition | None:
-    """Find the function, or the class of the module, that is passed to ``torch.compile(…)`` or decorated by it."""
+    """Find the function, or the class of the module, that the file passes to ``torch.compile(…)`` or decorated by it."""
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None

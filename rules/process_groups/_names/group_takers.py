@@ -95,7 +95,7 @@ OPERATORS: Mapping[str, GroupParameter] = _tabulate_parameters(
 RENDEZVOUS: Mapping[str, GroupParameter] = {
     "torch.distributed._symmetric_memory.rendezvous": GroupParameter(1, "group", since=(2, 6))
 }
-"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
+"""`rendezvous`, which has taken a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
 
 TAKERS: Mapping[str, GroupParameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
 

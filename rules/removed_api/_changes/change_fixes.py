@@ -45,7 +45,7 @@ def oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
 
 
 def hint_branch(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> str | None:
-    """Return a hint how to support older releases as well, if the replacement is too new for them."""
+    """Return a hint on how to support older releases as well, if the replacement is too new for them."""
     new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", last_part(use))
     if not new or change.needs <= oldest_reaching(ctx, reached):
         return None

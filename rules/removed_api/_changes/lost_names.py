@@ -59,7 +59,7 @@ def list_lost(level: api_ledger.Publicity) -> tuple[str, ...]:
 
 
 def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rule:
-    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `findings`."""
+    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `check_lost`."""
     symbols = tuple(name for level in levels for name in list_lost(level))
     rule = Rule(code, symbols, pairs=dict.fromkeys(symbols, ()))
 
