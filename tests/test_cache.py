@@ -205,7 +205,7 @@ class TestResults:
     ) -> None:
         check(hit)
         scanned.clear()
-        monkeypatch.setattr(selection, "fingerprint", lambda: b"another")
+        monkeypatch.setattr(selection, "compute_fingerprint", lambda: b"another")
         check(hit)
         assert scanned
 

@@ -86,8 +86,15 @@ def test_whatever_else_is_asked_has_to_wait() -> None:
     assert [one.symbols for one in told.assumed] == [("torch.jit.script",)]
     assert not told.provisional
 
-    own = {"uses", "begin", "note"}
-    inherited = {"mention", "assumption", "holds", "asked", "judged", "export"}
+    own = {"find_uses", "begin_file", "note_assumptions"}
+    inherited = {
+        "record_mentions",
+        "create_assumption",
+        "is_unchanged",
+        "require_facts",
+        "judge_fix",
+        "record_exports",
+    }
     public = {name for name, _ in inspect.getmembers(Project, inspect.isfunction) if name[0] != "_"}
     for name in public - own - inherited:
         with pytest.raises(IncompleteProject):

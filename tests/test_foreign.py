@@ -89,7 +89,9 @@ def test_a_run_warns_of_files_whose_grammar_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     parser = grammars._load_parser
-    monkeypatch.setattr(grammars, "_load_parser", lambda one: None if one in ("kotlin", "go") else parser(one))
+    monkeypatch.setattr(
+        grammars, "_load_parser", lambda one: None if one in ("kotlin", "go") else parser(one)
+    )
     for name, data in {
         "a.kt": KOTLIN,
         "b.kt": KOTLIN,

@@ -174,7 +174,8 @@ def test_findings_about_comments_can_be_switched_off_for_a_file() -> None:
 
 def test_text_without_the_mark_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "torchmigrate.engine.suppressions.comments_and_statements", lambda source: pytest.fail("tokenized")
+        "torchmigrate.engine.suppressions.find_comments_and_statements",
+        lambda source: pytest.fail("tokenized"),
     )
     assert left("hit  # noqa\n") == [("TS101", 1)]
 

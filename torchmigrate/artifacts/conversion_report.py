@@ -19,7 +19,7 @@ OUTCOME_COLORS = {"equal": "green", "close": "green", "differs": "red", "refused
 
 
 def build_cells(outcome: ConversionOutcome) -> Iterator[tuple[str, ...]]:
-    """Return the rows of the table for one file."""
+    """Yield the rows of the table for one file."""
     path = escape_controls(outcome.path)
     if not outcome.rows:
         yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
@@ -38,7 +38,7 @@ def build_cells(outcome: ConversionOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def collect_remarks(outcome: ConversionOutcome) -> Iterator[str]:
-    """Return the remarks on one file that the table does not show, each a sentence or clause."""
+    """Yield the remarks on one file that the table does not show, each a sentence or clause."""
     if why := outcome.error or outcome.skipped:
         yield escape_controls(why)
     for row in outcome.rows:

@@ -109,7 +109,7 @@ class NamePairs:
 
     @cached_property
     def _known_owners(self) -> frozenset[bytes]:
-        """Return the names that may precede a dot with a blank: the owners, or nothing."""
+        """The names that may precede a dot with a blank: the owners, or nothing."""
         modules = {module for entries in self._by_name.values() for module, _, _ in entries}
         return frozenset((b"", *(module.rpartition(".")[2].encode() for module in modules)))
 

@@ -78,7 +78,7 @@ class SymbolUses:
         return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
     def _candidate_places(self) -> Iterator[StatementPlace]:
-        """Return the statements that may contain a use, in order."""
+        """Yield the statements that may contain a use, in order."""
         places, at = self.scopes.places, 0
         while at < len(places):
             place = places[at]

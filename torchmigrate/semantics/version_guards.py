@@ -130,7 +130,7 @@ def _is_split_version(node: ast.expr) -> bool:
 
 
 def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
-    """Yield the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
+    """Return the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
     found: list[ast.If] = []
     for statement in block:
         following: list[ast.stmt] = [statement]

@@ -95,7 +95,7 @@ def select_compatible(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
 
 
 def _find_adjacent(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
-    """Return the edits in ``taken`` that overlap or touch an edit."""
+    """Yield the edits in ``taken`` that overlap or touch an edit."""
     at = bisect_left(taken, (edit.start,))
     before = at - 1
     while before >= 0 and taken[before].end >= edit.start:
