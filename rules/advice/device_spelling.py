@@ -132,7 +132,7 @@ _LACKED = (
     "ctranslate2",
     "backends.mps",
 )
-"""Words of which a file contains one if it matches `_NOT_EVERYWHERE`."""
+"""Words of which every file that matches `_NOT_EVERYWHERE` contains one."""
 
 _ASKING = re.compile(r"(?i)cuda|gpu|device|available")
 

@@ -21,7 +21,7 @@ from torchmigrate.artifacts.pickle_reader import (
 from torchmigrate.artifacts.zip_records import MOST_READ, ZipRecords
 
 OLD_FORM_MAGIC = 0x1950A86A20F9469CFC6C
-"""The value of the first pickle in the older form."""
+"""The value with which a file of `torch.save` in the older form begins."""
 
 
 class _LimitedFile(io.RawIOBase):

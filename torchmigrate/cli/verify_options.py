@@ -85,7 +85,7 @@ def parse_request(
 def verify_fixes(
     asked: VerifyRequest, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
-    """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
+    """Return the files with the fixes that the command accepts, and the result of the trial. Raises Failure."""
     from torchmigrate.reporters.verification import Verified
     from torchmigrate.trials.judging_command import JudgingCommand
     from torchmigrate.trials.reference_runs import UnusableCommand

@@ -182,13 +182,13 @@ class Context:
             self.rule.fill_message(message or self.rule.message, use.name),
             severity or self.severity,
             self.source,
-            span or self._reported_span(use),
+            span or self._find_reported_span(use),
             fix=None if fix is None else lambda: self._make_fix(use, fix),
             hint=hint or self.rule.recipe or None,
             facts=source,
         )
 
-    def _reported_span(self, use: Use) -> Span:
+    def _find_reported_span(self, use: Use) -> Span:
         """Return the span to report for a use; in a command, which may be long, that of the variable."""
         whole = self.source.span_of(use.node)
         if use.symbol.startswith("$") and isinstance(use.node, ast.Constant) and use.node.value != use.name:

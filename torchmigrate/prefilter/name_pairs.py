@@ -131,17 +131,17 @@ class NamePairs:
         aliases = _find_aliases(text)
         for owner, name in self._find_adjacent(text, words):
             for one in (owner, *aliases.get(owner, ())):
-                if (known := self._matching_owner(one, name, words)) is not None:
+                if (known := self._find_matching_owner(one, name, words)) is not None:
                     yield owner, name, known.calls
         for owner, name in chain.from_iterable(pattern.findall(text) for pattern in _NAMED_IN_STRING):
-            if self._matching_owner(owner, name, words) is not None:
+            if self._find_matching_owner(owner, name, words) is not None:
                 yield _ANY, name, _ALL
         for module, listed in _FROM.findall(text):
             owner = module.rpartition(b".")[2]
             for name in _IMPORTED.findall(listed):
                 for one in words.all & self._names if name == b"*" else (name,):
                     if (
-                        self._matching_owner(owner, one, words) is not None
+                        self._find_matching_owner(owner, one, words) is not None
                         and module in self._describe_name(one).modules
                     ):
                         yield _ANY, one, _ALL
@@ -162,7 +162,7 @@ class NamePairs:
         for match in _APART.finditer(text) if is_apart else ():
             yield last_identifier(text, match.start()), match[1]
 
-    def _matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
+    def _find_matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
         """Return the entry for the owner of a name, or for any owner, if the file has the identifiers that it needs; else None."""
         if name not in self._names:
             return None

@@ -52,7 +52,7 @@ def kind_of(path: str) -> str | None:
         return "python" if name in _SCRIPTS else None
     if name.endswith(".ipynb"):
         return "notebook"
-    found = _compiled_patterns().fullmatch(name)
+    found = _compile_patterns().fullmatch(name)
     if found is not None:
         return found.lastgroup
     in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
@@ -65,7 +65,7 @@ def name_patterns() -> tuple[str, str]:
 
 
 @cache
-def _compiled_patterns() -> re.Pattern[str]:
+def _compile_patterns() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
 
 

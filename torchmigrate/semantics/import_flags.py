@@ -16,7 +16,7 @@ def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iter
     values = [b.value.value if isinstance(b.value, ast.Constant) else None for b in bindings]
     if sorted(map(repr, values)) != ["False", "True"]:
         return
-    for tried in uses.compute_once("tried", lambda: _imports_tried(uses)):
+    for tried in uses.compute_once("tried", lambda: _find_tried_imports(uses)):
         if any(
             _sets_constant(flag.id, statement) for handler in tried.handlers for statement in handler.body
         ):
@@ -27,7 +27,7 @@ def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iter
                     yield from (alias.name for alias in statement.names)
 
 
-def _imports_tried(uses: SymbolUses) -> list[ast.Try]:
+def _find_tried_imports(uses: SymbolUses) -> list[ast.Try]:
     return [place.statement for place in uses.scopes.places if isinstance(place.statement, ast.Try)]
 
 

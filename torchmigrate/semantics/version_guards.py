@@ -194,12 +194,12 @@ class _GuardReader:
                 if isinstance(call, ast.Call) and name in ("suppress", "raises", "assertRaises"):
                     self._found.caught.update(last_name(error) or "" for error in call.args)
         elif isinstance(node, ast.Try) and not deferred:
-            caught = {name for handler in node.handlers for name in _caught_exceptions(handler)}
+            caught = {name for handler in node.handlers for name in _find_caught_exceptions(handler)}
             if inner.statement in node.body:
                 self._found.caught |= caught
             for handler in node.handlers:
                 if inner.statement in handler.body:
-                    self._found.fallback.update(_caught_exceptions(handler))
+                    self._found.fallback.update(_find_caught_exceptions(handler))
             if inner.statement in node.orelse:
                 self._found.caught |= caught & {"ImportError", "ModuleNotFoundError"}
 
@@ -305,7 +305,7 @@ def _names_major_version(node: ast.expr) -> bool:
     return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(node) or "") is not None
 
 
-def _caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:
+def _find_caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:
     if handler.type is None:
         yield "BaseException"
     else:

@@ -155,11 +155,11 @@ class Notebook(SourceText):
                 raise self._create_refusal("an edit of a command reaches beyond it", edit)
             return cell
         for mask in self.masks:
-            if mask.start <= edit.end and edit.start <= mask.end and not self._goes_before(edit, mask):
+            if mask.start <= edit.end and edit.start <= mask.end and not self._is_inserted_before(edit, mask):
                 raise self._create_refusal("an edit touches IPython syntax", edit)
         return cell
 
-    def _goes_before(self, edit: Edit, mask: Span) -> bool:
+    def _is_inserted_before(self, edit: Edit, mask: Span) -> bool:
         """Return whether ``edit`` inserts whole lines before the line of ``mask``, which is allowed unless that is a cell magic."""
         is_cell_magic = self.original[mask.start : mask.end].lstrip().startswith(b"%%")
         return edit.end == mask.start and edit.text.endswith(("\n", "\r")) and not is_cell_magic

@@ -25,7 +25,7 @@ GET_NAME = (
     "torch.distributed._functional_collectives._resolve_group_name",
 )
 RESOLVE = tuple(f"{module}._resolve_process_group" for module in C10D)
-"""The functions that take only a name, also in torch 2.15."""
+"""The functions that take only a group's name, not the group itself, also in torch 2.15."""
 GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)
 """The functions that have also taken a `ProcessGroup` since torch 2.12."""
 

@@ -71,7 +71,7 @@ def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rul
 
 
 def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
-    """Yield a finding for a use of a name that the target lacks; ``what`` says so, to be followed by a version."""
+    """Yield a finding for a use of a name that the target lacks; ``what`` is the part of the message before the version."""
     entry, target = api_ledger.find_entry(use.symbol.removesuffix(".*")), ctx.options.target
     if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return

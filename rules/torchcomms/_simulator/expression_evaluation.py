@@ -256,7 +256,7 @@ class ExpressionEvaluator:
         return {key if isinstance(key, (int, str)) else str(key): value for key, value in pairs}
 
     def _list_items(self, node: ast.expr) -> list[Any]:
-        """Return the items of an iterable; one item that stands for all where they are not followed."""
+        """Return the items of an iterable; if the items are not followed, one that stands for all."""
         items = self.evaluate(node)
         is_known = isinstance(items, (list, tuple, dict))
         return list(items) if is_known else [Opaque(EACH_PREFIX + self.program.text(node))]

@@ -40,7 +40,7 @@ _SOURCES = {
     " .pbtxt ": (r"pytorch_libtorch|\"pytorch\"", "Triton"),
     " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "unchecked Python"),
 }
-"""By the suffixes of files that no rule looks into: what loads TorchScript in them, and the name of the language."""
+"""Files that no rule checks, by their suffixes: the expressions that load TorchScript there, and the name of the language."""
 
 _TOOLS = {
     "pnnx": r"\bpnnx\b",

@@ -222,7 +222,7 @@ def _check_project(ctx: Context) -> None:
 
 
 def _check_reads(read: str, name: str, ctx: Context, among: Collection[str] | None = None) -> None:
-    """Raise NoFix where a file reads from a variable or attribute what only TorchScript has.
+    """Raise NoFix where a file reads TorchScript-only attributes of the module in a variable or attribute.
 
     ``read`` is the regular expression of the variable or attribute ``name``.
     """

@@ -122,7 +122,7 @@ def _literal_code(path: ast.expr) -> str | None:
 
 
 def convert_load(result: ResultChain) -> Iterator[FixChange]:
-    """Yield the changes of one load, whose result is followed.
+    """Yield the changes of one load, and of all uses of its result.
 
     Raise NoFix where the exported program could not be used as the loaded module is.
     """

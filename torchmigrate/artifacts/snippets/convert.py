@@ -498,7 +498,7 @@ def find_place(node: Any) -> str | None:
     return None
 
 
-def work_on(question: dict[str, Any], method: str) -> dict[str, Any]:
+def convert_and_report(question: dict[str, Any], method: str) -> dict[str, Any]:
     """Convert one method and return its outcome; a failure is part of the answer."""
     answer: dict[str, Any] = {}
     set_stage("load", "loading the archive")
@@ -524,7 +524,7 @@ def main() -> None:
     import torch.utils._pytree
 
     State.torch = torch
-    methods = {method: work_on(question, method) for method in question["methods"]}
+    methods = {method: convert_and_report(question, method) for method in question["methods"]}
     with open(State.answer, "w", encoding="utf-8") as file:
         json.dump({"torch": torch.__version__, "methods": methods}, file)
 
