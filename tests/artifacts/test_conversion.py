@@ -242,7 +242,7 @@ def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Pat
 
     archive = tmp_path / "torchmigrate.zip"
     archive.write_bytes(zip_packages("artifacts", "probe"))
-    program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import cluster"
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from torchmigrate.artifacts import ray_conversion"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", program, str(archive)], capture_output=True, text=True
     )

@@ -40,7 +40,7 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
     return 2 if any(one.error for one in found) else 0
 
 
-@artifacts.command()
+@artifacts.command("convert")
 @click.option(
     "-o",
     "--output",

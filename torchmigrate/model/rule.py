@@ -88,7 +88,7 @@ class Rule:
     note_function: Callable[..., Any] | None = None
     """Takes the same arguments as a check, and yields names of facts, or names with details."""
     name: str = ""
-    """The file's name; this and the next two are set by `torchmigrate.engine.registry`."""
+    """The rule's name, as its file is named; this field and the next two are set by `torchmigrate.engine.registry`."""
     family: str = ""
     doc: str = ""
 

@@ -30,7 +30,7 @@ _COMBINING = frozenset(
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _DEPTH = 10
 _LARGEST = 200
-"""The number of nodes from which on an expression is not looked into."""
+"""The number of nodes from which on an expression is not analyzed."""
 
 
 class MaskPattern(enum.Enum):
