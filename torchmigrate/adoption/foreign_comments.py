@@ -28,7 +28,7 @@ class ForeignCommentPlaces(CommentPlaces):
     def from_bytes(cls, path: str, data: bytes) -> ForeignCommentPlaces:
         """Create the places for the file's content. Raises SourceError."""
         source = ForeignSource.decode_source(path, data)
-        return cls(source, *source.comments_and_statements())
+        return cls(source, *source.find_comments_and_statements())
 
     def comment_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
         """Add the comment before the statement, but not in a macro over several lines, in a tag, or in JSON."""
