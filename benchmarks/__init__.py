@@ -1,1 +1,1 @@
-"""Measures the tool against its peers, on real sources: `python -m benchmarks`."""
+"""Benchmarks of the tool against similar tools, on real sources: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""Measures `torchmigrate check` against its peers on the sources of torch and of real packages, in about six minutes.
+"""Measures `torchmigrate check` against similar tools on the sources of torch and of real packages, in about six minutes.
 
 All commands run in turns, and each ratio is taken within a round, so that a machine that is busy for a while slows both.
 On Linux all run on two cores, because a peer that takes every core it finds cannot be compared with two processes.
@@ -29,15 +29,15 @@ GROWTH = "growth"
 PARTS = (START, *trees.PACKAGES, GROWTH)
 COPIES = (1, 2, 4, 8, 16)
 TORCHFIX_CPU = 1072.0
-"""Seconds that TorchFix 0.7.0 once took for the sources of torch; it takes a quarter of an hour to measure again."""
+"""The CPU seconds of TorchFix 0.7.0 for the sources of torch, as measured once, since that takes a quarter of an hour."""
 
 
 SETTLED = 2.5
-"""Seconds after which what was laid out is old enough for its time stamps to be trusted: no checkout is checked sooner."""
+"""Seconds after which the time stamps of unpacked files are reliable: no checkout is checked sooner."""
 
 
 def torchfix(folder: Path, scratch: Path) -> Costs:
-    """TorchFix on a tree, once."""
+    """Measure one run of TorchFix on a tree."""
     binaries = commands.installed(f"torchfix=={commands.TORCHFIX_VERSION}", scratch / "torchfix")
     costs = Costs()
     run(commands.torchfix(binaries / "torchfix", folder), costs)
@@ -45,7 +45,7 @@ def torchfix(folder: Path, scratch: Path) -> Costs:
 
 
 def grow(name: str, scratch: Path, copies: Sequence[int]) -> Iterator[tuple[int, Tree]]:
-    """More and more copies of a package, looked at once each; by one process only fewest and most.
+    """Measure checks of more and more copies of a package; with a single process only the fewest and the most copies.
 
     Even the first has another name: what is called torch is not looked at as what uses torch.
     """
@@ -65,7 +65,7 @@ def grow(name: str, scratch: Path, copies: Sequence[int]) -> Iterator[tuple[int,
 
 
 def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, Tree]]:
-    """The trees that the options ask for, with what each command cost there."""
+    """Yield the trees that the options ask for, with the costs of each command."""
     if START in options.only:
         folder = scratch / START
         started = commands.of_start(folder, scratch / "start-up-cache")
@@ -87,7 +87,7 @@ def measured(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[str, 
 
 
 def measure(options: argparse.Namespace, scratch: Path) -> Results:
-    """Runs what the options ask for, and prints what each command cost."""
+    """Run what the options ask for, and print the costs of each command."""
     results = Results.here(options.pairs)
     print(results.heading(), flush=True)
     for name, tree in measured(options, scratch):
@@ -100,7 +100,7 @@ def measure(options: argparse.Namespace, scratch: Path) -> Results:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options; ``--quick`` stands for a choice of others."""
+    """Parse the options; ``--quick`` stands for a choice of others."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--pairs", type=int, default=3, help="how often each pair runs (default: %(default)s)"
@@ -138,13 +138,13 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def bind() -> None:
-    """Keeps this process and those that it starts to two cores."""
+    """Restrict this process and its children to two cores."""
     if sys.platform == "linux":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
 
 
 def write_page() -> None:
-    """Writes the recorded run into its page; raises OSError or ValueError where one of the two is not as expected."""
+    """Write the recorded run into its page. Raises OSError or ValueError if the record or the page is not as expected."""
     try:
         results = Results.from_json(RECORDED.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -153,7 +153,7 @@ def write_page() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the benchmarks, or writes the recorded ones into their page; returns the exit status."""
+    """Run the benchmarks, or write the recorded ones into their page; return the exit status."""
     options = parsed(arguments)
     try:
         if options.page:

@@ -1,4 +1,4 @@
-"""What is measured: the ways to run torchmigrate, and its peers. The titles stand in the tables and in the record."""
+"""The measured commands: ways to run torchmigrate, and similar tools. Their titles appear in the tables and in the record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PARSING = f"""{READING}
 
 
 def of_tree(folder: Path, ruff: Path, cache: Path) -> dict[str, list[str]]:
-    """The commands that look at a tree; ``cache`` is for the results of the warm runs. Near are those to compare."""
+    """Return the commands that check a tree, with commands to compare side by side; ``cache`` is for the results of warm runs."""
     sources = str(folder)
     selection = ["check", "--isolated", "--no-cache", "--select", "ALL", "--output-format", "concise"]
     return {
@@ -55,7 +55,7 @@ def of_tree(folder: Path, ruff: Path, cache: Path) -> dict[str, list[str]]:
 
 
 def of_start(folder: Path, cache: Path) -> dict[str, list[str]]:
-    """The commands that show how long the start takes; writes a small file without findings into ``folder``."""
+    """Return the commands that show the startup time; write a small file without findings into ``folder``."""
     folder.mkdir()
     clean = folder / "clean.py"
     clean.write_text("import torch\n\nprint(torch.ones(2))\n", encoding="utf-8")
@@ -67,12 +67,12 @@ def of_start(folder: Path, cache: Path) -> dict[str, list[str]]:
 
 
 def torchfix(command: Path, folder: Path) -> list[str]:
-    """TorchFix with all its rules, in one process."""
+    """Return the command that runs TorchFix with all its rules, in one process."""
     return [str(command), "--select", "ALL", "-j", "1", str(folder)]
 
 
 def installed(requirement: str, folder: Path) -> Path:
-    """Makes an environment with one package, and returns the folder of its commands."""
+    """Create an environment with one package, and return the folder of its commands."""
     environment: Sequence[str] = [sys.executable, "-m", "venv", str(folder)]
     subprocess.run(environment, check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

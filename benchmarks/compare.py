@@ -1,4 +1,4 @@
-"""Which costs are compared, and how high the ratios may be."""
+"""The comparisons of costs, and the limits on their ratios."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ START = "start-up"
 
 @dataclass(frozen=True)
 class Goal:
-    """The most that a quantity may come to; ``what`` names it."""
+    """The upper limit of a quantity; ``what`` names the quantity."""
 
     what: str
     limit: float
@@ -23,7 +23,7 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether it is no more than that."""
+        """Whether the quantity is within the limit."""
         return self.value <= self.limit
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Ratio:
 
     @classmethod
     def of(cls, ours: list[float], theirs: list[float]) -> Ratio | None:
-        """The ratios ours/theirs pair by pair; what ran only once is the partner of all. None if one did not run."""
+        """Return the ratios ours/theirs pair by pair; a single run is paired with all others. None if one command did not run."""
         count = max(len(ours), len(theirs))
         if not ours or not theirs:
             return None
@@ -79,7 +79,7 @@ class Comparison:
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def on(self, name: str, tree: Tree) -> Row | None:
-        """The ratios on a tree; None where one of the two did not run."""
+        """Return the ratios on a tree; None where one of the two commands did not run."""
         if not {self.ours, self.theirs} <= tree.costs.keys():
             return None
         ours, theirs = tree.costs[self.ours], tree.costs[self.theirs]
@@ -114,7 +114,7 @@ COMPARISONS = (
 
 
 def rows(results: Results) -> Iterator[Row]:
-    """All comparisons that a run allows, tree by tree."""
+    """Yield all comparisons that a run allows, tree by tree."""
     for name, tree in results.trees.items():
         for comparison in COMPARISONS:
             row = comparison.on(name, tree)
@@ -124,12 +124,12 @@ def rows(results: Results) -> Iterator[Row]:
 
 MOST_MEMORY = 200.0
 MOST_GROWTH = 1.1
-"""Of the CPU time per file: more than that is not linear in the number of files."""
+"""The limit on the growth of the CPU time per file, beyond which it is not linear in the number of files."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What a command costs on several copies of a tree, against one copy; memory in MB."""
+    """The costs of a command on several copies of a tree, compared with one copy; memory in MB."""
 
     copies: int
     files: int
@@ -143,7 +143,7 @@ class Growth:
 
 
 def growth(results: Results) -> Iterator[Growth]:
-    """A line for each command on each number of copies; the goals are set for the most copies."""
+    """Yield a line for each command and number of copies; the goals are set for the most copies."""
     for copies, tree in sorted(results.growth.items()):
         for title, costs in tree.costs.items():
             first = results.growth[1]
@@ -156,7 +156,7 @@ def growth(results: Results) -> Iterator[Growth]:
 
 
 def goals(results: Results) -> list[Goal]:
-    """All goals that a run allows to judge."""
+    """Return all goals that a run allows to judge."""
     of_rows = [goal for row in rows(results) for goal in row.goals]
     return of_rows + [goal for row in growth(results) for goal in row.goals]
 
@@ -166,7 +166,7 @@ def _one(value: float | None) -> list[float]:
 
 
 def shown(value: float) -> str:
-    """A ratio or a limit for a reader, by three digits: 1/134, 0.52, 2.04, 200."""
+    """Render a ratio or a limit with three digits: 1/134, 0.52, 2.04, 200."""
     if 0 < value < 0.1:
         return f"1/{1 / value:.3g}"
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"

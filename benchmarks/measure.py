@@ -1,4 +1,4 @@
-"""Whole processes and what they cost, measured in turns. For POSIX systems."""
+"""Measures the costs of whole processes, run in turns. For POSIX systems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 @dataclass
 class Costs:
-    """What the runs of a command cost, its child processes included.
+    """The costs of the runs of a command, including its child processes.
 
     ``wall`` and ``cpu`` have one number for each timed run, in seconds. ``largest`` is the peak memory of the largest
     process, as the kernel counted it; ``memory`` that of all its processes together, memory that they share counted
@@ -34,7 +34,7 @@ class Costs:
 
 
 def run(command: Sequence[str], costs: Costs, *, timed: bool = True, sampled: bool = False) -> None:
-    """Runs a command to its end, drops its output, and adds what it cost; only ``sampled`` sees several processes.
+    """Run a command to its end without its output, and add its costs; only ``sampled`` measures the memory of several processes.
 
     Raises RuntimeError unless it exits with 0 or 1, which for linters says that something was found.
     """
@@ -60,14 +60,14 @@ def run(command: Sequence[str], costs: Costs, *, timed: bool = True, sampled: bo
 
 
 def environment() -> dict[str, str]:
-    """The variables for measured processes: they may keep byte code, as they do for users."""
+    """Return the environment of measured processes: they may write byte code, as for users."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def in_turns(
     commands: Mapping[str, Sequence[str]], pairs: int, beforehand: Iterable[str]
 ) -> dict[str, Costs]:
-    """Runs all commands once, then once more, …: the runs of one round are the pairs whose ratios count.
+    """Run all commands once, then once more, …: the runs of one round are the pairs whose ratios count.
 
     Those named by ``beforehand`` first run once without the clock: it fills the caches of the system and of Python, and
     samples the memory of commands that are several processes, which would disturb the clock.

@@ -1,4 +1,4 @@
-"""The memory of a process and all its children, sampled while they run. On Linux; elsewhere nothing is seen.
+"""The memory of a process and all its children, sampled while they run. On Linux; elsewhere nothing is measured.
 
 The sum of the *proportional* set sizes: a page that several processes have in common, as forked workers do, counts once.
 The resident sizes that `getrusage` gives count it once for each.
@@ -24,7 +24,7 @@ class Sampler:
         self._thread: threading.Thread | None = None
 
     def start(self, pid: int) -> None:
-        """Begins to watch a process and its children, until the context is left."""
+        """Begin to watch a process and its children, until the context is left."""
         self._thread = threading.Thread(target=self._watch, args=(pid,), daemon=True)
         self._thread.start()
 
@@ -46,7 +46,7 @@ class Sampler:
 
 
 def of_tree(pid: int) -> float:
-    """The MB that a process and its descendants hold now; those that have ended count nothing."""
+    """Return the MB that a process and its descendants hold now; ended ones count as 0."""
     return sum(map(_proportional, _tree(pid)))
 
 

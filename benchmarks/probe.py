@@ -1,4 +1,4 @@
-"""How long `torchmigrate probe` takes, as a ratio to ``python -m torch.utils.collect_env`` on the same interpreter.
+"""Measures the time of `torchmigrate probe`, as a ratio to ``python -m torch.utils.collect_env`` on the same interpreter.
 
     python benchmarks/probe.py [--python PATH] [--runs 5]
 
@@ -15,14 +15,14 @@ import time
 
 
 def seconds(command: list[str]) -> float:
-    """Wall time of one run; its output and exit status do not matter here."""
+    """Return the wall time of one run; its output and exit status do not matter here."""
     begin = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return time.perf_counter() - begin
 
 
 def main() -> None:
-    """Prints one line per program, and the ratio."""
+    """Print one line per program, and the ratio."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -23,7 +23,7 @@ BEGIN, END = "<!-- speed -->", "<!-- /speed -->"
 
 
 def text_of(name: str, tree: Tree) -> Iterator[str]:
-    """The costs of each command on one tree, as the medians of its runs."""
+    """Render the costs of each command on one tree, as the medians of its runs."""
     number = "1 file" if tree.files == 1 else f"{tree.files} files"
     yield f"\n{name}: {number}, {tree.megabytes:.1f} MB"
     table = [("", "wall, s", "CPU, s", "largest, MB", "memory, MB")]
@@ -35,7 +35,7 @@ def text_of(name: str, tree: Tree) -> Iterator[str]:
 
 
 def text(results: Results) -> Iterator[str]:
-    """The ratios of a run and how it grows, for a terminal."""
+    """Render the ratios and the growth of a run for a terminal."""
     if results.trees:
         yield f"\n{legend(results)}"
         yield from aligned([HEADS, *_ratios(results)])
@@ -45,7 +45,7 @@ def text(results: Results) -> Iterator[str]:
 
 
 def markdown(results: Results) -> str:
-    """The section of the page, between its marks: what there is a goal for."""
+    """Render the section of the page between its marks, with everything that has a goal."""
     lines = [f"{results.heading()}.", legend(results), "", *_markdown(HEADS, _judged(_ratios(results)))]
     if results.growth:
         lines += ["", growth_legend(results), "", *_markdown(GROWTH_HEADS, _judged(_growth(results)))]
@@ -53,7 +53,7 @@ def markdown(results: Results) -> str:
 
 
 def legend(results: Results) -> str:
-    """What the ratios mean."""
+    """Return an explanation of the ratios."""
     recorded = any(row.recorded for row in rows(results))
     return (
         f"Ratios torchmigrate/peer: the median of {results.pairs} pairs (lowest…highest); 1/2 means half as much. "
@@ -63,12 +63,12 @@ def legend(results: Results) -> str:
 
 
 def growth_legend(results: Results) -> str:
-    """What the table of growing numbers of files means."""
+    """Return an explanation of the table of growing numbers of files."""
     return f"Several copies of {results.grown}; CPU per file is relative to one copy, largest is the largest process."
 
 
 def in_page(page: str, results: Results) -> str:
-    """The page with the section of these results; raises ValueError where it has no marks for it."""
+    """Return the page with the section of these results. Raises ValueError if the page has no marks for it."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -77,7 +77,7 @@ def in_page(page: str, results: Results) -> str:
 
 
 def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table in columns."""
+    """Yield the lines of a table in aligned columns."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,4 +1,4 @@
-"""What a run of the benchmarks found, where and when; and its form as JSON."""
+"""The results of a run of the benchmarks, with its machine and day, and their form as JSON."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Results:
 
     @classmethod
     def here(cls, pairs: int) -> Results:
-        """Without trees yet, for this machine and today; each comparison takes so many pairs."""
+        """Create results without trees for this machine and today; each comparison has ``pairs`` pairs."""
         versions = {
             "torchmigrate": version("torchmigrate"),
             "Python": platform.python_version(),
@@ -55,17 +55,17 @@ class Results:
         return cls(today, versions, machine(), round(os.getloadavg()[0], 1), pairs)
 
     def heading(self) -> str:
-        """One line: when, with what, where."""
+        """Return one line with the day, the versions and the machine."""
         programs = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return f"{self.date}; {programs}; {self.machine}, load {self.load} before"
 
     def to_json(self) -> str:
-        """The whole as text, which `from_json` reads."""
+        """Render the results as text, which `from_json` reads."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Results:
-        """What `to_json` wrote; raises ValueError for anything else."""
+        """Parse the text that `to_json` has written. Raises ValueError for anything else."""
         try:
             data = json.loads(text)
             trees = {name: _tree(tree) for name, tree in data.pop("trees").items()}
@@ -81,7 +81,7 @@ def _tree(data: dict[str, Any]) -> Tree:
 
 
 def machine() -> str:
-    """The processor, the cores that may be used, and the memory."""
+    """Describe the processor, the usable cores, and the memory."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     gibibytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     return f"{_processor()}, {cores} cores, {gibibytes:.0f} GiB"

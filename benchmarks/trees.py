@@ -1,4 +1,4 @@
-"""The sources that are measured: pinned packages, and copies of one under further names."""
+"""The sources for the measurements: pinned packages, and copies of one under further names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PACKAGES = ("torch", "transformers", "sglang", "timm")
 
 
 def package(name: str) -> Package:
-    """One of `PACKAGES`, its sources fetched. Raises subprocess.CalledProcessError where they cannot be had."""
+    """Download the sources of one of `PACKAGES`. Raises subprocess.CalledProcessError if that fails."""
     found = {**pinned(), **pinned(TORCH)}[name]
     fetch([found])
     return found
 
 
 def copy(sources: Path, folder: Path, suffix: str = "") -> None:
-    """Adds the packages of a folder to another one, their names lengthened by ``suffix``.
+    """Copy the packages of a folder to another one, with ``suffix`` added to their names.
 
     Measured is a copy in a temporary folder, because linters heed the ignore files of a checkout around it. Copies are
     hard links where the file system allows.
@@ -42,6 +42,6 @@ def _link(source: str, target: str) -> None:
 
 
 def size(folder: Path) -> tuple[int, float]:
-    """The number of files below a folder, and their MB."""
+    """Return the number of files below a folder, and their MB."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files) / 1e6

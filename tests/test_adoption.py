@@ -1,4 +1,4 @@
-"""Taking the tool up where there are findings already: baselines, earlier revisions, comments that silence."""
+"""Adoption of the tool in code with known findings: baselines, earlier revisions, suppression comments."""
 
 from __future__ import annotations
 

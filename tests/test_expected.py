@@ -1,4 +1,4 @@
-"""What rules are told of a project before all of its files have told what they use."""
+"""The probable facts that rules get about a project before all of its files were scanned."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         registry, "collect_triggers", lambda: [Trigger.from_rule(rule) for rule in (CALM, WILD)]
     )
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
     yield
     WILD.check_function = WILD.note_function = None

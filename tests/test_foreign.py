@@ -1,4 +1,4 @@
-"""Files in other languages in a run: without their grammars, with comments that silence, in any encoding, beside Python."""
+"""Files in other languages in a run: without their grammars, with suppression comments, in any encoding, beside Python."""
 
 from __future__ import annotations
 

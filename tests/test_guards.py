@@ -1,4 +1,4 @@
-"""What conditions around a use say about the versions of torch that get there."""
+"""The versions of torch that reach a use, by the conditions around it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "load_rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
 

@@ -1,4 +1,4 @@
-"""What `fix` and `check --fix` do with a project besides mending it: questions, commits, a summary, the exit status."""
+"""The behavior of `fix` and `check --fix` besides the fixes: questions, commits, a summary, the exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gate 1 for symbols whose names are words of every program."""
+"""The prefilter for symbols whose names are common words."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_other_files_are_searched_for_what_they_spell() -> None:
 def test_of_a_word_several_things_are_asked_of_the_files_that_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(text_search, "_ROOM", 0)
+    monkeypatch.setattr(text_search, "_MAX_KEPT_BYTES", 0)
     files = {"/p/a.py": b"Model(1)", "/p/b.py": b"pass", "/p/c.py": b"class Big(Model): ..."}
     read: list[str] = []
 

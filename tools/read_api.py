@@ -1,4 +1,4 @@
-"""Regenerates the ledger ``torchmigrate/tables/data/api_*.xz`` from torch's wheels, and says what is undecided.
+"""Regenerates the ledger ``torchmigrate/tables/data/api_*.xz`` from torch's wheels, and prints the undecided names.
 
     python tools/read_api.py                    # every minor release since 2.0 on the package index
     python tools/read_api.py torch-2.16.0….whl  # … and one from a wheel, or from the folder that it was unpacked to
@@ -27,7 +27,7 @@ KEPT = Path(cache.default_folder()) / "api"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Reads, compares, writes, and prints what is left to decide; the exit status says whether something is."""
+    """Read and compare the releases, write the table, and print the undecided names; the exit status is 1 if there are any."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

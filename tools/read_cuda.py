@@ -27,22 +27,22 @@ from tools.read_wheels import DATA, open_wheel, write
 
 SINCE = "2022"
 THROUGH = {"faster-whisper": "ctranslate2", "whisperx": "ctranslate2"}
-"""Packages that run another one's code, which they require."""
+"""Packages that run the code of another package, which they require."""
 
 
 def names(wheel: zipfile.ZipFile, url: str) -> list[str]:
-    """The CUDA versions that the libraries are named by: ``libbitsandbytes_cuda128.so``."""
+    """Return the CUDA versions in the names of the libraries: ``libbitsandbytes_cuda128.so``."""
     found = {m[1] for name in wheel.namelist() if (m := re.search(r"_cuda(\d{3})\.so$", name))}
     return [f"{one[:-1]}.{one[-1]}" for one in sorted(found)]
 
 
 def extras(wheel: zipfile.ZipFile, url: str) -> list[str]:
-    """The CUDA majors that the packages are made for which an extra asks for: ``nvidia-cudnn-cu12``."""
+    """Return the CUDA majors of the packages that an extra requires: ``nvidia-cudnn-cu12``."""
     return sorted({m[1] for one in requirements(url) if (m := re.fullmatch(r"nvidia-.+-cu(\d+)", one.name))})
 
 
 def opened(wheel: zipfile.ZipFile, url: str) -> list[str]:
-    """The CUDA majors of the cuBLAS that the libraries open by name or are linked against."""
+    """Return the CUDA majors of the cuBLAS that the libraries open by name or are linked against."""
     found: set[str] = set()
     for name in wheel.namelist():
         if re.search(r"\.libs/lib\w+-[^/]*\.so", name):
@@ -58,7 +58,7 @@ READERS: dict[str, Callable[[zipfile.ZipFile, str], list[str]]] = {
 
 
 def row(project: str) -> dict[str, Any]:
-    """Everything that the table says of a project."""
+    """Return the row of a project."""
     found = wheels(project, SINCE)
     rows: list[tuple[str, list[str] | None]] = []
     for version in sorted(found):
@@ -72,7 +72,7 @@ def row(project: str) -> dict[str, Any]:
 
 
 def through(project: str, other: str) -> dict[str, Any]:
-    """The row of a package that runs another one's code. Raises ValueError if its newest release requires it no more."""
+    """Return the row of a package that runs another one's code. Raises ValueError if its newest release no longer requires that one."""
     found = wheels(project, SINCE)
     if not any(canonicalize_name(one.name) == other for one in requirements(found[max(found)])):
         raise ValueError(f"{project} {max(found)} does not require {other}")
@@ -81,7 +81,7 @@ def through(project: str, other: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads the index and writes the table."""
+    """Read the index and write the table."""
     with ThreadPoolExecutor(8) as pool:
         rows = [*pool.map(row, READERS), *pool.map(lambda pair: through(*pair), THROUGH.items())]
     write(DATA / "cuda_code.json", sorted(rows, key=lambda one: str(one["project"])))

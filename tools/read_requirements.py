@@ -36,7 +36,7 @@ from packaging.version import InvalidVersion, Version
 from tools.read_wheels import DATA, ENVIRONMENTS, open_wheel, write
 
 FAMILY = ("torch", "torchvision", "torchaudio", "triton")
-"""What moves together with torch: of the newest releases everything is read that they require."""
+"""Packages that are upgraded together with torch; all requirements of their newest releases are read."""
 
 LINKED = tuple(
     """
@@ -44,7 +44,7 @@ LINKED = tuple(
     torchao torchaudio torchcodec torchcomms torchdata torchrec torchrl torchtext torchvision vllm xformers
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
-"""Made for one torch, or compiled against it. Every release is read: in these each can require another one."""
+"""Packages made for one torch, or compiled against it; every release is read, since each can require another torch."""
 
 STEADY = tuple(
     """
@@ -79,14 +79,14 @@ STEADY = tuple(
     zstandard
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
-"""What projects commonly pin beside torch, and what is not compiled against it."""
+"""Packages that projects commonly pin beside torch, and that are not compiled against it."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 SIMPLE = "application/vnd.pypi.simple.v1+json"
 
 
 def files(project: str) -> list[dict[str, Any]]:
-    """What the index has of a project, as PEP 691 says it."""
+    """Return the files of a project on the index, in the form of PEP 691."""
     index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
     request = urllib.request.Request(f"{index}/{project}/", headers={"Accept": SIMPLE})
     with urllib.request.urlopen(request, timeout=60) as reply:
@@ -95,7 +95,7 @@ def files(project: str) -> list[dict[str, Any]]:
 
 
 def wheels(project: str, since: str) -> dict[Version, str]:
-    """The URL of one wheel of each stable release since a day; of Linux where there is one."""
+    """Return the URL of one wheel of each stable release since a day, for Linux if there is one."""
     found: dict[Version, str] = {}
     for file in files(project):
         if file.get("upload-time", since) < since or not file["filename"].endswith(".whl"):
@@ -114,7 +114,7 @@ def wheels(project: str, since: str) -> dict[Version, str]:
 
 
 def pythons(project: str) -> dict[str, str]:
-    """For each Python the first release with a wheel for it on Linux; empty where any Python serves."""
+    """Return the first release with a Linux wheel for each Python; empty if the wheels fit any Python."""
     first: dict[str, Version] = {}
     for file in files(project):
         try:
@@ -134,7 +134,7 @@ def pythons(project: str) -> dict[str, str]:
 
 
 def _serves(interpreter: str, abi: str, platform: str, python: str) -> bool:
-    """Whether a wheel with this tag can be installed by a Python on Linux, x86_64."""
+    """Return whether a Python on Linux, x86_64, can install a wheel with this tag."""
     if not (platform == "any" or ("linux" in platform and platform.endswith("x86_64"))):
         return False
     number = python.replace(".", "")
@@ -147,7 +147,7 @@ def _serves(interpreter: str, abi: str, platform: str, python: str) -> bool:
 
 
 def requirements(url: str) -> list[Requirement]:
-    """What a wheel requires."""
+    """Return the requirements of a wheel."""
     wheel = open_wheel(url, 1 << 16)
     name = next(n for n in wheel.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
     headers = HeaderParser().parsestr(wheel.read(name).decode())
@@ -159,7 +159,7 @@ def requirements(url: str) -> list[Requirement]:
 
 
 def applying(asked: list[Requirement], *, extras: bool = False) -> list[Requirement]:
-    """Those that hold on Linux with Python 3.12, without extras; with ``extras`` also those of any extra."""
+    """Return the requirements that apply on Linux with Python 3.12; with ``extras`` also the ones of any extra."""
     environment = {"python_version": "3.12", "python_full_version": "3.12.1", **ENVIRONMENTS["linux_x86_64"]}
     names = {""} | (
         {e for r in asked for e in re.findall(r"extra == ['\"]([^'\"]+)", str(r.marker))} if extras else set()
@@ -172,7 +172,7 @@ def applying(asked: list[Requirement], *, extras: bool = False) -> list[Requirem
 
 
 def torch_of(project: str, url: str) -> str | None:
-    """What a wheel requires of torch: a specifier, or None. sglang says it in an extra in some releases."""
+    """Return the specifier of a wheel's requirement on torch, or None. Some releases of sglang have it in an extra."""
     for requirement in applying(requirements(url), extras=project == "sglang"):
         if requirement.name == "torch":
             return str(requirement.specifier)
@@ -180,7 +180,7 @@ def torch_of(project: str, url: str) -> str | None:
 
 
 def ranges(project: str, since: str, *, each: bool) -> list[tuple[str, str | None]]:
-    """The first release of each range of releases that requires another torch than the one before."""
+    """Return the first release of each range of releases that requires another torch than the range before."""
     found = wheels(project, since)
     order = sorted(found)
     known: dict[int, str | None] = {}
@@ -213,7 +213,7 @@ def ranges(project: str, since: str, *, each: bool) -> list[tuple[str, str | Non
 
 
 def row(project: str, since: str) -> dict[str, Any]:
-    """Everything that the table says of a project; one that is steady is read from its first years on."""
+    """Return the row of a project; a steady one is read from its first years on."""
     each = project in LINKED or project in FAMILY
     since = since if each else "2019"
     made: dict[str, Any] = {"project": project, "linked": project in LINKED}
@@ -236,7 +236,7 @@ def row(project: str, since: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads the index and writes the table; with ``--only`` prints the rows of some projects instead."""
+    """Read the index and write the table; with ``--only`` print the rows of some projects instead."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -34,23 +34,23 @@ SHARED = {
     "py-sympy": (1, 13, 3),
     "py-typing-extensions": (4, 13, 0),
 }
-"""What torch 2.15 requires and in which release at least; older ones ask for no more. See ``requirements.json``."""
+"""The requirements of torch 2.15 with their lowest releases; an older torch requires no more. See ``requirements.json``."""
 RELATED = re.compile(r"torch|cuda|cudnn|nccl|rocm|hip\b|triton|tensorflow|^py-tf-|^py-jax")
-"""Names of what is, or is made for, one torch or one GPU toolkit; and of what brings CUDA libraries of its own."""
+"""Matches the names of packages for one torch or one GPU toolkit, and of packages with CUDA libraries of their own."""
 
 
 @dataclass
 class Recipe:
-    """What one of Spack's packages is on the index, and what it requires when it runs."""
+    """The project of a Spack package on the index, and its run-time requirements."""
 
     project: str | None = None
     required: set[str] = field(default_factory=set)
     is_free: bool = True
-    """Whether it leaves torch and what torch requires as it is, as far as its own recipe tells."""
+    """Whether the recipe itself restricts neither torch nor the requirements of torch."""
 
 
 def read(source: str) -> Recipe:
-    """What a recipe says."""
+    """Read a recipe."""
     recipe = Recipe()
     for call, types in _calls(ast.parse(source), None):
         if types is not None and "run" not in types:
@@ -68,7 +68,7 @@ def read(source: str) -> Recipe:
 
 
 def _calls(node: ast.AST, types: str | None) -> Iterator[tuple[ast.Call, str | None]]:
-    """The calls of ``depends_on``, each with the types of dependency that it or a block around it gives."""
+    """Yield the calls of ``depends_on``, each with the types of dependency from the call or an enclosing block."""
     if isinstance(node, ast.With):
         for item in node.items:
             if isinstance(item.context_expr, ast.Call):
@@ -80,7 +80,7 @@ def _calls(node: ast.AST, types: str | None) -> Iterator[tuple[ast.Call, str | N
 
 
 def _text(node: ast.expr) -> str:
-    """A string, as far as it stands there: to its first replacement field."""
+    """Return the literal beginning of a string, up to its first replacement field."""
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0] if isinstance(node.values[0], ast.Constant) else node
     return str(node.value) if isinstance(node, ast.Constant) else ""
@@ -91,7 +91,7 @@ def _types(call: ast.Call) -> str | None:
 
 
 def _is_below(versions: str | None, needed: tuple[int, ...] | None) -> bool:
-    """Whether a range of Spack's ends before a release: ``:4`` means all of 4."""
+    """Return whether a version range in Spack's syntax ends before a release: ``:4`` means all of 4."""
     if not versions or needed is None:
         return False
     last = versions.split(",")[-1].rpartition(":")[2]
@@ -100,7 +100,7 @@ def _is_below(versions: str | None, needed: tuple[int, ...] | None) -> bool:
 
 
 def unrelated(recipes: dict[str, Recipe], known: dict[str, bool]) -> set[str]:
-    """The projects of which nothing that they require, over any number of steps, has to do with torch.
+    """Return the projects whose direct and indirect requirements have nothing to do with torch.
 
     Of those that are ``known`` (to require torch or not) it is not asked again, and they are left out.
     """
@@ -113,7 +113,7 @@ def unrelated(recipes: dict[str, Recipe], known: dict[str, bool]) -> set[str]:
 
 
 def known() -> dict[str, bool]:
-    """The projects that the other tables have, with whether no release of them requires torch."""
+    """Return the projects in the other tables, each with whether no release of it requires torch."""
     rows = [*_table("requirements.json"), *_table("compiled.json")]
     return {row["project"]: all(torch is None for _, torch in row.get("torch", [("", "")])) for row in rows}
 
@@ -123,7 +123,7 @@ def _table(name: str) -> Any:
 
 
 def main() -> None:
-    """Clones the repository and writes the table."""
+    """Clone the repository and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

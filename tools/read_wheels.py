@@ -83,12 +83,12 @@ class RemoteFile(io.RawIOBase):
 
 
 def open_wheel(url: str, chunk: int = 1 << 20) -> zipfile.ZipFile:
-    """The wheel at ``url``, of which only the members that are read travel, in pieces of ``chunk`` bytes."""
+    """Open the wheel at ``url``; only the members that are read are downloaded, in pieces of ``chunk`` bytes."""
     return zipfile.ZipFile(io.BufferedReader(RemoteFile(url), chunk))
 
 
 def links(project: str) -> dict[str, str]:
-    """Wheel file name → URL, for every wheel of ``project`` on the index."""
+    """Return file name → URL for every wheel of ``project`` on the index."""
     index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
     with urllib.request.urlopen(f"{index}/{project}/") as reply:
         page = reply.read().decode()
@@ -96,7 +96,7 @@ def links(project: str) -> dict[str, str]:
 
 
 def platform_of(tag: str) -> tuple[str, str | None] | None:
-    """A wheel's platform tag → our platform name and its floor (glibc or macOS version)."""
+    """Convert a wheel's platform tag to our platform name and its oldest system (glibc or macOS version)."""
     for system, machines in PLATFORMS.items():
         for machine, name in machines.items():
             if tag.startswith(system) and tag.endswith(machine):
@@ -107,7 +107,7 @@ def platform_of(tag: str) -> tuple[str, str | None] | None:
 
 
 def metadata(wheel: zipfile.ZipFile, platform: str = "linux_x86_64") -> dict[str, Any]:
-    """What ``METADATA`` says: the Python floor, and by name the pins of the requirements that hold on ``platform``."""
+    """Read from ``METADATA`` the oldest Python, and by name the pins of the requirements that apply on ``platform``."""
     environment = {"extra": "", "python_version": "3.12", **ENVIRONMENTS[platform]}
     name = next(n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
     headers = HeaderParser().parsestr(wheel.read(name).decode())
@@ -120,7 +120,7 @@ def metadata(wheel: zipfile.ZipFile, platform: str = "linux_x86_64") -> dict[str
 
 
 def architectures(wheel: zipfile.ZipFile) -> list[str]:
-    """The architecture string compiled into the Python binding: ``["sm_75", …]``; empty for a CPU build."""
+    """Return the architectures compiled into the Python binding: ``["sm_75", …]``; empty for a CPU build."""
     try:
         member = wheel.open("torch/lib/libtorch_python.so")
     except KeyError:
@@ -134,14 +134,14 @@ def architectures(wheel: zipfile.ZipFile) -> list[str]:
 
 
 def version_file(wheel: zipfile.ZipFile) -> dict[str, str | None]:
-    """``cuda``, ``hip`` and ``xpu`` from ``torch/version.py``, by pattern: the file is never executed."""
+    """Read ``cuda``, ``hip`` and ``xpu`` from ``torch/version.py`` by a pattern, without executing the file."""
     text = wheel.read("torch/version.py").decode()
     found = re.findall(r"^(cuda|hip|xpu)\b[^=]*=\s*(?:'([^']*)'|None)", text, re.M)
     return {name: value or None for name, value in found}
 
 
 def torch_rows(since: Version, only: str | None) -> list[dict[str, Any]]:
-    """One row per minor version and platform, read in the newest patch's wheel."""
+    """Return one row per minor version and platform, read from the newest patch's wheel."""
     groups: dict[tuple[Version, str], dict[str, Any]] = {}
     for name, url in links("torch").items():
         _, version, _, tags = parse_wheel_filename(name)
@@ -199,7 +199,7 @@ def torch_rows(since: Version, only: str | None) -> list[dict[str, Any]]:
 
 
 def companion_rows(since: Version) -> list[dict[str, Any]]:
-    """For each companion project, the torch minor version that its newest wheels were built for."""
+    """Return the torch minor version that the newest wheels of each companion project were built for."""
     rows = []
     for project in COMPANIONS:
         newest: dict[tuple[int, int], tuple[Version, str]] = {}
@@ -229,13 +229,13 @@ def companion_rows(since: Version) -> list[dict[str, Any]]:
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """One row per line, so that a regenerated table reads well in a diff."""
+    """Write one row per line, so that a diff of a regenerated table is readable."""
     lines = ",\n".join("  " + json.dumps(row) for row in rows)
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Reads the index and writes both tables; with ``--only`` prints the rows instead of writing."""
+    """Read the index and write both tables; with ``--only`` print the rows instead."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

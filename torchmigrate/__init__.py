@@ -6,7 +6,7 @@ __all__ = ["Checked", "ConfigError", "FileError", "Finding", "Fixed", "Safety", 
 
 
 def __getattr__(name: str) -> object:
-    """What is in `torchmigrate.library`, which is imported when it is first asked for; `__init__.pyi` has the types."""
+    """Import a name from `torchmigrate.library` when it is first used; ``__init__.pyi`` has the types."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(__import__("torchmigrate.library", fromlist=[name]), name)

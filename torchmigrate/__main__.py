@@ -13,7 +13,7 @@ import os
 import sys
 
 _OBJECTS = 200_000
-"""New objects between two looks for cycles; a run leaves few, and Python would look after every 700."""
+"""The number of new objects between two garbage collections: a run creates few cycles, and Python's default is 700."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The names that the author of a rule imports."""
+"""The public interface for the authors of rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`Context` and `Use`, which rules only name in annotations: importing them would make every run wait."""
+    """Import `Context` or `Use` when it is first used: rules need them only in annotations, and importing them takes time."""
     if name == "Context":
         from torchmigrate.engine.rule_context import Context
 

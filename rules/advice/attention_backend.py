@@ -67,7 +67,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     allowed = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
     flash = any(isinstance(one, ast.Attribute) and last_name(one) == "FLASH_ATTENTION" for one in allowed)
-    if flash and not _is_compared(use, ctx) and _is_for_attention(_allowed_block(use, ctx), use, ctx):
+    if flash and not _is_compared(use, ctx) and _is_for_attention(_find_allowed_block(use, ctx), use, ctx):
         yield from create_advice(use, ctx)
 
 
@@ -80,7 +80,7 @@ def _is_compared(use: Use, ctx: Context) -> bool:
     return any(last_name(one) == "MATH" for one in given if one is not None)
 
 
-def _allowed_block(use: Use, ctx: Context) -> list[ast.stmt]:
+def _find_allowed_block(use: Use, ctx: Context) -> list[ast.stmt]:
     """Return the statements that run with the allowed backends, in a ``with`` or a decorated function."""
     if use.decorated is not None:
         return use.decorated.body

@@ -60,7 +60,7 @@ _MOVES = frozenset({"cuda", "xpu", "to", "half", "bfloat16", "float"})
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    name = _compiled_name(use)
+    name = _find_compiled_name(use)
     if name is None or _DECIDED.search(ctx.source.text):
         return
     for scope in _visible_scopes(name, use, ctx):
@@ -85,7 +85,7 @@ def _visible_scopes(name: str, use: Use, ctx: Context) -> Iterator[Scope]:
         yield from (scope for scope in ctx.uses.scopes.all if scope.find_scope(name) is owner)
 
 
-def _compiled_name(use: Use) -> str | None:
+def _find_compiled_name(use: Use) -> str | None:
     """Return the variable, or attribute of the object, that holds the compiled function, as written."""
     if use.decorated is not None:
         return use.decorated.name
@@ -97,7 +97,7 @@ def _compiled_name(use: Use) -> str | None:
 
 
 def _is_sized(node: ast.expr, counter: str, scope: Scope, ctx: Context) -> bool:
-    """Return whether a tensor is made with the loop's number, the variable ``counter``, as a size."""
+    """Return whether a tensor is created with the loop variable ``counter`` as a size."""
     if isinstance(node, ast.Name):
         value = ctx.uses.data_flow.find_definition(node, scope)
         return value is not None and not isinstance(value, ast.Name) and _is_sized(value, counter, scope, ctx)

@@ -32,7 +32,7 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 
 from ._analyses.advice_findings import create_advice
-from ._analyses.compiled_code import assigned_values, find_code, find_compiled, list_statements
+from ._analyses.compiled_code import find_assigned_values, find_code, find_compiled, list_statements
 from ._analyses.enclosing_nodes import enclosing_class, walk_body
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _is_dividing_step(node: ast.expr, use: Use, ctx: Context) -> bool:
     """Return whether an expression is the ``step`` of an optimizer that divides, created in this file."""
     if not (isinstance(node, ast.Attribute) and node.attr == "step"):
         return False
-    made = list(_assigned_values(node.value, use))
+    made = list(_find_assigned_values(node.value, use))
     if len(made) != 1 or not isinstance(made[0], ast.Call):
         return False
     named = ctx.resolve_node(made[0].func, use)
@@ -82,11 +82,11 @@ def _is_dividing_step(node: ast.expr, use: Use, ctx: Context) -> bool:
     )
 
 
-def _assigned_values(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
+def _find_assigned_values(node: ast.expr, use: Use) -> Iterator[ast.expr | None]:
     """Yield all values that the file assigns to a variable, or to an attribute of the object."""
     if isinstance(node, ast.Name):
         scope = use.place.scope.find_scope(node.id)
         yield from (binding.value for binding in scope.bindings[node.id]) if scope is not None else ()
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
         around = enclosing_class(use)
-        yield from assigned_values(node.attr, around) if around is not None else ()
+        yield from find_assigned_values(node.attr, around) if around is not None else ()

@@ -132,7 +132,7 @@ _LACKED = (
     "ctranslate2",
     "backends.mps",
 )
-"""Words of which a file contains one if it matches `_NOT_EVERYWHERE`."""
+"""Words of which every file that matches `_NOT_EVERYWHERE` contains one."""
 
 _ASKING = re.compile(r"(?i)cuda|gpu|device|available")
 
@@ -189,7 +189,7 @@ def _is_of_one_kind(ctx: Context) -> bool:
         or needs_library(ctx)
         or _helps_one_kind(ctx)
         or _imports_nccl_setup(ctx)
-        or (b".cuda(" in text and _moves_unasked(ctx.source.syntax_tree))
+        or (b".cuda(" in text and _moves_unconditionally(ctx.source.syntax_tree))
     )
 
 
@@ -243,8 +243,8 @@ def _walk_unguarded(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     return (node for node in walk_body(body) if id(node) not in guarded)
 
 
-def _moves_unasked(tree: ast.Module) -> bool:
-    """Return whether something is moved to CUDA below no test of a device or a switch."""
+def _moves_unconditionally(tree: ast.Module) -> bool:
+    """Return whether something is moved to CUDA without a test of a device or a switch around it."""
     asking = [node for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp))]
     guarded = {
         id(node) for test in asking if _ASKING.search(ast.unparse(test.test)) for node in ast.walk(test)

@@ -39,9 +39,9 @@ from ._analyses.batch_loops import (
     EnclosingLoop,
     depends_on_loop,
     find_loops,
+    find_mapped_iterable,
     is_element,
     is_unbound_batch,
-    mapped_iterable,
 )
 from ._analyses.enclosing_nodes import enclosing_body, walk_body
 
@@ -61,7 +61,7 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind is Kind.REFERENCE:
-        over = mapped_iterable(use.node, use.parents[-1]) if isinstance(use.node, ast.expr) else None
+        over = find_mapped_iterable(use.node, use.parents[-1]) if isinstance(use.node, ast.expr) else None
         if over is not None and is_unbound_batch(over, use, ctx):
             yield from create_advice(use, ctx)
         return

@@ -52,7 +52,7 @@ rule = Rule(
 )
 
 _TRACED = re.compile(rb"\b(?:export_chrome_trace|tensorboard_trace_handler|on_trace_ready)\b")
-"""Signs that somebody looks at a trace, and not only at times."""
+"""Signs that somebody reads the trace of a profiler, and not only timings."""
 
 _RANGES = frozenset({"record_function", "range_push", "range_start", "annotate"})
 

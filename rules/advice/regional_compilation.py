@@ -105,16 +105,16 @@ def _find_repeated(model: ast.ClassDef, use: Use) -> Iterator[tuple[str, str]]:
 def _find_appended(
     loop: ast.For, use: Use, kind: type[ast.Attribute | ast.Name] = ast.Attribute
 ) -> Iterator[tuple[str, str]]:
-    """Yield the same for ``for _ in range(n): self.blocks.append(Block())``, or for a variable if ``kind`` is `ast.Name`."""
+    """Yield the attributes, or variables if ``kind`` is `ast.Name`, filled as in ``for _ in range(n): self.blocks.append(Block())``."""
     (only, *others) = loop.body
-    held, made = _added_value(only)
+    held, made = _find_added_value(only)
     if others or not (isinstance(held, kind) and isinstance(made, ast.Call)):
         return
     if _is_block(made, use) and _creates_alike(loop.target, loop.iter, made):
         yield last_name(held) or "", last_name(made.func) or ""
 
 
-def _added_value(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
+def _find_added_value(statement: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
     """Return a container and what a statement adds: ``self.blocks.append(Block())``, ``self.blocks[str(i)] = Block()``."""
     match statement:
         case ast.Assign(targets=[ast.Subscript(value=container), *_], value=added):

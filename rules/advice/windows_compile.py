@@ -125,17 +125,19 @@ def _excludes_windows(test: ast.expr, taken: bool, use: Use, ctx: Context) -> bo
             for one in (given.elts if several else [given])  # type: ignore[attr-defined]
         )
         unlike = isinstance(op, (ast.NotEq, ast.NotIn) if taken else (ast.Eq, ast.In))
-        return named and unlike and _queried_name(test.left) in ("platform", "name", "system")
+        return named and unlike and _find_queried_name(test.left) in ("platform", "name", "system")
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         start = getattr(test.args[0], "value", None) if test.args else None
-        return not taken and start in _WINDOWS and _queried_name(test.func.value) in ("platform", "system")
+        return (
+            not taken and start in _WINDOWS and _find_queried_name(test.func.value) in ("platform", "system")
+        )
     return False
 
 
-def _queried_name(node: ast.expr) -> str | None:
+def _find_queried_name(node: ast.expr) -> str | None:
     """Return the name of the function or attribute that an expression reads: ``system`` for ``platform.system().lower()``."""
     if isinstance(node, ast.Call):
-        return _queried_name(node.func)
+        return _find_queried_name(node.func)
     if isinstance(node, ast.Attribute) and node.attr in ("lower", "upper", "strip"):
-        return _queried_name(node.value)
+        return _find_queried_name(node.value)
     return last_name(node)

@@ -62,7 +62,7 @@ _OPTIONS = re.compile(
 """The launcher's options up to `--use_env`; options behind the script belong to the script."""
 _ELSEWHERE = re.compile(r"(?:(?!\.py\b|torch\.distributed\.).){0,400}?--use[-_]env\b", re.DOTALL)
 _LONGEST = 2000
-"""Characters of a command in which its script is looked for."""
+"""The most characters of a command that are searched for its script."""
 _HAS_FLAG = f"`{_NEW}` does not accept `--use_env`; remove the option by hand"
 _LINE_BREAK = re.compile(r"\\\r?\n|\r?\n[ \t]*-[ \t]+")
 """The break in a command of several lines: in a shell, and as a list in YAML."""

@@ -32,7 +32,7 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import oldest_reaching
+from ._changes.change_fixes import find_oldest_reaching
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _decides_loading(call.args if use.call else call.args[1:], call):
         return
     reached = find_reach(use, ctx.uses)
-    if oldest_reaching(ctx, reached) >= _FLIPPED:
+    if find_oldest_reaching(ctx, reached) >= _FLIPPED:
         return
     if tests_parameter(use, "weights_only") or has_other_call(use, "weights_only"):
         return

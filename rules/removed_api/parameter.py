@@ -33,7 +33,7 @@ from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
 
 from ._changes import derived_classes
-from ._changes.change_fixes import oldest_reaching, require_minimum
+from ._changes.change_fixes import find_oldest_reaching, require_minimum
 from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
 from ._changes.missing_names import has_alternative, tests_parameter
 from ._changes.recipe_edits import (
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 _CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 
 
-def _trigger_words(change: ApiChange) -> Iterator[str]:
-    """Yield what a file spells that has a call with the argument: the keyword, or a word of its value; "" for anything."""
+def _find_trigger_words(change: ApiChange) -> Iterator[str]:
+    """Yield a word that a file with a call that passes the argument contains: the keyword, or a word of its value; "" for any."""
     if change.beside:
         yield from change.beside
         return
@@ -66,7 +66,7 @@ def _trigger_words(change: ApiChange) -> Iterator[str]:
 
 def _list_triggers(of: Sequence[ApiChange]) -> tuple[str, ...]:
     """Return identifiers of which a file must contain one for any of the changes to concern it; empty for no condition."""
-    words = [word for change in of for word in _trigger_words(change)]
+    words = [word for change in of for word in _find_trigger_words(change)]
     return tuple(words) if all(words) else ()
 
 
@@ -74,7 +74,7 @@ _WORDS = {symbol: _list_triggers(of) for symbol, of in _CHANGES.items() if "()" 
 
 
 def _calls(of: Sequence[ApiChange]) -> Calls:
-    """Return the calls that one of the changes may concern: where none is about positional arguments, those that give a keyword."""
+    """Return the condition for calls that a change may concern: calls with a keyword, if no change is about positional arguments."""
     places = [change.position for change in of if change.by_place and change.position is not None]
     if len(places) == len(of):
         return Calls(more_than=min(places))
@@ -127,7 +127,7 @@ def _check_call(
     if (
         has_alternative(use, ctx, reached)
         or tests_parameter(use, change.keywords[0])
-        or (change.place_of and change.gone is not None and change.gone <= oldest_reaching(ctx, reached))
+        or (change.place_of and change.gone is not None and change.gone <= find_oldest_reaching(ctx, reached))
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):

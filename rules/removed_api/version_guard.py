@@ -125,7 +125,7 @@ def _is_minor_bound(test: ast.expr) -> bool:
 
 
 def _falls_short(test: ast.expr, use: Use, target: Version) -> bool:
-    """Return whether a test is a lower bound for the second number that the target's is below."""
+    """Return whether a test requires a second number that is higher than the target's."""
     if not isinstance(test, ast.Compare) or not _is_minor_bound(test):
         return False
     try:
@@ -203,7 +203,7 @@ class _VersionText(str):
 
 
 def _evaluate(node: ast.expr, use: Use, version: str) -> object:
-    """Evaluate an expression for a version of torch. Raises _Unknown."""
+    """Evaluate an expression for a version of torch. Raises _UnknownValueError."""
     if node is use.node or ast.dump(node) == ast.dump(use.node):
         return _VersionText(version) if use.symbol == "torch.__version__" else version
     match node:
@@ -250,7 +250,7 @@ def _evaluate(node: ast.expr, use: Use, version: str) -> object:
 
 
 def _evaluate_parts(node: ast.expr, use: Use, version: str) -> list[str]:
-    """Evaluate an expression that splits a version into parts. Raises _Unknown."""
+    """Evaluate an expression that splits a version into parts. Raises _UnknownValueError."""
     value = _evaluate(node, use, version)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return value
@@ -258,7 +258,7 @@ def _evaluate_parts(node: ast.expr, use: Use, version: str) -> list[str]:
 
 
 def _evaluate_index(node: ast.expr) -> int | slice:
-    """Evaluate a literal index or slice. Raises _Unknown or ValueError."""
+    """Evaluate a literal index or slice. Raises _UnknownValueError or ValueError."""
     if isinstance(node, ast.Slice):
         ends = [None if end is None else ast.literal_eval(end) for end in (node.lower, node.upper, node.step)]
         return slice(*ends)

@@ -65,7 +65,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _compares_types(parent: ast.AST) -> bool:
-    """Return whether this is ``type(x) is …`` or ``type(x) == …``."""
+    """Return whether an expression is ``type(x) is …`` or ``type(x) == …``."""
     if not isinstance(parent, ast.Compare):
         return False
     sides = [parent.left, *parent.comparators]

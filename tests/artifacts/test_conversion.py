@@ -122,7 +122,7 @@ def asked(
         "atol": None,
         **more,
     }
-    return worker.work_on(question, method)
+    return worker.convert_and_report(question, method)
 
 
 @pytest.mark.parametrize(

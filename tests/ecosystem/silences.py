@@ -1,4 +1,4 @@
-"""Reads `silences.toml`: the uses that the tool passes over on purpose, and what it reports beyond the oracle."""
+"""Reads `silences.toml`: the uses that the tool deliberately does not report, and what it reports beyond the oracle."""
 
 from __future__ import annotations
 

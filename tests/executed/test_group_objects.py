@@ -1,4 +1,4 @@
-"""A process group in place of its name: what takes one in torch 2.13, and gives the same result, compiled too."""
+"""Tests of functions that take a process group instead of its name in torch 2.13, with the same result, also compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that hand group names around, run on gloo before and after their fix, in eager mode and compiled."""
+"""Programs that pass the names of groups, run on gloo before and after their fix, in eager mode and compiled."""
 
 from __future__ import annotations
 import __future__

@@ -46,7 +46,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, *edits: tuple[int, int, str]) -> No
         return {rule.code: rule}
 
     monkeypatch.setattr(registry, "select_rules", selected)
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(rule)])
     monkeypatch.setattr(registry, "check_selectors", lambda settings, rules: None)

@@ -1,1 +1,1 @@
-"""The ledger of torch's API: how it is read, what stands in it, and what is told of it."""
+"""Tests of the ledger of torch's API: its reader, its content, and its rendering."""

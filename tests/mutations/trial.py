@@ -1,4 +1,4 @@
-"""Runs the fixtures of a family with a broken module in the place of the whole one.
+"""Runs the fixtures of a family with a broken module instead of the original.
 
 Each trial has a process of its own, forked from one that has not imported any rule: nothing that a module leaves behind
 outlives its trial. The other modules are compiled once, before.

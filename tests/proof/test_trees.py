@@ -1,4 +1,4 @@
-"""Trees before and after edits: what an edit may make of the node around it, and where the rest has to be."""
+"""Trees before and after edits: how an edit may change the enclosing node, and where all other nodes have to be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements: removed, unwrapped, decided, inserted; and what stands around them."""
+"""Changes of statements (removed, unwrapped, decided, inserted) and the surrounding code."""
 
 from __future__ import annotations
 

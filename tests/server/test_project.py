@@ -52,7 +52,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One rule, which costs no time to load."""
     monkeypatch.setattr(registry, "load_rules", lambda: {RULE.code: RULE})
     monkeypatch.setattr(registry, "collect_triggers", lambda: [Trigger.from_rule(RULE)])
-    monkeypatch.setattr(selection, "_screens", {})
+    monkeypatch.setattr(selection, "_prefilters", {})
     monkeypatch.setattr(selection, "_rule_sets", {})
 
 

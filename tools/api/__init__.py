@@ -1,1 +1,1 @@
-"""Reads torch's Python API in the sources of its releases, and makes the table of what became of each name."""
+"""Reads torch's Python API from the sources of its releases, and builds the table with the history of each name."""

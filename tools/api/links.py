@@ -1,4 +1,4 @@
-"""Links the modules of one release: what a qualified name stands for."""
+"""Links the modules of one release, to resolve qualified names."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass, field
 from tools.api.module import Definition, Module
 
 Resolved = tuple[str, Definition | Module]
-"""Where something is defined, and what it is."""
+"""A definition, and the module that contains it."""
 
 
 @dataclass
 class Links:
-    """The modules of one release, and what their names lead to."""
+    """The modules of one release, and the definitions of their names."""
 
     modules: Mapping[str, Module]
     _bound: dict[str, dict[str, tuple[Definition, str]]] = field(default_factory=dict)
     _found: dict[tuple[str, str], Resolved | None] = field(default_factory=dict)
 
     def resolve(self, name: str) -> Resolved | None:
-        """What a qualified name stands for; None for what is not torch's, or not known."""
+        """Return the definition of a qualified name; None for a name that is unknown or not torch's."""
         first, *rest = name.split(".")
         return self._walk((first, self.modules[first]), rest) if first in self.modules else None
 
     def in_scope(self, scope: str, name: str) -> Resolved | None:
-        """What a dotted name means inside of a module or class."""
+        """Return the definition of a dotted name inside a module or class."""
         first, *rest = name.split(".")
         while scope not in self.modules and "." in scope:
             if found := self.resolve(f"{scope}.{first}"):
@@ -35,7 +35,7 @@ class Links:
         return self._walk(found, rest) if found else self.resolve(name)
 
     def attribute(self, module: str, name: str) -> Resolved | None:
-        """What a module has under a name: what it binds, before a module inside of it."""
+        """Return the definition of a name in a module: one that the module binds comes before a submodule."""
         key = module, name
         if key not in self._found:
             self._found[key] = None  # where a circle of imports ends
@@ -43,7 +43,7 @@ class Links:
         return self._found[key]
 
     def bound(self, module: str) -> Mapping[str, tuple[Definition, str]]:
-        """Every name that a module binds: its definition, and the module that holds it."""
+        """Return every name that a module binds, with its definition and the module of the definition."""
         if module in self._bound:
             return self._bound[module]
         held = self.modules[module]
@@ -64,7 +64,7 @@ class Links:
         return found
 
     def exports(self, module: Module) -> set[str] | None:
-        """``__all__``; None where there is none, or where it is computed."""
+        """Return ``__all__`` of a module; None where there is none, or where it is computed."""
         if module.exported is None or module.computes_exported:
             return None
         found = set(module.exported)

@@ -14,10 +14,10 @@ SAYS_DEPRECATED = re.compile(
     r"deprecat|\bwill be removed\b|\bbe removed in\b|\bobsolete\b|\bno longer (?:supported|needed|has any effect)",
     re.I,
 )
-"""What makes a deprecation of a warning of another category, most often a ``UserWarning``."""
+"""Matches the text of a deprecation in a warning of another category, most often a ``UserWarning``."""
 DECORATOR = re.compile("deprecat", re.I)
 HELPER = re.compile("deprecat|warn", re.I)
-"""Functions with such a name are looked into: what they warn of is said of their caller."""
+"""Matches the names of functions whose warnings count as warnings of their callers."""
 HARMLESS = re.compile(
     r"is_scripting|is_tracing|TYPE_CHECKING|is_compiling|is_dynamo_compiling|has_torch_function|_disable_deprec|_warned|_once|sys.version_info"
 )
@@ -29,7 +29,7 @@ DOCUMENTED = re.compile(
     r" (?:is|has been)(?: now)? deprecated(?:[^.]|\.(?=\S))*",
     re.I | re.M,
 )
-"""The sentence of a docstring that says so; the subject, if it is named, must be what the docstring is about."""
+"""Matches a sentence in a docstring that states a deprecation; the subject, if any, must be the documented name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Mark:
     text: str
     parameter: str = ""
     helper: str = ""
-    """The dotted name of the function that gives the warning, where it is not here."""
+    """The dotted name of the function that warns, if that is another one."""
     arguments: tuple[str, ...] = ()
-    """What is handed to it, as far as it is text; keywords as ``name=text``."""
+    """The arguments of that function that are text; keywords as ``name=text``."""
 
 
 MAKES_TEXT = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call)
@@ -52,7 +52,7 @@ Texts = Mapping[str, str]
 
 
 def of_function(function: Function, texts: Texts, *, called: str = "call") -> list[Mark]:
-    """The markers of a function; ``called`` is what makes its body run."""
+    """Return the markers of a function; ``called`` is the trigger that runs its body."""
     found = list(of_decorators(function, texts, called))
     arguments = {
         arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -62,7 +62,7 @@ def of_function(function: Function, texts: Texts, *, called: str = "call") -> li
 
 
 def of_decorators(node: Function | ast.ClassDef, texts: Texts, when: str) -> Iterator[Mark]:
-    """The markers among the decorators of a definition."""
+    """Yield the markers among the decorators of a definition."""
     for decorator in node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         name = dotted(call.func if call else decorator)
@@ -79,7 +79,7 @@ def of_decorators(node: Function | ast.ClassDef, texts: Texts, when: str) -> Ite
 
 
 def of_docstring(docstring: str, name: str) -> Mark | None:
-    """The sentence of a docstring that deprecates ``name``, which it describes."""
+    """Return the marker in the docstring of ``name``, if a sentence there deprecates the name."""
     if "deprecated" not in docstring:
         return None
     for found in DOCUMENTED.finditer(docstring):
@@ -90,14 +90,14 @@ def of_docstring(docstring: str, name: str) -> Mark | None:
 
 
 def warnings_in(node: ast.AST, texts: Texts) -> list[Mark]:
-    """Every deprecation that some function in ``node`` warns of, wherever it stands."""
+    """Return every deprecation warning in any function inside ``node``."""
     nodes = list(ast.walk(node))
     known = {**texts, **constants(nodes)}
     return [mark for child in nodes if isinstance(child, ast.Call) and (mark := _warning(child, known))]
 
 
 def constants(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """The names that are bound to text by one of the nodes."""
+    """Return the names that the nodes bind to text."""
     return {
         target.id: text
         for node in nodes
@@ -108,12 +108,12 @@ def constants(nodes: Iterable[ast.AST]) -> dict[str, str]:
 
 
 def of_module(body: Sequence[ast.stmt], texts: Texts) -> list[Mark]:
-    """The markers that importing a module shows."""
+    """Return the markers that importing a module shows."""
     return [mark for mark in _Body(set(), texts, "import").marks(body) if mark.when == "import"]
 
 
 class _Body:
-    """A walk over the statements of a body that knows under which condition each of them runs."""
+    """A walk over the statements of a body that tracks the condition of each."""
 
     def __init__(self, parameters: set[str], texts: Texts, called: str) -> None:
         self._parameters = parameters
@@ -159,7 +159,7 @@ class _Body:
     def _conditions(
         self, test: ast.expr, when: list[tuple[str, str]]
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Under which conditions the two arms of an ``if`` run."""
+        """Return the conditions under which the two arms of an ``if`` run."""
         sometimes = [("sometimes", "")]
         if HARMLESS.search(ast.unparse(test)):
             return when, when
@@ -181,7 +181,7 @@ class _Body:
         return sometimes, sometimes
 
     def _passed(self, test: ast.expr) -> tuple[str, bool]:
-        """The parameter that a test says is passed (or is not); "" where it says something else."""
+        """Return the parameter whose presence a test checks; "" for another test."""
         match test:
             case ast.Name(id=name) if name in self._parameters:
                 return name, True
@@ -200,7 +200,7 @@ class _Body:
 
 
 def _warning(call: ast.Call, texts: Texts) -> Mark | None:
-    """The deprecation that a call of ``warnings.warn`` (or a function that takes its arguments) shows."""
+    """Return the deprecation that a call of ``warnings.warn``, or of a function with the same arguments, shows."""
     if dotted(call.func).rpartition(".")[2] not in ("warn", "warn_once", "warn_once_safe") or not call.args:
         return None
     if dotted(call.func).startswith(("log", "self.")):
@@ -225,7 +225,7 @@ def _arguments(call: ast.Call | None, texts: Texts) -> tuple[str, ...]:
 
 
 def text_of(node: ast.expr, texts: Texts) -> str:
-    """The text that an expression makes, with ``…`` for what is not known here, and ``{name}`` for names."""
+    """Return the text of an expression, with ``…`` for unknown parts, and ``{name}`` for names."""
     match node:
         case ast.Constant(value=str() as text):
             return " ".join(text.split()) if "\n" in text else text
@@ -247,7 +247,7 @@ def text_of(node: ast.expr, texts: Texts) -> str:
 
 
 def dotted(node: ast.expr | None) -> str:
-    """``a.b.c`` for a chain of attributes, else empty."""
+    """Return ``a.b.c`` for a chain of attributes; empty for any other expression."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

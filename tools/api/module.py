@@ -1,4 +1,4 @@
-"""Reads one file: what its module binds, without running it."""
+"""Reads the names that the module in one file binds, without running it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tools.api.signatures import Function, Parameter, Signature
 
 ADDS_DOCSTRING = {"_add_docstr", "add_docstr", "_add_docstr_all", "add_docstr_all"}
 STUBS_ALONE = frozenset({"torch.utils._config_typing"})
-"""No modules, but stubs of what modules of settings are given when they are imported, in every release; some wheels lack
-them."""
+"""Stubs without a module of their own: modules of settings get their content on import; some wheels lack these stubs."""
 HAS_FIELDS = {
     "dataclass",
     "dataclasses.dataclass",
@@ -25,17 +24,17 @@ HAS_FIELDS = {
 
 @dataclass(slots=True)
 class Definition:
-    """What a name is bound to."""
+    """The definition that a name is bound to."""
 
     kind: str
     """"class", "function", "property", "value", "attribute" (only set on instances) or "alias"."""
     target: str = ""
-    """What an alias stands for: ``module``, ``module:name``, or a dotted name of where it stands."""
+    """The target of an alias: ``module``, ``module:name``, or a dotted name in its scope."""
     imported: bool = False
     documented: bool = False
     marks: list[Mark] = field(default_factory=list)
     warns: list[Mark] = field(default_factory=list)
-    """What a function with a name such as ``_warn_deprecated`` warns of, for those that call it."""
+    """The warnings of a function with a name such as ``_warn_deprecated``, which count for its callers."""
     raises: bool = False
     signature: Signature | None = None
     bases: list[str] = field(default_factory=list)
@@ -46,7 +45,7 @@ class Definition:
 
 @dataclass(slots=True)
 class Module:
-    """What a file says about its module."""
+    """The contents of a module, as its file shows them."""
 
     name: str
     is_package: bool
@@ -54,24 +53,24 @@ class Module:
     names: dict[str, Definition] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     typed: set[str] = field(default_factory=set)
-    """Those of them that only type checkers see."""
+    """The names that only type checkers see."""
     exported: set[str] | None = None
-    """``__all__``, as far as it is literal; None where there is none."""
+    """The literal part of ``__all__``; None where there is none."""
     computes_exported: bool = False
     exports_of: list[str] = field(default_factory=list)
     """Modules whose ``__all__`` is part of this one's."""
     served: dict[str, Mark | None] = field(default_factory=dict)
     """The names that ``__getattr__`` knows, each with the marker that it shows."""
     docstrings: dict[str, str] = field(default_factory=dict)
-    """Those that the module adds to what is defined elsewhere."""
+    """The docstrings that the module adds to definitions of other modules."""
     marks: list[Mark] = field(default_factory=list)
     documented: bool = False
     opened: set[str] = field(default_factory=set)
-    """The modules that it gives names which are not seen, by ``sys.modules[…] = …``; most often itself."""
+    """The modules that get unknown names by ``sys.modules[…] = …``; most often the module itself."""
 
 
 def read(name: str, text: str, *, is_package: bool, is_stub: bool = False) -> Module:
-    """What the source ``text`` of the module ``name`` binds. Raises SyntaxError."""
+    """Read the source ``text`` of the module ``name``. Raises SyntaxError."""
     tree = ast.parse(text)
     module = Module(name, is_package, is_stub, documented=ast.get_docstring(tree) is not None)
     reader = _Reader(module, markers.constants(tree.body))
@@ -92,7 +91,7 @@ class _Reader:
         self._module = module
 
     def block(self, body: Sequence[ast.stmt], *, in_class: bool = False) -> dict[str, Definition]:
-        """What some statements bind, together."""
+        """Read the bindings of some statements."""
         found: dict[str, Definition] = {}
         overloads: dict[str, list[Signature]] = {}
         for statement in body:
@@ -195,7 +194,7 @@ class _Reader:
         return Definition("value")
 
     def _export(self, value: ast.expr) -> None:
-        """Takes a part of ``__all__`` in."""
+        """Add a part of ``__all__``."""
         if self._module.exported is None:
             self._module.exported = set()
         match value:
@@ -216,7 +215,7 @@ class _Reader:
                 self._module.computes_exported = True
 
     def _called(self, call: ast.Call) -> None:
-        """What a call at the top of a module says about names: ``__all__.extend(…)``, ``add_docstr(…)``."""
+        """Read a call at the top of a module that changes names: ``__all__.extend(…)``, ``add_docstr(…)``."""
         name = dotted(call.func)
         if name in ("__all__.extend", "__all__.append") and call.args:
             self._export(call.args[0])
@@ -284,7 +283,7 @@ class _Reader:
 
 
 def _fields(node: ast.ClassDef) -> Signature:
-    """The constructor that annotated values make."""
+    """Return the constructor that annotated values define."""
     fields = [
         Parameter(s.target.id, True, True, ast.unparse(s.value) if s.value else "")
         for s in node.body
@@ -296,14 +295,14 @@ def _fields(node: ast.ClassDef) -> Signature:
 
 
 def _docstring(node: ast.expr) -> str:
-    """A docstring that is written as ``r"...".format(…)``, with its lines as they are."""
+    """Return a docstring that is written as ``r"...".format(…)``, with its lines as they are."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
 
 
 def _opened(statement: ast.stmt) -> Iterator[str]:
-    """The modules that a statement puts other modules into, or exchanges; "" where its text does not say which."""
+    """Yield the modules that a statement replaces or puts other modules into; "" where its text does not name them."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return
     for node in ast.walk(statement):
@@ -324,7 +323,7 @@ def _imported(target: str) -> Definition:
 
 
 def _either(one: Mapping[str, Definition], other: Mapping[str, Definition]) -> dict[str, Definition]:
-    """What two alternatives bind: of a name in both, what does something rather than a stand-in."""
+    """Merge the bindings of two alternatives; for a name in both, a real definition wins over a stand-in."""
 
     def weight(definition: Definition) -> bool:
         return definition.kind in ("value", "attribute") or definition.raises
@@ -334,7 +333,7 @@ def _either(one: Mapping[str, Definition], other: Mapping[str, Definition]) -> d
 
 
 def _served(body: Sequence[ast.stmt], texts: dict[str, str]) -> dict[str, Mark | None]:
-    """The names that a module's ``__getattr__`` knows: its strings, and those in containers that it looks into."""
+    """Return the names that a module's ``__getattr__`` knows: its strings, and the strings in containers that it searches."""
     function = next(
         s
         for s in ast.walk(ast.Module(list(body), []))

@@ -1,4 +1,4 @@
-"""Reads a release, once: what was read is kept, as long as what reads it is the same."""
+"""Reads each release once: the result is kept until the reader changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Facts = dict[str, Fact]
 
 
 def read(source: Source) -> Facts:
-    """What a release says of every name; a file that cannot be parsed is reported, and left out."""
+    """Return the facts about every name of a release; a file that cannot be parsed is reported and left out."""
     gc.disable()  # trees are many small objects in no circle
     modules: dict[str, module.Module] = {}
     # Sources before stubs: where a module has both, the stub says less.
@@ -37,7 +37,7 @@ def read(source: Source) -> Facts:
 
 
 def read_all(sources: list[Source], kept: Path, jobs: int) -> list[Facts]:
-    """What each release says, in the order given; ``kept`` is the folder for what was read."""
+    """Return the facts of each release, in the given order; ``kept`` is the folder for results."""
     kept.mkdir(parents=True, exist_ok=True)
     if jobs == 1:
         return [pickle.loads(_kept(source, kept).read_bytes()) for source in sources]
@@ -46,7 +46,7 @@ def read_all(sources: list[Source], kept: Path, jobs: int) -> list[Facts]:
 
 
 def _kept(source: Source, folder: Path) -> Path:
-    """The file with what a release says, made if it is not there."""
+    """Return the file with the facts of a release, which is created if it does not exist."""
     path = folder / f"torch-{source.version}-{_reader()}.pickle"
     if not path.exists():
         facts = read(source)
@@ -58,7 +58,7 @@ def _kept(source: Source, folder: Path) -> Path:
 
 
 def _reader() -> str:
-    """A fingerprint of the sources that read."""
+    """Return a fingerprint of the sources of the reader."""
     digest = hashlib.sha256()
     for name in ("links", "markers", "module", "release", "signatures"):
         digest.update((Path(__file__).parent / f"{name}.py").read_bytes())

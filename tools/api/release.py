@@ -1,4 +1,4 @@
-"""What one release says of every name that a program can spell."""
+"""The facts of one release about every name that a program can spell."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from tools.api.signatures import Signature
 DOCUMENTED, EXPORTED, ACCIDENTAL, PRIVATE = range(4)
 KINDS = {"class": "c", "function": "f", "property": "v", "value": "v", "attribute": "v"}
 DOCUMENTING = ("torch._torch_docs", "torch._tensor_docs", "torch._storage_docs")
-"""The modules that give functions their docstrings which are not written in Python."""
+"""The modules with the docstrings of functions that are not written in Python."""
 TENSOR = ("TensorBase", "_TensorBase")
-"""What the base of tensors is called, which is not written in Python."""
+"""The names of the base class of tensors, which is not written in Python."""
 SAY_NOTHING = {"object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol"}
 """Bases that give a class no members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What one release says of one name."""
+    """The facts of one release about one name."""
 
     kind: str
-    """``p`` module, ``c`` class, ``f`` function, ``m`` method, ``v`` value, ``a`` what only instances have."""
+    """``p`` module, ``c`` class, ``f`` function, ``m`` method, ``v`` value, ``a`` attribute of instances only."""
     level: int
     marks: tuple[Mark, ...] = ()
     raises: bool = False
     signature: Signature | None = None
     members: Members | None = None
     foreign: bool = False
-    """Whether it is none of torch's own: ``torch.nn.modules.conv.Union``."""
+    """Whether the name is not torch's own: ``torch.nn.modules.conv.Union``."""
     is_open: bool = False
-    """Whether a module may have names that are not seen."""
+    """Whether a module may have unknown names."""
 
 
 @dataclass(eq=False, slots=True)
 class Members:
-    """What a class has, of its own and from its bases."""
+    """The members of a class, its own and inherited ones."""
 
     facts: dict[str, Fact]
     own: set[str]
-    """Those that it defines, or has from a base that is private: nobody looks for them there."""
+    """The members that the class defines, or inherits from a private base, where nobody would search for them."""
     foreign_bases: frozenset[str]
     is_open: bool
-    """Whether ``__getattr__`` may give it any name."""
+    """Whether ``__getattr__`` may give the class any name."""
 
 
 @dataclass
@@ -61,11 +61,11 @@ class Release:
 
     @cached_property
     def links(self) -> Links:
-        """What its names lead to."""
+        """The links of the release's names to their definitions."""
         return Links(self.modules)
 
     def facts(self) -> dict[str, Fact]:
-        """Every name that can be spelled, without those of classes, which come with the class."""
+        """The facts about every name that can be spelled, except for members, which belong to their class."""
         found = {module.name: self._of_module(module, module.name) for module in self.modules.values()}
         for module in self.modules.values():
             for name in self.links.bound(module.name):
@@ -81,11 +81,11 @@ class Release:
 
     @cached_property
     def _opened(self) -> set[str]:
-        """The modules that some module gives names which are not seen."""
+        """The modules to which some module gives unknown names."""
         return set().union(*(module.opened for module in self.modules.values()))
 
     def _fact(self, module: Module, name: str) -> Fact:
-        """What a module has under a name."""
+        """Return the facts about a name of a module."""
         path = f"{module.name}.{name}"
         if name in module.served and name not in module.names:
             mark = module.served[name]
@@ -115,7 +115,7 @@ class Release:
         return Fact(kind, level, marks, raises, signature, members)
 
     def _level(self, module: Module, name: str, home: str) -> int:
-        """How public a name of a module is; ``home`` is where it is defined, empty for what is not torch's."""
+        """Return how public a name of a module is; ``home`` is the module that defines it, empty for a name that is not torch's."""
         if _is_private(f"{module.name}.{name}"):
             return PRIVATE
         exports = self.links.exports(module)
@@ -130,7 +130,7 @@ class Release:
         )
 
     def _said(self, definition: Definition, name: str, home: str) -> tuple[tuple[Mark, ...], bool]:
-        """The markers of a definition, and whether it has a docstring, here or from elsewhere."""
+        """Return the markers of a definition, and whether it has a docstring, its own or one that another module adds."""
         marks = self._marks(definition.marks, home.rpartition(".")[0])
         docstring = self._added.get(home)
         if docstring and not marks:
@@ -139,7 +139,7 @@ class Release:
 
     @cached_property
     def _added(self) -> dict[str, str]:
-        """The docstrings that are given to what is defined elsewhere, by qualified name."""
+        """The docstrings that modules add to definitions of others, by qualified name."""
         added: dict[str, str] = {}
         for module in (self.modules[name] for name in DOCUMENTING if name in self.modules):
             for name, docstring in module.docstrings.items():
@@ -152,7 +152,7 @@ class Release:
         return added
 
     def _members_of(self, home: str, definition: Definition) -> Members:
-        """What the class that is defined at ``home`` has."""
+        """Return the members of the class that ``home`` defines."""
         if home in self._members:
             return self._members[home]
         facts: dict[str, Fact] = {}
@@ -195,7 +195,7 @@ class Release:
         return definition.signature
 
     def _marks(self, marks: Iterable[Mark], scope: str) -> tuple[Mark, ...]:
-        """Markers with what their helpers say put in."""
+        """Return the markers with the texts of their helpers filled in."""
         found: dict[Mark, None] = {}
         for mark in marks:
             if mark.helper:
@@ -211,7 +211,7 @@ class Release:
 
 
 def _filled(text: str, helper: Definition, mark: Mark) -> str:
-    """What a helper says, with the text of the arguments that it is called with."""
+    """Return the text of a helper's warning, with the text of its arguments filled in."""
     names = [parameter.name for parameter in helper.signature.parameters] if helper.signature else []
     given = dict(zip(names, (a for a in mark.arguments if not _is_keyword(a)), strict=False))
     given |= {a.partition("=")[0]: a.partition("=")[2] for a in mark.arguments if _is_keyword(a)}

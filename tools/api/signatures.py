@@ -1,4 +1,4 @@
-"""What a definition takes, and whether it still does anything."""
+"""The parameters of a definition, and whether it only raises."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Parameter:
     keyword: bool
     positional: bool
     default: str
-    """As source text; empty where it must be given."""
+    """The default as source text; empty for a required parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What calls may look like."""
+    """The parameters that calls can pass."""
 
     parameters: tuple[Parameter, ...]
     takes_any_keyword: bool
@@ -31,7 +31,7 @@ class Signature:
 
 
 def signature(function: Function, *, bound: bool) -> Signature:
-    """The signature of a definition; of a method (``bound``) without its first parameter."""
+    """Return the signature of a definition; of a method (``bound``) without its first parameter."""
     args = function.args
     positional = [*args.posonlyargs, *args.args]
     defaults = ["", *[""] * len(positional)][: len(positional) - len(args.defaults)]
@@ -49,7 +49,7 @@ def signature(function: Function, *, bound: bool) -> Signature:
 
 
 def either(signatures: Sequence[Signature]) -> Signature:
-    """What at least one of several overloads takes; a default counts where all that take the parameter agree on it."""
+    """Merge the signatures of overloads; a default is kept if all overloads with the parameter agree on it."""
     if len(signatures) == 1:
         return signatures[0]
     names = dict.fromkeys(parameter.name for one in signatures for parameter in one.parameters)
@@ -66,7 +66,7 @@ def either(signatures: Sequence[Signature]) -> Signature:
 
 
 def only_raises(function: Function) -> bool:
-    """Whether every call ends in an exception that does not mean "to be overridden"."""
+    """Return whether every call ends in an exception that does not mean "to be overridden"."""
     last = function.body[-1]
     if not isinstance(last, ast.Raise) or last.exc is None:
         return False
@@ -77,7 +77,7 @@ def only_raises(function: Function) -> bool:
 
 
 def _own(function: Function) -> Iterator[ast.AST]:
-    """The nodes of a function's body, without those of functions and classes in it."""
+    """Yield the nodes of a function's body, without the nodes of functions and classes in it."""
     todo: list[ast.AST] = list(function.body)
     while todo:
         node = todo.pop()

@@ -19,12 +19,12 @@ VERSION = re.compile(r"^__version__ = '(\d+\.\d+\.\d+)", re.M)
 
 
 class NotTorch(Exception):
-    """A source is no torch release; the message says which, and why."""
+    """Raised for a source that is no torch release; the message names it and the reason."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One release, and where its files are."""
+    """One release, and the place of its files."""
 
     version: Version
     place: str
@@ -32,11 +32,11 @@ class Source:
 
     @property
     def minor(self) -> tuple[int, int]:
-        """The minor release that it is a patch of."""
+        """The minor version of the release."""
         return self.version.major, self.version.minor
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The path of each Python file and stub in the packages of torch, and its text."""
+        """Yield the path and the text of each Python file and stub in the packages of torch."""
         if Path(self.place).is_dir():
             for package in PACKAGES:
                 for path in sorted(Path(self.place, package).rglob("*.py*")):
@@ -55,7 +55,7 @@ class Source:
 
 
 def local(path: Path) -> Source:
-    """A wheel, or the folder that one was unpacked to. Raises NotTorch."""
+    """Return the source in a wheel, or in the folder that one was unpacked to. Raises NotTorch."""
     if path.is_dir():
         about = path / "torch" / "version.py"
         text = about.read_text("utf-8") if about.is_file() else ""
@@ -72,7 +72,7 @@ def local(path: Path) -> Source:
 
 
 def on_index(oldest: tuple[int, int], newest: tuple[int, int] | None = None) -> dict[tuple[int, int], Source]:
-    """The newest patch of each minor release on the package index, by the Linux wheel for the newest Python."""
+    """Return the newest patch of each minor release on the package index, by the Linux wheel for the newest Python."""
     best: dict[tuple[int, int], tuple[Version, int, str]] = {}
     for name, url in read_wheels.links("torch").items():
         _, version, _, tags = parse_wheel_filename(name)

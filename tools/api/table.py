@@ -1,4 +1,4 @@
-"""Compares what the releases say, and writes what the ledger keeps of it."""
+"""Compares the facts of the releases, and writes the table of the ledger."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Row = list[Any]
 where nothing happened."""
 
 MADE_IN_C = {"torch.Storage", "torch.ExcludeDispatchKeyGuard"}
-"""What torch 2.13 has when it runs, and only some stubs tell."""
+"""Names that torch 2.13 has at run time, but only some stubs show."""
 
 History = Sequence[Fact | None]
-"""What each release says of one name, oldest first; None where it has no such name."""
+"""The facts of each release about one name, oldest first; None where the release lacks the name."""
 
 
 def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
-    """The rows of all names that something happened to, or that are offered; ``releases`` are all, oldest first."""
+    """Return the rows of all names that changed or are public; ``releases`` are all releases, oldest first."""
     found: dict[str, Row] = {}
     classes: dict[str, History] = {}
     for name in sorted({name for release in releases for name in release if "." in name} - MADE_IN_C):
@@ -42,7 +42,7 @@ def rows(releases: Sequence[Mapping[str, Fact]]) -> dict[str, Row]:
 
 
 def _owners(classes: Mapping[str, History]) -> dict[int, str]:
-    """The class under which each member is listed, by the identity of what is known of it: the shortest public name."""
+    """Return the class under which each member is listed, by the identity of its facts: the one with the shortest public name."""
     found: dict[int, str] = {}
     for owner in sorted(classes, key=lambda name: (len(name), name)):
         for fact in classes[owner]:
@@ -57,7 +57,7 @@ def _level(history: History) -> int:
 
 
 def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> None:
-    """Writes the table's files into ``folder``.
+    """Write the table's files into ``folder``.
 
     Those are what happened to the names that are offered, to all others, and the names that nothing happened to.
     ``versions`` are the releases that the table was made from; they stand in the first line.
@@ -77,7 +77,7 @@ def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> No
 
 
 def _grouped(table: Mapping[str, Row], render: Callable[[dict[str, Row]], Iterable[str]]) -> Iterator[str]:
-    """Each owner, and the lines for its names."""
+    """Yield the lines for the names of each owner."""
     for owner, names in itertools.groupby(
         sorted(table, key=lambda name: name.rpartition(".")[::2]), key=lambda name: name.rpartition(".")[0]
     ):
@@ -126,7 +126,7 @@ def _row(history: History, releases: Sequence[Mapping[str, Fact]], name: str) ->
 
 
 def _of_members(owner: str, history: History, owners: Mapping[int, str]) -> dict[str, Row]:
-    """What happened to what a class has, while the class was there; what ``owners`` gives to others is left out."""
+    """Return the rows of the members of a class while it existed; members that ``owners`` lists under another class are left out."""
     found: dict[str, Row] = {}
     held = [fact.members if fact else None for fact in history]
     for name in sorted({name for members in held if members for name in members.facts}):
@@ -169,7 +169,7 @@ def _of_members(owner: str, history: History, owners: Mapping[int, str]) -> dict
 
 
 def _unseen(name: str, present: int, releases: Sequence[Mapping[str, Fact]]) -> int:
-    """The releases after the first with a name in which a module around it may have it, though it is not seen."""
+    """Return the releases, after the first with a name, in which an enclosing module may have the name unseen."""
     parts = name.split(".")
     around = [".".join(parts[:length]) for length in range(1, len(parts))]
     may = _mask(any(release[owner].is_open for owner in around if owner in release) for release in releases)
@@ -177,7 +177,7 @@ def _unseen(name: str, present: int, releases: Sequence[Mapping[str, Fact]]) -> 
 
 
 def _is_lost(present: int, releases: Sequence[Any]) -> bool:
-    """Whether a release has the name and the next one has not."""
+    """Return whether some release has the name and the next one lacks it."""
     return any(present >> n & 1 and not present >> n + 1 & 1 for n in range(len(releases) - 1))
 
 
@@ -205,7 +205,7 @@ def _marks(history: History) -> list[Any]:
 
 
 def _parameters(history: History) -> list[Any]:
-    """The parameters that a later release does not take as an earlier one did."""
+    """Return the parameters that differ between an earlier release and a later one."""
     known = [
         (n, fact.signature) for n, fact in enumerate(history) if fact and fact.signature and not fact.raises
     ]
@@ -245,7 +245,7 @@ def _parameters(history: History) -> list[Any]:
 
 
 def _matters(defaults: Mapping[str, int]) -> bool:
-    """Whether a call that leaves the parameter out may notice: to get a default where there was none does not."""
+    """Return whether a change of a default can affect a call that omits the parameter: a new default cannot."""
     first = min(defaults, key=lambda text: defaults[text] & -defaults[text])
     return len(defaults) > 2 or first != ""
 
@@ -256,7 +256,7 @@ def _ends(mask: int, known: Sequence[tuple[int, Signature]]) -> bool:
 
 
 def _renamed(name: str, before: Signature, after: Signature) -> str:
-    """The name that a parameter has in the next release, if it is at the same place and new."""
+    """Return the new name of a parameter in the next release, if a new parameter is at the same position."""
     names = [p.name for p in before.parameters]
     if name not in names or len(names) != len(after.parameters):
         return ""

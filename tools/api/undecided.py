@@ -1,4 +1,4 @@
-"""Which names of torch's API are offered and deprecated, and nobody has decided what to say about them.
+"""Finds public, deprecated names of torch's API for which no rule and no decision exists.
 
 A name is decided if ``tables/data/changes.toml`` has it, if a rule watches it, or if ``decided.toml``
 beside this file gives the reason why neither is needed. What is decided of one name is decided of the same thing under
@@ -23,12 +23,12 @@ CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "chan
 
 
 def deprecated() -> list[LedgerEntry]:
-    """The names that are offered and that some release marks, or has only raise."""
+    """Return the public names that some release marks as deprecated, or that only raise there."""
     return [entry for entry in api_ledger.read_entries(private=False) if entry.raises or entry.marks]
 
 
 def undecided() -> list[LedgerEntry]:
-    """Those of them that nothing is said about, each thing under its shortest name."""
+    """Return the deprecated names without a decision, each object under its shortest name."""
     decided = Patterns([*_changed(), *_watched(), *reasons()])
     entries = deprecated()
     alike = {_thing(entry) for entry in entries if entry.name in decided}
@@ -40,7 +40,7 @@ def undecided() -> list[LedgerEntry]:
 
 
 def needless() -> list[str]:
-    """What ``decided.toml`` names and no release marks, or something else has decided."""
+    """Return the entries of ``decided.toml`` that no release marks, or that are decided elsewhere."""
     names = [entry.name for entry in deprecated()]
     elsewhere = Patterns([*_changed(), *_watched()])
     return [
@@ -51,13 +51,13 @@ def needless() -> list[str]:
 
 
 def reasons() -> dict[str, str]:
-    """Each name or pattern of ``decided.toml``, with the reason."""
+    """Return each name or pattern of ``decided.toml``, with the reason."""
     groups: list[dict[str, Any]] = _read(DECIDED)["group"]
     return {name: group["why"] for group in groups for name in group["names"]}
 
 
 class Patterns:
-    """Names, of which ``torch.jit.*`` stands for all that is in ``torch.jit``, and for itself."""
+    """A set of names, in which ``torch.jit.*`` stands for ``torch.jit`` and everything in it."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._names: set[str] = set()
@@ -71,7 +71,7 @@ class Patterns:
 
 
 def listed(entries: Iterable[LedgerEntry]) -> Iterator[str]:
-    """Lines about names, by module."""
+    """Yield lines about names, grouped by module."""
     for owner, held in itertools.groupby(entries, key=lambda entry: entry.name.rpartition(".")[0]):
         yield owner
         for entry in held:
@@ -82,13 +82,13 @@ def listed(entries: Iterable[LedgerEntry]) -> Iterator[str]:
 
 
 def _thing(entry: LedgerEntry) -> tuple[Any, ...]:
-    """What is the same of a thing under all its names."""
+    """Return a key that is equal for all names of one object."""
     said = frozenset((mark.when, mark.category, mark.text) for mark in entry.marks)
     return entry.name.rpartition(".")[2], said, bool(entry.raises)
 
 
 def _changed() -> Iterator[str]:
-    """The names in ``changes.toml``."""
+    """Yield the names in ``changes.toml``."""
     for rows in _read(CHANGES).values():
         for row in rows:
             prefix = f"{row['below']}." if "below" in row else ""
@@ -96,7 +96,7 @@ def _changed() -> Iterator[str]:
 
 
 def _watched() -> Iterator[str]:
-    """What the rules watch."""
+    """Yield the symbols that the rules watch."""
     for rule in registry.load_rules().values():
         yield from rule.symbols
 

@@ -29,7 +29,7 @@ VERSION = 1
 
 
 class BaselineEntry(NamedTuple):
-    """Equal findings of one file; the first two fields are those of an `FindingIdentity`."""
+    """Equal findings of one file; the first two fields are the same as in `FindingIdentity`."""
 
     code: str
     text: str
@@ -107,7 +107,7 @@ class Baseline:
         return sum(sum(held.values()) for held in self.entries.values())
 
     def _take_finding(self, place: str, finding: Finding, result: FileResult) -> bool:
-        """Return whether an entry that is at least as severe covers the finding; it covers no other one."""
+        """Return whether an unused entry of at least the same severity covers the finding, and use the entry up."""
         held = self._left.get(self._find_entry_place(place, result))
         own = BaselineEntry.from_finding(finding)
         for severity in sorted(Severity, key=lambda severity: severity.rank)[own.severity.rank :]:
@@ -118,7 +118,7 @@ class Baseline:
         return False
 
     def _find_entry_place(self, place: str, result: FileResult) -> str:
-        """Return the place of a file's entries: its own, or that of a removed file of which it seems the new name."""
+        """Return the place of a file's entries: its own, or the place of a removed file that was apparently renamed to it."""
         if place in self.entries:
             return place
         if place not in self._moved:

@@ -1,4 +1,4 @@
-"""The places for suppression comments in a file, and the proof that only comments changed: the common part.
+"""The base class for the suppression comments in a file: where they can go, and the proof that only comments changed.
 
 Python modules, project files and files in other languages each have a subclass in a module of its own.
 """

@@ -13,11 +13,11 @@ from torchmigrate.text.text_edits import VerifyError
 from torchmigrate.text.toml_reader import parse_toml
 
 _QUOTES = ('"""', "'''", "<<", "=begin", "<![CDATA[")
-"""The beginnings of texts over several lines, in files that are read without a grammar."""
+"""The marks that begin multi-line strings, in files that are read without a grammar."""
 
 
 class ForeignCommentPlaces(CommentPlaces):
-    """The places in a source in C++, Kotlin, Go, …: a comment goes on its own line before that of the finding.
+    """The places in a source in C++, Kotlin, Go, …: a comment goes on its own line before the line of the finding.
 
     A comment at the end of a line covers only that line, and formatters of these languages wrap long lines.
     """
@@ -28,7 +28,7 @@ class ForeignCommentPlaces(CommentPlaces):
     def from_bytes(cls, path: str, data: bytes) -> ForeignCommentPlaces:
         """Create the places for the file's content. Raises SourceError."""
         source = ForeignSource.decode_source(path, data)
-        return cls(source, *source.comments_and_statements())
+        return cls(source, *source.find_comments_and_statements())
 
     def comment_statement(self, statement: Span, offset: int, comment: str) -> Edit | None:
         """Add the comment before the statement, but not in a macro over several lines, in a tag, or in JSON."""

@@ -142,7 +142,7 @@ def split_records(printed: bytes) -> list[bytes]:
 
 
 def _find_reason(printed: str) -> str:
-    """Return the line of git's error output that tells most."""
+    """Return the most informative line of git's error output."""
     lines = printed.strip().splitlines() or ["no reason given"]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
     # In a partial clone, git would now fetch the object, with programs that the repository names.
@@ -151,7 +151,7 @@ def _find_reason(printed: str) -> str:
 
 
 def _clean_environment() -> dict[str, str]:
-    """Return the environment without what makes git look at another repository or start other programs."""
+    """Return the environment without the variables that make git use another repository or start other programs."""
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith("GIT_") or _KEPT.fullmatch(key)
     }

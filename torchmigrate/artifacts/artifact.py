@@ -61,6 +61,6 @@ class Artifact:
     """The number of elements of all its tensors."""
     dtypes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """Whatever else its user should know, as clauses."""
+    """Other notes for the user of the file, as clauses."""
     error: str | None = None
     """Why it cannot be read, or should not be loaded, as a clause."""

@@ -1,6 +1,6 @@
 """Readers of two binary encodings, as far as model files need them: protocol buffers and FlatBuffers.
 
-Offsets in a file may point anywhere. Whatever lies outside the file, or never ends, raises `Unreadable`.
+Offsets in a file may point anywhere. Whatever lies outside the file, or never ends, raises `UnreadableArtifact`.
 
 Source: https://protobuf.dev/programming-guides/encoding/ and https://flatbuffers.dev/internals/.
 """
@@ -20,7 +20,7 @@ _NO_MESSAGE = "the file is not a protocol buffer"
 
 
 def parse_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the number and the value of each field of a message: an integer, or a view of its bytes. Raises `Unreadable`."""
+    """Yield the number and the value of each field of a message: an integer, or a view of its bytes. Raises `UnreadableArtifact`."""
     at = 0
     while at < len(data):
         tag, at = parse_varint(data, at)
@@ -65,7 +65,7 @@ class FlatTable:
 
     @classmethod
     def from_root(cls, data: memoryview) -> FlatTable:
-        """Return the table that a file begins with. Raises `Unreadable`."""
+        """Return the table that a file begins with. Raises `UnreadableArtifact`."""
         return cls(data, _unpack_number(data, "<I", 0))
 
     def _find_field(self, index: int) -> int | None:

@@ -97,7 +97,7 @@ class ConversionOutcome:
     skipped: str | None = None
     """Why nothing was converted, if the file is no TorchScript archive."""
     error: str | None = None
-    """Why the file could not be read, or the target not be written."""
+    """Why the file could not be read, or the target could not be written."""
 
     @property
     def result_word(self) -> str:

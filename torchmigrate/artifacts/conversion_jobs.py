@@ -1,4 +1,4 @@
-"""Many archives: each with the path of its program, converted one after the other or several at a time."""
+"""Jobs that convert many archives, one after the other or several at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConversionJob:
 def create_jobs(
     source: str, target: str, wanted: ConversionOptions, inputs_folder: str | None = None
 ) -> list[ConversionJob]:
-    """Return the job of a file, or those of the models in a folder, whose layout ``target`` gets.
+    """Return the job for a file, or a job for each model in a folder; ``target`` gets the layout of the folder.
 
     The inputs of ``a/model.pt`` are ``a/model.pt`` in ``inputs_folder``, or ``a/model.inputs.pt`` beside it.
     """

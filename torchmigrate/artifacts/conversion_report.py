@@ -19,7 +19,7 @@ OUTCOME_COLORS = {"equal": "green", "close": "green", "differs": "red", "refused
 
 
 def build_cells(outcome: ConversionOutcome) -> Iterator[tuple[str, ...]]:
-    """Return the rows of the table for one file."""
+    """Yield the rows of the table for one file."""
     path = escape_controls(outcome.path)
     if not outcome.rows:
         yield (path, "", "failed" if outcome.error else "skipped", "", "", "", "")
@@ -38,7 +38,7 @@ def build_cells(outcome: ConversionOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def collect_remarks(outcome: ConversionOutcome) -> Iterator[str]:
-    """Return what the table does not show of one file, a sentence or clause each."""
+    """Yield the remarks on one file that the table does not show, each a sentence or clause."""
     if why := outcome.error or outcome.skipped:
         yield escape_controls(why)
     for row in outcome.rows:
@@ -111,7 +111,7 @@ def render_markdown(outcomes: Sequence[ConversionOutcome]) -> str:
 
 
 def render_report_json(outcomes: Sequence[ConversionOutcome]) -> str:
-    """Render everything that is known, for a program."""
+    """Render the outcomes as JSON, with all details."""
     files = [{**dataclasses.asdict(one), "converted": one.is_good} for one in outcomes]
     return json.dumps({"version": 1, "files": files}, indent=2) + "\n"
 

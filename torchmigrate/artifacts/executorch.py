@@ -29,7 +29,7 @@ _SCALAR_TYPES = {
 
 
 def read_program(path: str, data: memoryview) -> Artifact:
-    """Read a ``.pte`` file. Raises `Unreadable`."""
+    """Read a ``.pte`` file. Raises `UnreadableArtifact`."""
     program = FlatTable.from_root(data)
     methods, notes, operators = [], [], set()
     delegates: dict[str, None] = {}
@@ -57,7 +57,7 @@ def read_program(path: str, data: memoryview) -> Artifact:
 
 
 def read_lite_archive(path: str, data: memoryview) -> Artifact:
-    """Read a Lite archive in FlatBuffers. Raises `Unreadable`."""
+    """Read a Lite archive in FlatBuffers. Raises `UnreadableArtifact`."""
     module = FlatTable.from_root(data)
     values = module.read_tables(4)
     methods, operators = [], set()

@@ -33,7 +33,7 @@ def is_exported_archive(records: ZipRecords) -> bool:
 
 
 def read_exported(path: str, size: int, records: ZipRecords) -> Artifact:
-    """Read a ``.pt2`` file. Raises `Unreadable`."""
+    """Read a ``.pt2`` file. Raises `UnreadableArtifact`."""
     programs = {name[7:-5]: name for name in records.find_names("models/", ".json")}
     if OLD_RECORD in records:
         programs["model"] = OLD_RECORD
@@ -84,7 +84,7 @@ def read_exported(path: str, size: int, records: ZipRecords) -> Artifact:
 
 
 def _parse_signature(name: str, module: Any) -> ArtifactMethod:
-    """Return the signature of a program from its graph module; malformed data raises whatever it raises."""
+    """Return the signature of a program from its graph module; malformed data may raise any exception."""
     graph, signature = module["graph"], module["signature"]
     inputs, outputs = (
         [

@@ -22,7 +22,7 @@ ELEMENT_TYPES = _TYPE_WORDS.split()
 
 @dataclass
 class _OnnxGraph:
-    """What is gathered from a GraphProto; dictionaries without values keep the order of names."""
+    """The data collected from a GraphProto; dictionaries without values keep the order of names."""
 
     name: str = ""
     nodes: int = 0
@@ -36,7 +36,7 @@ class _OnnxGraph:
 
 
 def read_onnx(path: str, data: memoryview) -> Artifact:
-    """Read an ONNX model. Raises `Unreadable`."""
+    """Read an ONNX model. Raises `UnreadableArtifact`."""
     texts: dict[int, str] = {}
     ir_version, opsets, graph = 0, [], None
     for number, value in parse_fields(data):
@@ -84,7 +84,7 @@ def _describe_graph(graph: _OnnxGraph) -> list[str]:
 
 
 def _parse_graph(data: memoryview) -> _OnnxGraph:
-    """Read a GraphProto."""
+    """Read the graph of an ONNX model (GraphProto)."""
     graph = _OnnxGraph()
     for number, value in parse_fields(data):
         if not isinstance(value, memoryview):
@@ -105,7 +105,7 @@ def _parse_graph(data: memoryview) -> _OnnxGraph:
 
 
 def _add_weight(data: memoryview, graph: _OnnxGraph) -> None:
-    """Add a TensorProto to what is known of its graph."""
+    """Add a weight (TensorProto) to the data of its graph."""
     count, name, dtype = 1, "", 0
     for number, value in parse_fields(data):
         if number == 1:  # packed, or one by one

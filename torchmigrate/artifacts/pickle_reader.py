@@ -70,7 +70,7 @@ _MARK = object()
 
 
 def read_pickle(file: IO[bytes]) -> PickleContents:
-    """Take the next pickle of a stream apart. Raises `Unreadable`."""
+    """Take the next pickle of a stream apart. Raises `UnreadableArtifact`."""
     machine = _PickleMachine()
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
@@ -121,11 +121,11 @@ class _PickleMachine:
         self.stack.append(found)
 
     def remember_top(self, at: int | None) -> None:
-        """Remember the top of the stack under a number, or under the next one."""
+        """Store the top of the stack in the memo under a number, by default the next one."""
         self.memo[len(self.memo) if at is None else at] = self.stack[-1]
 
     def push_call(self) -> None:
-        """Replace a callable and its arguments by what the call would give."""
+        """Replace a callable and its arguments on the stack by the call, without making it."""
         args = self.stack.pop()
         self.stack.append(PickledCall(self.stack.pop(), args))
 

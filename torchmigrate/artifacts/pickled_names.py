@@ -27,7 +27,7 @@ RUNNING_BUILTINS = _split_words(
     "__import__ apply breakpoint compile delattr eval exec execfile exit getattr globals input locals map open "
     "print quit reduce setattr vars"
 )
-"""The builtins that a pickle needs only to run something."""
+"""The builtins whose only use in a pickle is to run code."""
 
 HARMLESS_NAMES = _split_words(
     "torch.serialization._get_layout "
@@ -43,7 +43,7 @@ KNOWN_PACKAGES = _split_words(
 
 
 def find_running_names(names: Iterable[ImportedName]) -> list[ImportedName]:
-    """Return the names that are in a pickle to run something."""
+    """Return the names through which loading a pickle runs other code."""
     return [name for name in names if _is_running(name)]
 
 

@@ -62,7 +62,7 @@ def _is_possible_model(path: str) -> bool:
 
 
 def read_artifact(path: str) -> Artifact:
-    """Read what the file at ``path`` is. Nothing in the file raises: `Artifact.error` says what is wrong with it."""
+    """Describe the file at ``path``. Never raises because of its content: `Artifact.error` says what is wrong with it."""
     size = 0
     try:
         status = os.stat(path)
@@ -81,7 +81,7 @@ def read_artifact(path: str) -> Artifact:
 
 
 def find_damage(path: str) -> str | None:
-    """Check the checksums of a TorchScript archive, however large, and return what is wrong; None for nothing."""
+    """Check the checksums of a TorchScript archive, however large, and return the error; None if there is none."""
     try:
         with open(path, "rb") as file:
             if file.read(4) == b"PK\3\4":
@@ -94,7 +94,7 @@ def find_damage(path: str) -> str | None:
 
 
 def _read_by_magic(path: str, size: int, file: IO[bytes]) -> Artifact:
-    """Read a file by its first bytes. Raises `Unreadable`."""
+    """Read a file by its first bytes. Raises `UnreadableArtifact`."""
     head = file.read(256)
     file.seek(0)
     if not head:
@@ -147,7 +147,7 @@ def _describe_pointer(path: str, size: int, head: bytes) -> Artifact:
 
 
 def _read_zip(path: str, size: int, file: IO[bytes]) -> Artifact:
-    """Read a zip file by its records. Raises `Unreadable`."""
+    """Read a zip file by its records. Raises `UnreadableArtifact`."""
     records = ZipRecords(file, has_root=False)
     if "MAR-INF/MANIFEST.json" in records:
         return _read_model_archive(path, size, records)
@@ -168,7 +168,7 @@ def _read_zip(path: str, size: int, file: IO[bytes]) -> Artifact:
 
 
 def _read_model_archive(path: str, size: int, records: ZipRecords) -> Artifact:
-    """Read a TorchServe archive and the model in it. Raises `Unreadable`.
+    """Read a TorchServe archive and the model in it. Raises `UnreadableArtifact`.
 
     Source: the manifest of https://github.com/pytorch/serve/tree/master/model-archiver.
     """

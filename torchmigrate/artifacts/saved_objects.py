@@ -21,7 +21,7 @@ from torchmigrate.artifacts.pickle_reader import (
 from torchmigrate.artifacts.zip_records import MOST_READ, ZipRecords
 
 OLD_FORM_MAGIC = 0x1950A86A20F9469CFC6C
-"""The value of the first pickle in the older form."""
+"""The value with which a file of `torch.save` in the older form begins."""
 
 
 class _LimitedFile(io.RawIOBase):
@@ -48,7 +48,7 @@ class _LimitedFile(io.RawIOBase):
 
 
 def read_saved(path: str, size: int, records: ZipRecords) -> Artifact:
-    """Read a file of the present form. Raises `Unreadable`."""
+    """Read a file of the present form. Raises `UnreadableArtifact`."""
     version = records.read_text("version", 100).strip() if "version" in records else None
     # Source: the records' names by version in docs/source/notes/serialization.rst, and `torch.utils.serialization`,
     # which is where the alignment is set, in the ledger of names.
@@ -72,7 +72,7 @@ def _find_missing_weights(found: PickleContents, records: ZipRecords) -> str | N
 
 
 def read_old_form(path: str, size: int, file: IO[bytes]) -> Artifact:
-    """Read a file of the older form, or a pickle of another program. Raises `Unreadable`."""
+    """Read a file of the older form, or a pickle of another program. Raises `UnreadableArtifact`."""
     stream: Any = _LimitedFile(file)
     first = pickle_reader.read_pickle(stream)
     if first.value != OLD_FORM_MAGIC:

@@ -36,7 +36,7 @@ def is_torchscript_archive(records: ZipRecords) -> bool:
 
 
 def read_torchscript(path: str, size: int, records: ZipRecords) -> Artifact:
-    """Read a TorchScript archive. Raises `Unreadable`."""
+    """Read a TorchScript archive. Raises `UnreadableArtifact`."""
     if "model.json" in records:
         return Artifact(
             path,
@@ -102,7 +102,7 @@ def _find_writing_code(records: ZipRecords) -> str | None:
 
 
 def _find_methods(records: ZipRecords, data: PickleContents | None) -> list[ArtifactMethod]:
-    """Return the methods of the archive's module, by its code. Raises `Unreadable`."""
+    """Return the methods of the archive's module, by its code. Raises `UnreadableArtifact`."""
     root = data.value if data else None
     if not isinstance(root, PickledCall) or not isinstance(root.what, ImportedName):
         return []
@@ -119,7 +119,7 @@ def _find_methods(records: ZipRecords, data: PickleContents | None) -> list[Arti
 
 
 def _parse_method(body: str, found: re.Match[str]) -> ArtifactMethod:
-    """Parse the signature of a method; ``found`` is its beginning in the class's code. Raises `Unreadable`."""
+    """Parse the signature of a method; ``found`` is its beginning in the class's code. Raises `UnreadableArtifact`."""
     depth, parts, at = 1, [found.end()], found.end()
     quote = ""
     while depth and at < min(len(body), found.end() + MOST_SIGNATURE):
@@ -146,7 +146,7 @@ def _parse_method(body: str, found: re.Match[str]) -> ArtifactMethod:
 
 
 def _parse_bytecode(value: object) -> tuple[object, set[tuple[object, ...]], list[ArtifactMethod]]:
-    """Return the version, the operators and the methods in ``bytecode.pkl``. Raises `Unreadable`."""
+    """Return the version, the operators and the methods in ``bytecode.pkl``. Raises `UnreadableArtifact`."""
     if not isinstance(value, tuple) or not value or not isinstance(value[0], int):
         raise UnreadableArtifact("the bytecode is malformed")
     operators: set[tuple[object, ...]] = set()

@@ -32,7 +32,7 @@ _STRAY_NAME = re.compile(r"(?:^|[\\/])\.\.(?:[\\/]|$)|^[\\/]|^[A-Za-z]:|\0")
 class ZipRecords:
     """The records of the zip file ``file``, by their names inside the folder that torch puts them all in.
 
-    Raises `Unreadable` for a file that is no zip file, is cut off, or is made to harm whoever unpacks it.
+    Raises `UnreadableArtifact` for a file that is no zip file, is cut off, or is made to harm whoever unpacks it.
     """
 
     def __init__(self, file: IO[bytes], *, has_root: bool = True) -> None:
@@ -62,7 +62,7 @@ class ZipRecords:
         return name in self._infos
 
     def find_names(self, beginning: str = "", end: str = "") -> list[str]:
-        """Return the names of the records that begin and end so, in their order in the file."""
+        """Return the names of the records with this prefix and suffix, in the order of the file."""
         return [name for name in self._infos if name.startswith(beginning) and name.endswith(end)]
 
     def get_size(self, name: str) -> int:
@@ -70,7 +70,7 @@ class ZipRecords:
         return self._infos[name].file_size
 
     def read_record(self, name: str, most: int | None = None) -> bytes:
-        """Return a record's content. Raises `Unreadable`, also where it is longer than ``most`` or `MOST_READ` bytes."""
+        """Return a record's content. Raises `UnreadableArtifact`, also where it is longer than ``most`` or `MOST_READ` bytes."""
         most = MOST_READ if most is None else most
         info = self._infos.get(name)
         if info is None:
@@ -86,13 +86,13 @@ class ZipRecords:
         return data
 
     def check_sizes(self) -> None:
-        """Raise `Unreadable` for a record that unpacks to far more than its size in the file, even if it is not read here."""
+        """Raise `UnreadableArtifact` for a record that unpacks to far more than its size in the file, even if it is not read here."""
         for name, info in self._infos.items():
             if info.file_size > max(MOST_READ, _MAX_RATIO * info.compress_size):
                 raise _create_size_error(name, info)
 
     def verify_checksums(self) -> None:
-        """Read the whole file, and raise `Unreadable` for a record that does not match its checksum."""
+        """Read the whole file, and raise `UnreadableArtifact` for a record that does not match its checksum."""
         # This is only meaningful for archives of torch.jit.save: torch.save has an option to write no checksums.
         self.check_sizes()
         for name, info in self._infos.items():
@@ -102,7 +102,7 @@ class ZipRecords:
 
     @contextlib.contextmanager
     def _open_record(self, name: str, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
-        """Open a record. Raises `Unreadable`, also for what fails while it is read."""
+        """Open a record. Raises `UnreadableArtifact`, also for what fails while it is read."""
         if info.flag_bits & 1:
             raise UnreadableArtifact(f"the record {name!r:.120} is encrypted")
         try:
@@ -112,7 +112,7 @@ class ZipRecords:
             raise UnreadableArtifact(f"the record {name!r:.120} is damaged: {error}") from None
 
     def read_text(self, name: str, most: int | None = None) -> str:
-        """Return a record's content as text. Raises `Unreadable`."""
+        """Return a record's content as text. Raises `UnreadableArtifact`."""
         return self.read_record(name, most).decode("utf-8", "replace")
 
 
@@ -142,7 +142,7 @@ def _find_root(file: zipfile.ZipFile) -> str:
 
 
 def _check_directory(file: IO[bytes]) -> None:
-    """Raise `Unreadable` for a directory that is longer than any honest one, since `zipfile` reads all of it.
+    """Raise `UnreadableArtifact` for a directory that is longer than any honest one, since `zipfile` reads all of it.
 
     Source: PKWARE's APPNOTE.TXT, 4.3.14 to 4.3.16.
     """

@@ -189,7 +189,7 @@ def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
 
 
 def _choose_interpreter(named: str | None) -> str | None:
-    """Return the user's interpreter as `collect.find_python` finds it; the running one instead of one on ``PATH`` if it has torch."""
+    """Return the user's interpreter as `collector.find_python` finds it; the running one instead of one on ``PATH`` if it has torch."""
     from torchmigrate.probe import collector
 
     python = collector.find_python(named, os.environ, Path.cwd())

@@ -16,7 +16,7 @@ FORMATS = ("text", "json", "markdown", "csv")
 
 
 def complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names that begin with what is typed, one part further."""
+    """Return the shell completions for a partly typed name, up to its next part."""
     owner, dot, last = incomplete.rpartition(".")
     if not dot:
         return sorted(name for name in api_ledger.list_owners() if "." not in name and name.startswith(last))

@@ -48,7 +48,7 @@ def get_target(settings: Settings) -> str:
 
 
 def remove_ignored(found: Iterable[Finding], settings: Settings) -> list[Finding]:
-    """Return the findings that the settings do not ignore; selections in them concern code only."""
+    """Return the findings that the settings do not ignore; selected rules do not matter to the probe."""
     ignoring = Settings(ignore=settings.ignore)
     return [finding for finding in found if ignoring.is_selected(finding.code, "probe", True)]
 

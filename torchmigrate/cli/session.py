@@ -106,7 +106,7 @@ class Session:
             self._unread += [f"warning: {finding.message}; {finding.hint}" for finding in unread]
 
     def _add_errors(self, errors: Iterable[FileError]) -> None:
-        """Counts in what could not be done."""
+        """Add errors to the totals."""
         for error in errors:
             from torchmigrate.model.findings import FileResult
 
@@ -143,7 +143,7 @@ class Session:
             self.print_note(line)
 
     def fix_files(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
-        """Yield the files with the fixes that are wanted."""
+        """Yield the files with the wanted fixes applied."""
         from torchmigrate.run import runner
 
         choose = self._create_chooser() if interactive else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
-"""Two runs without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
+"""The fewest runs of the command: two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""
 
 
 class VerifyRequest(NamedTuple):
@@ -80,7 +80,7 @@ def parse_request(
 def verify_fixes(
     asked: VerifyRequest, paths: Sequence[str], fixes: Fixes, say: Callable[[str], None]
 ) -> tuple[Sequence[FixResult], Verified]:
-    """Return the files with the fixes that the command accepts, and what it showed. Raises Failure."""
+    """Return the files with the fixes that the command accepts, and the result of the trial. Raises Failure."""
     from torchmigrate.reporters.report import Verified
     from torchmigrate.trials.judging_command import JudgingCommand
     from torchmigrate.trials.reference_runs import UnusableCommand
@@ -126,7 +126,7 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 def _find_project(paths: Sequence[str]) -> tuple[Path, Path]:
-    """Return the project that contains all ``paths`` and the current folder, and the latter."""
+    """Return the project that contains all ``paths`` and the current folder, together with the current folder."""
     if "-" in paths:
         raise click.UsageError("--verify cannot be used with standard input")
     here = os.path.realpath(os.curdir)

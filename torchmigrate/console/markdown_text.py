@@ -33,7 +33,7 @@ def render_code(text: str) -> str:
 
 
 def render_with_links(text: str) -> str:
-    """Return a message as `said` does, with addresses as links."""
+    """Return a message as `render_message` does, with URLs as links."""
     parts = _ADDRESS.split(text)
     return "".join(
         f"<{escape_controls(part)}>" if index % 2 else render_message(part)

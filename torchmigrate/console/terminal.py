@@ -15,15 +15,15 @@ _UNSAFE = re.compile(
     r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Controls and bytes of a file name that are no UTF-8; marks that reorder text, and characters nobody sees."""
+"""Control characters, bytes of file names that are not UTF-8, marks that reorder text, and invisible characters."""
 
 
 COMMAND = re.compile(r"##(?=(?:vso)?\[)", re.IGNORECASE)
-"""What begins a command to the runners of GitHub's workflows and of Azure Pipelines, wherever it stands in a line."""
+"""The text that begins a command to the runners of GitHub's workflows and of Azure Pipelines, wherever it stands in a line."""
 
 
 def is_printable_text(text: str) -> bool:
-    """Return whether `escape` would leave ``text`` unchanged, as it does most; each character then takes one column."""
+    """Return whether `escape_controls` would leave ``text`` unchanged, as it does most; each character then takes one column."""
     return text.isascii() and text.isprintable() and "##" not in text
 
 
@@ -38,7 +38,7 @@ def escape_controls(text: str) -> str:
 
 
 def escape_line(line: str) -> str:
-    """Return a whole line as `escape` does, which also cannot begin with a command of a CI service: ``::``, also after
+    """Return a whole line as `escape_controls` does, which also cannot begin with a command of a CI service: ``::``, also after
     blanks.
 
     Source: ActionCommand.cs of https://github.com/actions/runner, which reads what a step prints.

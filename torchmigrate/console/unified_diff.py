@@ -59,7 +59,7 @@ class _AnchoredMatcher(difflib.SequenceMatcher[bytes]):
 
 
 def _find_anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
-    """Return the longest row of pairs of lines that are unique on both sides, in the order of both."""
+    """Return the longest sequence of line pairs that are unique on both sides and in the same order."""
     seen, new_seen = Counter(old), Counter(new)
     places = {line: number for number, line in enumerate(new) if new_seen[line] == 1}
     pairs = [(i, places[line]) for i, line in enumerate(old) if seen[line] == 1 and line in places]

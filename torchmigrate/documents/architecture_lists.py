@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"(?:sm_|compute_)?(\d{1,2})(\d)[af]?(?:-real|-virtual)?")
 
 
 def find_unsupported_entries(variable: Reference, cuda: str) -> list[str]:
-    """Return the entries of a list that are older than what builds with this CUDA are compiled for."""
+    """Return the entries of a list that are older than the oldest architecture in builds with this CUDA."""
     if variable.name not in VARIABLE_NAMES or variable.undecided:
         return []
     oldest = parse_number(build_selection.find_oldest_architecture(cuda))

@@ -114,7 +114,7 @@ _HAS_REASON = re.compile(
     r"torch|cuda|\bcu1\d\d|driver|\d\.\d|\b(?:because|due|until|since|otherwise|issues?|bugs?|needs?|requires?|breaks?|this)\b|://",
     re.IGNORECASE,
 )
-"""Words without which a comment above a list is only the title of the list."""
+"""Words that a comment above a list must contain to be a reason, and not only the title of the list."""
 _COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
 _TRAILING_COMMENT = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
 _BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)

@@ -67,7 +67,7 @@ def read_dockerfile(reader: ReferenceReader) -> None:
 
 
 def _find_project_path(name: str, copied: dict[str, str]) -> str:
-    """Return the path in the project of a list that an image has as ``name``."""
+    """Return the path in the project of the requirements list that an image contains as ``name``."""
     for target, source in copied.items():
         if target.startswith("/") and name.startswith(f"{target}/"):
             return f"{source.rstrip('/')}/{name[len(target) + 1 :]}"

@@ -224,7 +224,7 @@ def _list_allowed_versions(clause: VersionClause) -> list[str]:
 
 
 def _find_related_blockers(state: ProposedState) -> Iterator[str]:
-    """Yield what in the related files excludes the new releases: those files do not change, or have changed already."""
+    """Yield the requirements in related files that exclude the new releases; related files do not change, or have changed already."""
     for neighbour in state.neighbours:
         where = neighbour.path.rpartition("/")[2]
         if neighbour.environment.unread:
@@ -262,7 +262,7 @@ def find_oldest_python(state: ProposedState) -> str:
 
 
 def _find_python_blockers(state: ProposedState) -> Iterator[str]:
-    """Yield that the Python is one without wheels of the new torch, or is unknown."""
+    """Yield a reason if the Python has no wheels of the new torch, or is unknown."""
     has = f"torch {state.chosen.version} has wheels for Python {' to '.join(state.chosen.python)}"
     left, asked = _find_possible_pythons(state)
     if not left:

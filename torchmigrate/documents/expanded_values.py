@@ -28,7 +28,7 @@ class ValuePiece:
 
 @dataclass(frozen=True, slots=True)
 class ExpandedValue:
-    """A text, as the pieces that it is made of."""
+    """A text and the pieces that it consists of."""
 
     pieces: tuple[ValuePiece, ...]
 
@@ -115,7 +115,7 @@ _VARIABLE = re.compile(
 )
 
 TextChange = Callable[[str], str]
-"""What an expansion does to the value of a variable."""
+"""The change that an expansion makes to the value of a variable."""
 _UNCHANGED: TextChange = str
 
 
@@ -239,7 +239,7 @@ _FILTERS: tuple[tuple[re.Pattern[str], TextChange], ...] = (
 
 
 def _parse_pipeline(text: str) -> TextChange | None:
-    """Return what the commands of a shell pipeline do to a version; None for commands that are not understood."""
+    """Return the change that the commands of a shell pipeline make to a version; None for commands that are not understood."""
     steps: list[TextChange] = []
     for part in text.split("|"):
         step = next((change for pattern, change in _FILTERS if pattern.fullmatch(part.strip())), None)

@@ -119,7 +119,7 @@ def read_installer(reader: ReferenceReader, words: list[ShellWord], gap: re.Patt
 
 
 def _find_verb(words: list[ShellWord], at: int) -> int | None:
-    """Return the number of the word that is the installer's verb, after its own options: ``pip --quiet install``."""
+    """Return the index of the word with the installer's subcommand, after the general options: ``pip --quiet install``."""
     while at < len(words) and words[at].text.startswith("-"):
         at += 1
     return at if at < len(words) and words[at].text in _VERBS else None

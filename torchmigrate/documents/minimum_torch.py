@@ -39,7 +39,7 @@ _FILE_ORDER = ("pyproject.toml", "setup.cfg", "setup.py", "pixi.toml", "Pipfile"
 
 
 class MinimumFinder:
-    """The oldest torch for each folder. The files of a folder are read once."""
+    """Finds the oldest torch that the files around a folder support. The files of a folder are read once."""
 
     def __init__(self) -> None:
         self._folders: dict[str, _FolderRequirements] = {}

@@ -31,7 +31,7 @@ from torchmigrate.text.source_text import SourceError, SourceText
 
 
 class ProjectDocument(SourceText):
-    """The text of one project file; see `Source` for its offsets and encodings."""
+    """The text of one project file; see `SourceText` for its offsets and encodings."""
 
     @classmethod
     def decode_source(cls, path: str | PathLike[str], data: bytes) -> ProjectDocument:
@@ -100,7 +100,7 @@ def read_references(source: SourceText) -> list[Reference]:
 
 
 def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
-    """Read a file of any kind."""
+    """Read the references of a file of any kind."""
     kind = kind_of(path)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
@@ -142,7 +142,7 @@ _READERS_BY_KIND = {
 
 
 def _find_role(path: str, kind: str | None) -> InstallRole:
-    """Return what a file installs for, by its name and folder."""
+    """Return the role of a file, by its name and folder."""
     name = os.path.basename(path)
     if kind in ("markdown", "rst"):
         return InstallRole.DOC

@@ -219,7 +219,7 @@ _MOVABLE_KINDS = ("requirements", "docker", "shell", "make", "yaml")
 def _collect_related_edits(
     own: ProposedEdits, beside: tuple[RelatedEnvironment, ...], project: Project
 ) -> dict[RelatedEnvironment, ProposedEdits]:
-    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, Missing."""
+    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, MissingFile."""
     found: dict[RelatedEnvironment, ProposedEdits] = {}
     path = os.path.realpath(own.source.path)
     seen: set[tuple[str, int]] = set()

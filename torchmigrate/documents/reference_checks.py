@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchmigrate.text.source_text import SourceText
 
 REQUIREMENT_PREFIX = "requirement:"
-"""The prefix of a package's name in a mention, where other mentions have a symbol."""
+"""The prefix that marks the symbol of a mention as the name of a package."""
 
 
 def check_references(

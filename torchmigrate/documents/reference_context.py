@@ -1,4 +1,4 @@
-"""The context of a rule that looks at the references in project files."""
+"""The context of the rules that check the references in project files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReferenceContext:
-    """One project file, with what a rule may ask about it, and the constructor of findings."""
+    """The project file that a rule checks: it answers questions about the file and creates findings."""
 
     source: SourceText
     references: list[Reference]
@@ -38,7 +38,7 @@ class ReferenceContext:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while they are unknown, which ends the check of this reference."""
+        """The facts about all files. Raises IncompleteProject while they are unknown, which ends the check of this reference."""
         self.asked_project = True
         return self._project.require_facts()
 

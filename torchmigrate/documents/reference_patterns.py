@@ -28,7 +28,7 @@ WATCHED_VARIABLE = re.compile(
     r"|NCCL_(?:ASYNC_ERROR_HANDLING|BLOCKING_WAIT|DESYNC_DEBUG|ENABLE_TIMING)"
     r"|TORCH_NCCL_(?:TRACE_BUFFER_SIZE|TRACE_CPP_STACK|DEBUG_INFO_TEMP_FILE)"
 )
-"""The variables that rules look at."""
+"""The environment variables that rules check."""
 
 TORCH_MODULE = re.compile(
     r"(?:(?<![\w-])-m[\"',\s\\]+|^[ \t]*-[ \t]+[\"']?(?=[\w.]+[\"']?[ \t]*$))(?P<name>torch\.distributed\.launch)(?![\w.-])",

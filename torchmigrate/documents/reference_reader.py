@@ -34,7 +34,7 @@ _PACKAGE = re.compile(
 
 
 class ReferenceReader:
-    """The references of one file in the making.
+    """Collects the references of one file.
 
     ``view`` is the text with one character for each byte, so that offsets in it are byte offsets.
     """
@@ -55,7 +55,7 @@ class ReferenceReader:
         self._conditional: dict[Span, str] = {}
         """Values that are set in one branch of several, with the reason why they may not be edited."""
         self._drafts: list[tuple[Reference, Span, list[ExpandedValue] | None]] = []
-        """References without their value: where that is written, or the value itself."""
+        """References whose variables are not expanded yet, each with the place of its value, or the value itself."""
         self._taken: list[Span] = []
 
     def begin_unit(self, role: InstallRole | None = None) -> InstallUnit:

@@ -25,7 +25,7 @@ class InstallRole(enum.Enum):
 
 
 IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
-"""The reason for no fix in a file of `Role.DOC`."""
+"""The reason for no fix in a file of `InstallRole.DOC`."""
 
 
 class VersionStyle(enum.Enum):
@@ -60,7 +60,7 @@ class Environment:
     """The environment of the settings that the file makes before any of its several environments begins."""
 
     def find_references(self, sort: Sort, *names: str) -> list[Reference]:
-        """Return the references of a sort, if ``names`` are given only those with one of the names."""
+        """Return the references of a sort; with ``names``, only the ones that have one of these names."""
         return [reference for unit in self.units for reference in unit.find_references(sort, *names)]
 
     def extract_text(self, view: str) -> str:
@@ -79,7 +79,7 @@ class InstallUnit:
     references: list[Reference] = field(default_factory=list)
 
     def find_references(self, sort: Sort, *names: str) -> list[Reference]:
-        """Return the references of a sort, if ``names`` are given only those with one of the names."""
+        """Return the references of a sort; with ``names``, only the ones that have one of these names."""
         return [r for r in self.references if r.sort is sort and (not names or r.name in names)]
 
 
@@ -107,7 +107,7 @@ class Reference:
     fixed: str = ""
     """The reason why the reference may not be edited: its hash is pinned, …; empty if there is none."""
     purpose: Purpose = Purpose.RUN
-    """Who needs a requirement."""
+    """The purpose of a requirement: who needs it."""
     extras: str = ""
     """The extras of a requirement, in brackets."""
 
@@ -123,7 +123,7 @@ def normalize_name(name: str) -> str:
 
 
 def find_references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
-    """Return the references of a sort in several environments, if ``names`` are given only those with one of them."""
+    """Return the references of a sort in several environments; with ``names``, only the ones that have one of these names."""
     return [
         reference for environment in environments for reference in environment.find_references(sort, *names)
     ]

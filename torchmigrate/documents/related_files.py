@@ -40,7 +40,7 @@ class MissingFile(Exception):
 
 
 def find_related(path: str, environment: Environment, project: Project) -> Iterator[RelatedEnvironment]:
-    """Yield the environments of other files that are installed together with one of the file at ``path``. Raises Missing."""
+    """Yield the environments of other files that are installed together with one of the file at ``path``. Raises MissingFile."""
     seen = {path}
     yield from _find_included(path, environment, project, seen, 0)
     if kind_of(path) == "requirements":
@@ -64,7 +64,7 @@ def _find_installing(path: str, project: Project, seen: set[str]) -> Iterator[Re
 def _find_included(
     path: str, environment: Environment, project: Project, seen: set[str], depth: int
 ) -> Iterator[RelatedEnvironment]:
-    """Yield the environments that one includes, and those that they include. Raises Missing."""
+    """Yield the environments that an environment includes, directly or indirectly. Raises MissingFile."""
     names: dict[str, str] = {}
     for name in dict.fromkeys(environment.includes):
         for found in _find_files(path, name, project):
@@ -82,7 +82,7 @@ def _find_included(
 
 
 def _find_files(path: str, name: str, project: Project) -> list[str]:
-    """Return the files of the project that an include ``name`` in ``path`` means. Raises Missing if there is none."""
+    """Return the files of the project that an include ``name`` in ``path`` means. Raises MissingFile if there is none."""
     if "://" in name:
         raise MissingFile(name.removesuffix("/"))
     place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))

@@ -7,7 +7,7 @@ import re
 
 
 class Purpose(enum.Enum):
-    """Who needs a requirement."""
+    """The people who need a requirement."""
 
     RUN = "run"
     """Everybody who runs the project."""

@@ -1,4 +1,4 @@
-"""The question to uv or pip on this machine: whether an environment can be installed after its move.
+"""Asks uv or pip on this machine whether an environment can be installed after its move.
 
 Nothing is installed or built, and no download is kept; a package without a wheel counts as one that does not resolve.
 """
@@ -43,7 +43,7 @@ class ResolverAnswer(NamedTuple):
     """The answer of a resolver."""
 
     resolves: bool | None
-    """None: the resolver could not be asked."""
+    """Whether the environment resolves; None if the resolver could not be asked."""
     text: str
     """The answer as a clause for messages."""
 
@@ -71,7 +71,7 @@ def check_environment(state: ProposedState, source: SourceText, edits: Sequence[
 
 @functools.cache
 def ask_resolver(lines: tuple[str, ...], python: str) -> ResolverAnswer:
-    """Ask the resolver about the lines of a requirements file, for a Python on Linux; once in a process."""
+    """Ask the resolver about the lines of a requirements file, for a Python on Linux; each answer is cached in the process."""
     resolver = find_resolver()
     if resolver is None:
         return ResolverAnswer(None, "no resolver can check this: neither uv nor pip is installed")
@@ -145,7 +145,7 @@ def _read_after_edits(environment: Environment, source: SourceText, edits: Seque
 
 
 def _render_line(reference: Reference) -> str:
-    """Return a reference as a line of a requirements file; empty for one that a resolver does not need. Raises Unaskable."""
+    """Return a reference as a line of a requirements file; empty for one that a resolver does not need. Raises ResolverNotApplicable."""
     if reference.sort is Sort.INDEX and reference.option:
         if reference.undecided:
             raise ResolverNotApplicable(f"the index depends on `{reference.undecided}`")

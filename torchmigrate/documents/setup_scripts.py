@@ -91,7 +91,7 @@ class _LiteralVisitor(ast.NodeVisitor):
             self._visit_for(guess_purpose(str(key.value)) if is_extra else None, value)  # type: ignore[union-attr]
 
     def _visit_for(self, purpose: Purpose | None, node: ast.AST) -> None:
-        """Visit a node whose requirements have a purpose; None: that of the enclosing node."""
+        """Visit a node whose requirements have a purpose; None stands for the purpose of the enclosing node."""
         outer = self.reader.purpose
         self.reader.purpose = purpose or outer
         self.visit(node)

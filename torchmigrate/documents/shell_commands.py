@@ -188,7 +188,7 @@ class BranchTracker:
         self._tested = end == "||" or (end == "&&" and tested) or (not words and self._tested)
 
     def close_script(self) -> None:
-        """Note the end of the script."""
+        """Leave all branches at the end of the script."""
         self._reader.fixed = self._outer
 
 

@@ -1,4 +1,4 @@
-"""pyproject.toml, Pipfile, other TOML files and lock files: the strings in them, and what they mean by their keys."""
+"""pyproject.toml, Pipfile, other TOML files and lock files: their strings, interpreted by their keys."""
 
 from __future__ import annotations
 

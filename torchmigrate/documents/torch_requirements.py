@@ -91,7 +91,7 @@ def _find_in_text(path: str, view: str) -> Iterator[TorchRequirement]:
 
 
 def _create_requirement(reference: Reference, source: SourceText) -> TorchRequirement | None:
-    """Return what a reference says about the torch version; None for any other reference."""
+    """Return the requirement on torch that a reference states; None if it states none."""
     from torchmigrate.documents.references import InstallRole, VersionStyle
     from torchmigrate.documents.version_clauses import find_lowest_minor
     from torchmigrate.model.vocabulary import Sort

@@ -1,4 +1,4 @@
-"""What a single reference means for an upgrade: the build that an index has, the conditions that exclude the target."""
+"""The meaning of a single reference for an upgrade: the build that an index has, the conditions that exclude the target."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def find_excluding_clauses(reference: Reference, options: RuleOptions) -> list[V
 
 
 def list_companion_releases(name: str, target: Version) -> list[str]:
-    """Return the releases of a companion that go with a torch; the first is the one to pin."""
+    """Return the releases of a companion that fit a torch release; the first is the one to pin."""
     if name == "triton":
         pinned = build_selection.find_library_pin(target, "triton")
         if pinned is None:

@@ -60,7 +60,7 @@ class VersionMention:
 
 
 def find_mentions(project: Project) -> list[VersionMention]:
-    """Return all such places in project files, and in Python modules that install something."""
+    """Return all mentions of versions in project files, and in Python modules that install something."""
     return project.compute_once("sayings", lambda: list(_search_mentions(project)))
 
 
@@ -99,7 +99,7 @@ def _search_references(source: SourceText, references: list[Reference]) -> Itera
 
 
 def _describe_reference(one: Reference) -> tuple[str, str] | None:
-    """Return how to show a reference, and its CUDA version; None for a reference that names no version."""
+    """Return the text that shows a reference, and its CUDA version; None for a reference that names no version."""
     if one.undecided:
         return None
     if one.sort is Sort.REQUIREMENT and one.name in (*TORCH_NAMES, *COMPANIONS):

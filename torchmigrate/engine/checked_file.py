@@ -21,7 +21,7 @@ class CheckedFile(Protocol):
     """One file, in one state of its text."""
 
     source: SourceText
-    """Its text."""
+    """The text of the file."""
 
     def run_rules(self) -> RuleResults:
         """Run the rules on the file. Raises SourceError if it is malformed."""
@@ -40,5 +40,5 @@ class CheckedFile(Protocol):
         return iter(())
 
     def release_memory(self) -> None:
-        """Free what takes memory; the file must not be used afterwards."""
+        """Free the memory of the parsed file, which must not be used afterwards."""
         return

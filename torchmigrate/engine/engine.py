@@ -31,8 +31,8 @@ from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError, SourceText
 from torchmigrate.text.suppression_syntax import MARK
 
-_ROOM = 1 << 19
-"""Bytes of the modules that are kept; their trees take up forty times as much."""
+_MAX_KEPT_BYTES = 1 << 19
+"""The most bytes of modules that are kept parsed; their trees take up forty times as much."""
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class Engine:
         self.rules = rules
         self._edits = edits
         self._read: dict[str, SourceText] = {}
-        """Modules that are looked at again once their project is known, as far as there is room for their trees."""
-        self._room = _ROOM
+        """Parsed modules that are kept to be checked again once all facts are known, up to `_MAX_KEPT_BYTES`."""
+        self._bytes_left = _MAX_KEPT_BYTES
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
     def open_file(self, path: str, data: bytes, project: Project, links: ModuleLinks | None) -> CheckedFile:
@@ -73,12 +73,12 @@ class Engine:
     def _read_module(self, path: str, data: bytes) -> SourceText:
         source = self._read.pop(path, None)
         if source is not None:
-            self._room += len(source.raw)
+            self._bytes_left += len(source.raw)
         return source if source is not None and source.raw == data else read_source(path, data)
 
     def _keep_source(self, source: SourceText) -> None:
-        if len(source.raw) <= self._room:
-            self._room -= len(source.raw)
+        if len(source.raw) <= self._bytes_left:
+            self._bytes_left -= len(source.raw)
             self._read[source.path] = source
 
     def scan_file(
@@ -142,7 +142,9 @@ class Engine:
         if MARK in source.text:
             from torchmigrate.engine import suppressions
 
-            found = suppressions.parse_suppressions(source, getattr(source, "comments_and_statements", None))
+            found = suppressions.parse_suppressions(
+                source, getattr(source, "find_comments_and_statements", None)
+            )
             every = findings
             findings, number = found.filter_findings(
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target

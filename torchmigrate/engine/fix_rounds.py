@@ -218,5 +218,5 @@ def _edits_of(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def _finding_key(finding: Finding) -> object:
-    """Return what identifies a finding after the file has changed around it."""
+    """Return a key that identifies a finding even after the file has changed around it."""
     return finding.code, finding.source_lines

@@ -64,7 +64,7 @@ class PythonModule(CheckedFile):
         return other
 
     def collect_facts(self, said: RuleResults) -> FileFacts:
-        """Return what it exports and uses, and what rules note about that; a failing rule becomes a fault in ``said``."""
+        """Return the module's exports and uses, and the facts that rules note; a failing rule becomes a fault in ``said``."""
         mentions = (*said.mentions, *self._collect_mentions(said))
         unlinked = frozenset(self.uses.unlinked_names)
         return FileFacts(

@@ -1,4 +1,4 @@
-"""Finds the rules: every module below `torchmigrate.rules`, and those that other packages offer.
+"""The registry of rules: every module below `torchmigrate.rules`, and the rules that other packages offer.
 
 Another package offers rules through entry points of the group ``torchmigrate.rules``; each names a package whose
 modules define a ``rule``, in sub-packages named after their families.
@@ -58,7 +58,7 @@ def load_rules() -> Mapping[str, Rule]:
 
 @cache
 def collect_triggers() -> list[Trigger]:
-    """Return what each rule looks for, by recorded data where that is up to date and all rules are this package's own."""
+    """Return the trigger of each rule, from recorded data if that is up to date and all rules are this package's own."""
     if not load_plugin_packages():
         recorded = load_triggers(digest_rule_sources())
         if recorded is not None:
@@ -82,7 +82,7 @@ def digest_rule_sources() -> str:
 
 @cache
 def list_source_files(folder: str) -> list[tuple[str, os.stat_result]]:
-    """Return all files below a folder that are not made by Python, with their states."""
+    """Return all files below a folder that Python has not generated, with their states."""
     found = []
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - {"__pycache__"})
@@ -179,7 +179,7 @@ def load_plugin_packages() -> tuple[ModuleType, ...]:
 
 
 def _has_entry_points(folder: str) -> bool:
-    """Return whether a distribution below ``folder`` names the group; asking `importlib.metadata` takes 40 ms to import."""
+    """Return whether a distribution in ``folder`` has entry points for rules; importing `importlib.metadata` would take 40 ms."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if entry.name.endswith(("-info", ".egg")):

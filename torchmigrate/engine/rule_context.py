@@ -84,7 +84,7 @@ class Context:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while not all are known, which ends the check of the use.
+        """The facts about all files. Raises IncompleteProject while not all are known, which ends the check of the use.
 
         Notes of rules are such facts themselves; while they are made, the facts known so far are returned.
         """
@@ -109,7 +109,7 @@ class Context:
         return self.naming.spell_name(name, use)
 
     def rename_use(self, use: Use, name: str) -> Replace:
-        """Return a change that replaces the symbol at ``use`` by another one. Raises NoFix as `symbol` does."""
+        """Return a change that replaces the symbol at ``use`` by another one. Raises NoFix as `write_symbol` does."""
         assert isinstance(use.node, ast.expr)
         return replace(use.node, "{symbol}", symbol=self.write_symbol(name, use))
 
@@ -127,12 +127,11 @@ class Context:
         return self._removal.remove_statement(place)
 
     def unwrap_block(self, place: StatementPlace, block: Sequence[ast.stmt]) -> Unwrap:
-        """Return a change that replaces a compound statement by one of its blocks. Raises NoFix as `removed` does."""
+        """Return a change that replaces a compound statement by one of its blocks. Raises NoFix as `remove_statement` does."""
         return self._removal.unwrap_statement(place, block)
 
     def decide_branch(self, place: StatementPlace, value: bool) -> Decide:
-        """Return a change that replaces an ``if`` or ``elif`` by what runs when its test is ``value``. Raises NoFix as
-        `removed` does."""
+        """Return a change that replaces an ``if`` or ``elif`` by what runs when its test is ``value``. Raises NoFix as `remove_statement` does."""
         return self._removal.decide_statement(place, value)
 
     def remove_decorator(self, use: Use) -> RemoveDecorator:
@@ -183,13 +182,13 @@ class Context:
             self.rule.fill_message(message or self.rule.message, use.name),
             severity or self.severity,
             self.source,
-            span or self._reported_span(use),
+            span or self._find_reported_span(use),
             fix=None if fix is None else lambda: self._make_fix(use, fix),
             hint=hint or self.rule.recipe or None,
             facts=source,
         )
 
-    def _reported_span(self, use: Use) -> Span:
+    def _find_reported_span(self, use: Use) -> Span:
         """Return the span to report for a use; in a command, which may be long, that of the variable."""
         whole = self.source.span_of(use.node)
         if use.symbol.startswith("$") and isinstance(use.node, ast.Constant) and use.node.value != use.name:

@@ -1,4 +1,4 @@
-"""The rules of one run, indexed by what they look at, with their options."""
+"""The rules of one run, indexed by what they check, with their options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Files in other languages that embed torch's runtime: what each names of the runtime, and where."""
+"""Files in other languages that embed torch's runtime: which names of the runtime each of them uses, and where."""

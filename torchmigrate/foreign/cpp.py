@@ -46,7 +46,7 @@ _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*(?:include|import)[ \t]*[\"<]([^\">\n]+)[
 
 
 class _CppReader:
-    """A cursor over the tokens, which tells the namespaces of braces, declarations, aliases and ``using``."""
+    """A cursor over the tokens that keeps track of namespaces, declarations, aliases and ``using``."""
 
     def __init__(self, found: Sequence[ForeignToken], included: Mapping[str, str]) -> None:
         self.tokens = found

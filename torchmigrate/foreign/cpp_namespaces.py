@@ -18,7 +18,7 @@ _EVERYTHING = "*"
 
 @dataclass(slots=True)
 class BraceScope:
-    """What one pair of braces declares; ``namespace`` is empty unless the braces belong to a namespace."""
+    """The declarations in one pair of braces; ``namespace`` is empty unless the braces belong to a namespace."""
 
     namespace: str = ""
     aliases: dict[str, str] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class NamespaceStack:
         return self._scopes[-1]
 
     def open_scope(self, namespace: str) -> None:
-        """Begin a scope: that of a namespace, which may be opened several times, or one without a name."""
+        """Begin a scope: of a namespace, which may be opened several times, or one without a name."""
         if not namespace:
             self._scopes.append(BraceScope())
             return

@@ -28,7 +28,7 @@ class ImportTable:
     names: dict[str, str] = field(default_factory=dict)
     everything: list[str] = field(default_factory=list)
     uses: list[ForeignUse] = field(default_factory=list)
-    """The uses that the imports themselves are."""
+    """The uses in the imports themselves."""
     spans: set[int] = field(default_factory=set)
     """The byte offsets of the tokens that belong to imports."""
 

@@ -38,7 +38,7 @@ class ForeignContext:
 
     @property
     def project(self) -> Project:
-        """The facts about all files. Raises Incomplete while they are unknown, which ends the check of a use."""
+        """The facts about all files. Raises IncompleteProject while they are unknown, which ends the check of a use."""
         self.asked_project = True
         return self._project.require_facts()
 

@@ -1,4 +1,4 @@
-"""The reader of each other language, which lists what a file names of torch's runtime."""
+"""The reader for each other language, which lists the names of torch's runtime in a file."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ _LINES: dict[str, Callable[[str], Iterator[ForeignUse]]] = {
     "commands": command_uses.find_packaged_files,
     "triton": _find_triton_uses,
 }
-"""The readers of files without a grammar; for all other languages, `packages.find_packages`."""
+"""The readers of files without a grammar; for all other languages, `package_files.find_packages`."""
 _FETCHING = ("cmake", "commands", "gradle")
 
 
 @dataclass(frozen=True)
 class ForeignContents:
-    """What one file in another language names."""
+    """The names of torch's runtime, and of model files, in one file in another language."""
 
     uses: Sequence[ForeignUse] = ()
     files: Sequence[tuple[str, Span]] = ()

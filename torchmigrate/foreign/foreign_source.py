@@ -1,4 +1,4 @@
-"""The text of a file in another language; see `Source` for offsets."""
+"""The text of a file in another language; see `SourceText` for offsets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ForeignSource(SourceText):
         """The names of torch's runtime in the file. Raises SourceError if the file is malformed."""
         return read_uses(self.path, self.text, self.links)
 
-    def comments_and_statements(self) -> tuple[list[Span], list[Span]]:
+    def find_comments_and_statements(self) -> tuple[list[Span], list[Span]]:
         """Return the comments, and the lines with code, which a comment at their end or on the line before refers to."""
         view = self.text.decode("latin-1")
         language = language_of(self.path) or ""

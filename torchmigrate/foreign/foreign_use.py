@@ -10,19 +10,19 @@ UNREAD = "$unread"
 """The name of the use that stands for a whole file whose grammar is not installed."""
 
 FILE_WRITTEN = "TorchScript file written in Python"
-"""Mention: Python code saves the model file ``name``."""
+"""The fact that Python code saves the model file ``name``."""
 
 RUNTIME_CALLED = "TorchScript embedded"
-"""Mention: a file in another language calls the TorchScript runtime."""
+"""The fact that a file in another language calls the TorchScript runtime."""
 
 FILE_READ = "TorchScript file read in another language"
-"""Mention: a file in another language, ``language``, names the model file ``file``."""
+"""The fact that a file in another language, ``language``, names the model file ``file``."""
 
 LIBTORCH_REQUIRED = "LibTorch required"
-"""Mention: a pod or a Swift package of LibTorch is required."""
+"""The fact that a pod or a Swift package of LibTorch is required."""
 
 CLASS_BRIDGED = "class around TorchScript"
-"""Mention: an Objective-C++ file that calls the runtime implements the class ``name``."""
+"""The fact that an Objective-C++ file that calls the runtime implements the class ``name``."""
 
 LANGUAGES = {
     "cpp": "C++",

@@ -66,7 +66,7 @@ _PACKAGES = {
     "accessor": (_ACCESSOR, "{whole}"),  # whose meaning is written in a version catalog, another file
     "jni": (_JNI, "library {whole}"),
 }
-"""By language, or by kind of reference: the pattern of a required package, and the name of the use, made of the groups of the pattern."""
+"""The patterns of required packages by language or kind of reference, each with a name for the use that the pattern's groups fill in."""
 
 
 def find_packages(language: str, view: str, patterns: str = "") -> Iterator[ForeignUse]:

@@ -11,11 +11,11 @@ from torchmigrate.model.findings import Finding
 
 _COMMENT = re.compile(r"\s+#.*")
 _LONGEST = 160
-"""Characters of a text that are kept; a generated line of a megabyte is told by its digest."""
+"""The most characters of a text that are kept; a longer one, such as a generated line, is identified by its digest."""
 
 
 class FindingIdentity(NamedTuple):
-    """A rule and the code that it reports. Findings of one file may share it, and are then distinguished by their order."""
+    """A rule and the code that it reports. Findings of one file that share an identity are distinguished by their order."""
 
     code: str
     text: str

@@ -40,7 +40,7 @@ class MultiFileFix(NamedTuple):
     """
 
     name: str
-    """Tells it from the others of the project."""
+    """A name that no other multi-file fix of the project has."""
     paths: tuple[str, ...]
     """The files that have a part, by their paths as they are shown."""
 
@@ -50,12 +50,12 @@ class Fix:
     """Changes that belong together: all are applied, or none."""
 
     changes: tuple[FixChange | Edit, ...] = field(compare=False, metadata={LOCAL: True})
-    """Said by a rule: changes of a program, or the edits of a file that has no syntax tree."""
+    """The changes that the rule describes: of a program, or the edits of a file without a syntax tree."""
     safety: Safety
     title: str
     """What the fix does, as an imperative sentence: ``Replace with `typing.Final```."""
     edits: tuple[Edit, ...] = ()
-    """The same as text; empty where the text is not wanted."""
+    """The changes as text edits; empty if no text was requested."""
     locations: tuple[Location, ...] = ()
     """The position of each edit for a reader, in the order of ``edits``."""
     joint: MultiFileFix | None = None

@@ -19,13 +19,13 @@ class Calls(NamedTuple):
     """The calls of a symbol that matter to a rule."""
 
     giving: frozenset[str] = frozenset()
-    """Keywords of which the call has to give one; none: it need not."""
+    """Keywords of which the call must pass at least one; empty for no condition."""
     without: frozenset[str] = frozenset()
-    """Keywords of which the call gives none."""
+    """Keywords that the call must not pass."""
     more_than: int = -1
-    """A number of positional arguments that the call exceeds."""
+    """The number of positional arguments that the call must exceed."""
     fewer_than: int = 1_000
-    """A number of positional arguments that the call stays below."""
+    """The number of positional arguments that the call must stay below."""
 
     def union_with(self, other: Calls) -> Calls:
         """Return the calls that matter to this rule or to another one."""
@@ -86,29 +86,29 @@ class Rule:
     check_foreign_function: Callable[..., Any] | None = None
     """Takes a `torchmigrate.foreign.foreign_use.ForeignUse` and a `torchmigrate.foreign.foreign_context.ForeignContext`."""
     note_function: Callable[..., Any] | None = None
-    """Takes what a check takes, and yields names, or names with details."""
+    """Takes the same arguments as a check, and yields names of facts, or names with details."""
     name: str = ""
-    """The file's name; this and the next two are set by `torchmigrate.engine.registry`."""
+    """The rule's name, as its file is named; this field and the next two are set by `torchmigrate.engine.registry`."""
     family: str = ""
     doc: str = ""
 
     def check(self, function: Function) -> Function:
-        """Decorate the function that turns a use into findings. Without one, every use is a finding."""
+        """Register the decorated function, which turns a use into findings. Without one, every use is a finding."""
         self.check_function = function
         return function
 
     def check_reference(self, function: Function) -> Function:
-        """Decorate the function that turns a reference in a project file into findings."""
+        """Register the decorated function, which turns a reference in a project file into findings."""
         self.check_reference_function = function
         return function
 
     def check_foreign(self, function: Function) -> Function:
-        """Decorate the function that turns a name in another language into findings. Without one, each is a finding."""
+        """Register the decorated function, which turns a name in another language into findings. Without one, each is a finding."""
         self.check_foreign_function = function
         return function
 
     def note(self, function: Function) -> Function:
-        """Decorate the function that notes facts about the project from a use of a symbol in ``asks``.
+        """Register the decorated function, which notes facts about the project at each use of a symbol in ``asks``.
 
         Each name is afterwards found by `torchmigrate.project.project_facts.Project.find_uses`, like a symbol; given as a pair
         with what is noted of it (a tuple of pairs of names and literals), that is in `Mention.constants`. The

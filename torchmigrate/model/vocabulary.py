@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 LOCAL = "local"
-"""Marks a field, a tuple, that means something in the process that made it only: it is empty elsewhere."""
+"""Marks a tuple field that has a meaning only in the process that created it; it is empty elsewhere."""
 
 
 class Safety(enum.Enum):
@@ -48,7 +48,7 @@ class Kind(enum.Enum):
     ASSIGNMENT = "assignment"
     """Assigned to, or deleted: monkeypatching."""
     GUARD = "guard"
-    """Asked for with ``hasattr``."""
+    """Checked for with ``hasattr``."""
     STRING = "string"
     """Named in a string: one that a patching function resolves, the name of an environment variable, or a module that a
     command runs."""

@@ -151,7 +151,7 @@ def _fix_group_name(prospect: EvaluatedFinding) -> str | None:
 
 
 def _shared_cause(prospect: EvaluatedFinding) -> tuple[str, str | None]:
-    """Return what findings share that one fix resolves or one reason blocks, such as all of one data-flow chain."""
+    """Return a key that findings share if one fix resolves them or one reason blocks them, as in one data-flow chain."""
     finding = prospect.chance.finding if prospect.chance else prospect.finding
     return finding.path, finding.fix.title if finding.fix else finding.withheld or str(finding.span)
 

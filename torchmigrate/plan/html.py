@@ -35,7 +35,7 @@ _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "!", Severity.INFO: ""}
 
 
 def render_html(plan: Plan) -> str:
-    """Return the page."""
+    """Return the plan as an HTML page."""
     style, script = _read_asset("plan.css"), _read_asset("plan.js")
     return Template(_read_asset("plan.html")).substitute(
         title=_escape_html(f"Upgrade to torch {render_version(plan.target)}"),

@@ -15,12 +15,12 @@ SCHEMA_VERSION = 1
 
 
 def render_json(plan: Plan) -> str:
-    """Return the object as ASCII text that contains no GitHub workflow command."""
+    """Return the plan as JSON in ASCII, without anything that GitHub takes for a workflow command."""
     return json.dumps(build_document(plan), indent=2).replace("##[", r"#\u0023[") + "\n"
 
 
 def build_document(plan: Plan) -> dict[str, Any]:
-    """Return the object."""
+    """Return the plan as an object for JSON."""
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,

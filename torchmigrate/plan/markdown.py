@@ -13,7 +13,7 @@ from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
 
 
 def render_markdown(plan: Plan) -> str:
-    """Return the plan; text from the project is escaped, so that it cannot become markup, a mention or a link."""
+    """Return the plan as Markdown; text from the project is escaped, so that it cannot become markup, a mention or a link."""
     return "".join(f"{line}\n" for line in _render_lines(plan))
 
 

@@ -1,4 +1,4 @@
-"""The arguments that a call gives, asked of its bytes: most calls of ``torch.load`` already give what a rule misses."""
+"""The arguments of a call, read from the bytes of a file: most calls of ``torch.load`` already pass what a rule asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 _LONGEST = 4000
-"""Bytes of a call beyond which it is not read."""
+"""The most bytes of a call that are read."""
 
 
 def may_call_matter(calls: Calls, text: bytes, at: int) -> bool:

@@ -24,7 +24,7 @@ class FileSorts(NamedTuple):
 
     @classmethod
     def from_triggers(cls, triggers: Collection[Trigger]) -> FileSorts:
-        """Return the sorts of files that rules with these triggers look into."""
+        """Return the sorts of files that rules with these triggers check."""
         return cls(
             any(one.modules for one in triggers),
             any(one.documents for one in triggers),

@@ -34,7 +34,7 @@ _NAMES = (
     (r"WORKSPACE(?:\.bazel)?|MODULE\.bazel|BUILD(?:\.bazel)?|.*\.bzl", "commands"),
 )  # fmt: skip
 _COMMANDS = ("docker", "shell", "make", "yaml")
-"""The kinds of project files in which commands stand."""
+"""The kinds of project files that contain commands."""
 
 _TOKENS = {
     "cmake": rb"Torch|TORCH|libtorch|pytorch_jni",
@@ -61,7 +61,7 @@ _TOKENS = {
     "xmake": rb"libtorch",
     "commands": rb"libtorch|torch-model-archiver",
 }
-"""What a file spells, by its language, in which there is anything to find."""
+"""Texts, by language, of which a file must contain one to concern any rule."""
 
 MODULES = {
     "cpp": "tree_sitter_cpp",
@@ -84,7 +84,7 @@ _HEADERS = re.compile(
 def language_of(path: str) -> str | None:
     """Return the language of a file that may embed torch's runtime; None for other files, and for copies of libtorch's
     headers."""
-    found = None if _HEADERS.search(path) else _compiled_patterns().fullmatch(os.path.basename(path))
+    found = None if _HEADERS.search(path) else _compile_patterns().fullmatch(os.path.basename(path))
     if found is not None:
         return found.lastgroup
     return "commands" if project_file_kinds.kind_of(path) in _COMMANDS else None
@@ -99,7 +99,7 @@ def path_pattern() -> str:
 
 
 @cache
-def _compiled_patterns() -> re.Pattern[str]:
+def _compile_patterns() -> re.Pattern[str]:
     patterns: dict[str, list[str]] = {}
     for pattern, language in _NAMES:
         patterns.setdefault(language, []).append(pattern)

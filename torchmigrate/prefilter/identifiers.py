@@ -1,4 +1,4 @@
-"""The identifiers and dotted names of a text, as raw bytes: what the prefilter asks its questions of."""
+"""The identifiers and dotted names of a text, as raw bytes, which the prefilter searches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 _NAMES = bytes(byte if chr(byte).isalnum() or byte in b"_." or byte > 127 else 32 for byte in range(256))
-"""A translation table that leaves dotted names, and spaces between them."""
+"""A translation table that keeps dotted names, and turns everything else into spaces."""
 
 CUSTOMARY = {
     b"F": b"functional",

@@ -34,7 +34,7 @@ _NAMED_IN_STRING = tuple(
 
 _ALL = Calls()
 _ANY = b""
-"""The owner of an attribute of any object."""
+"""Stands for the owner of an attribute, whatever the object is."""
 
 Listing = Mapping[str, Mapping[str, str]]
 """Symbols in the short form in which they are recorded: identifiers of which a file must spell one as well (none: no
@@ -109,7 +109,7 @@ class NamePairs:
 
     @cached_property
     def _known_owners(self) -> frozenset[bytes]:
-        """Return what may precede a blank behind its dot: an owner, or nothing."""
+        """The names that may precede a dot with a blank: the owners, or nothing."""
         modules = {module for entries in self._by_name.values() for module, _, _ in entries}
         return frozenset((b"", *(module.rpartition(".")[2].encode() for module in modules)))
 
@@ -131,17 +131,17 @@ class NamePairs:
         aliases = _find_aliases(text)
         for owner, name in self._find_adjacent(text, words):
             for one in (owner, *aliases.get(owner, ())):
-                if (known := self._matching_owner(one, name, words)) is not None:
+                if (known := self._find_matching_owner(one, name, words)) is not None:
                     yield owner, name, known.calls
         for owner, name in chain.from_iterable(pattern.findall(text) for pattern in _NAMED_IN_STRING):
-            if self._matching_owner(owner, name, words) is not None:
+            if self._find_matching_owner(owner, name, words) is not None:
                 yield _ANY, name, _ALL
         for module, listed in _FROM.findall(text):
             owner = module.rpartition(b".")[2]
             for name in _IMPORTED.findall(listed):
                 for one in words.all & self._names if name == b"*" else (name,):
                     if (
-                        self._matching_owner(owner, one, words) is not None
+                        self._find_matching_owner(owner, one, words) is not None
                         and module in self._describe_name(one).modules
                     ):
                         yield _ANY, one, _ALL
@@ -162,8 +162,8 @@ class NamePairs:
         for match in _APART.finditer(text) if is_apart else ():
             yield last_identifier(text, match.start()), match[1]
 
-    def _matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
-        """Return what is known of the owner of a name, or of any owner, if the file has what is needed; else None."""
+    def _find_matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
+        """Return the entry for the owner of a name, or for any owner, if the file has the identifiers that it needs; else None."""
         if name not in self._names:
             return None
         owners = self._describe_name(name).owners
@@ -179,7 +179,7 @@ def _pair_pattern(owner: bytes, name: bytes) -> re.Pattern[bytes]:
 
 
 def _find_aliases(text: bytes) -> dict[bytes, set[bytes]]:
-    """Return names that stand for others, with the last parts of those: ``th`` for ``torch``."""
+    """Return the aliases in a text, each with the last part of the name that it stands for: ``th`` for ``torch``."""
     found = {name: {full} for name, full in CUSTOMARY.items()}
     for alias in _ALIAS.finditer(text):
         if module := last_identifier(text, alias.start()):

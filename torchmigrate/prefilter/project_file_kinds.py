@@ -8,10 +8,10 @@ import re
 from functools import cache
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
-"""What the names of files that hold Python end with."""
+"""The suffixes of files that contain Python."""
 
 MAX_METADATA_BYTES = 1 << 20
-"""A project file beyond this size is not read: no hand-written one comes near it."""
+"""The most bytes of a project file that is read: no hand-written one is nearly as large."""
 
 _NAMES = (
     (r"(?:.*[-_.])?(?:requirements|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt", "requirements"),
@@ -38,7 +38,7 @@ _COMMANDS = re.compile(
     rb"[!%][^\n\"]{0,300}?\b(?:install|create|env)\b|%%(?:ba|script|sh|sx|system)"
     rb"|\"\s*(?:pip|conda|mamba|micromamba|uv)[ \t][^\n\"]{0,100}?\binstall\b"
 )
-"""What a notebook has in a cell that installs something."""
+"""Texts in the cells of a notebook that install something."""
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC|ENABLE_TIMING)")
 
 
@@ -52,7 +52,7 @@ def kind_of(path: str) -> str | None:
         return "python" if name in _SCRIPTS else None
     if name.endswith(".ipynb"):
         return "notebook"
-    found = _compiled_patterns().fullmatch(name)
+    found = _compile_patterns().fullmatch(name)
     if found is not None:
         return found.lastgroup
     in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
@@ -65,7 +65,7 @@ def name_patterns() -> tuple[str, str]:
 
 
 @cache
-def _compiled_patterns() -> re.Pattern[str]:
+def _compile_patterns() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}>{pattern})" for pattern, kind in _NAMES))
 
 

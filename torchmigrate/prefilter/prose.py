@@ -20,13 +20,13 @@ _SENTENCE = re.compile(rb"\w\s+\w")
 """Two words in a row: in a quoted annotation, or in a name for `mock.patch`, there are none."""
 
 _COMMAND = re.compile(rb"-m\s+torch\.|\b[A-Z]\w*_\w*=")
-"""What runs a module of torch's, or sets a variable, which a program may hand to a shell."""
+"""A command that runs a module of torch's or sets a variable, as a program may pass it to a shell."""
 
 _NOTEBOOK = re.compile(rb"\s*\{")
 
 
 def keep_offsets_in_code(offsets: Iterable[int], text: bytes) -> Iterator[int]:
-    """Yield those byte offsets (given in ascending order) that lie in code, and not in a comment or a string of prose.
+    """Yield the byte offsets, given in ascending order, that lie in code and not in a comment or a string of prose.
 
     In the JSON of a notebook, whose code is made of strings, that is every one.
     """

@@ -1,4 +1,4 @@
-"""The prefilter: whether and where a file spells anything that leads to a watched symbol, asked of its bytes alone.
+"""The prefilter: whether and where a file spells anything that leads to a watched symbol, decided by its bytes alone.
 
 Most symbols have a *token*, an identifier that every spelling of the symbol contains, because the import itself spells it:
 ``jit`` for all of ``torch.jit``. Symbols whose names are common words are found by pairs of names (`torchmigrate.prefilter.name_pairs`).

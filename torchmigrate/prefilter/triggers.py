@@ -1,4 +1,4 @@
-"""What each rule looks for, recorded as data, so that no rule has to be imported to turn a file away.
+"""What each rule looks for, recorded as data, so that no rule has to be imported to reject a file.
 
 ``triggers.json`` is made from the rules; ``pytest tests/documentation --accept`` writes it. It names the state of the sources
 that it was made from, and is passed over where they have another.
@@ -27,20 +27,20 @@ class Trigger(NamedTuple):
     default: bool
     """Whether the rule runs without being selected."""
     modules: bool
-    """Whether the rule looks into Python modules, …"""
+    """Whether the rule checks Python modules."""
     documents: bool
-    """… into project files, …"""
+    """Whether the rule checks project files."""
     foreign: bool
-    """… and into files in other languages."""
+    """Whether the rule checks files in other languages."""
     symbols: tuple[str, ...]
-    """The watched symbols but for those in ``pairs``."""
+    """The watched symbols, except the ones in ``pairs``."""
     pairs: Listing
     calls: Mapping[str, Calls]
-    """This and ``pairs`` as in `torchmigrate.model.rule.Rule`."""
+    """The calls that matter; this field and ``pairs`` are as in `torchmigrate.model.rule.Rule`."""
 
     @classmethod
     def from_rule(cls, rule: Rule) -> Trigger:
-        """Return what a rule looks for."""
+        """Return the trigger of a rule."""
         return cls(
             rule.code,
             rule.family,
@@ -80,7 +80,7 @@ def render_triggers(triggers: Iterable[Trigger], state: str) -> str:
 
 
 def list_symbols(pairs: Mapping[str, tuple[str, ...]]) -> Listing:
-    """Return symbols, given with what a file must spell as well, in the form in which they are recorded."""
+    """Return symbols, given with the other identifiers that they need, in the form in which triggers record them."""
     found: dict[str, dict[str, str]] = {}
     for symbol, needed in pairs.items():
         above, _, name = symbol.rpartition(".")

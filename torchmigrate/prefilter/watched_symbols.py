@@ -12,7 +12,7 @@ _SETTING = re.compile(
     r"(?:[^#\n]*?(?:\b(?:export|env)\s|(?<!\S)-[ex]\s?|--env[= ]|--export[= ](?:\S*,)?))?"
     r"\s*(?:\w+=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)*"
 )
-"""What stands before a variable that a command sets: ``export NAME=1``, ``A=1 NAME=1 python``, ``docker run -e NAME=1``,
+"""The text before a variable that a command sets: ``export NAME=1``, ``A=1 NAME=1 python``, ``docker run -e NAME=1``,
 ``srun --export=ALL,NAME=1``."""
 _COMMAND = re.compile(r"[^\n;&|(]*\Z")
 

@@ -143,7 +143,7 @@ def is_system_new_enough(build: TorchBuild, facts: MachineFacts) -> bool:
 def find_best_build(
     torch: str, facts: MachineFacts, gpus: Sequence[Gpu], cuda_major: str | None = None
 ) -> TorchBuild | None:
-    """Return the build of a minor version that every GPU in ``gpus`` runs now, best by `matrix.rank`; None for none.
+    """Return the build of a minor version that every GPU in ``gpus`` runs now, best by `torch_builds.rank_build`; None for none.
 
     Without a GPU it is the CPU build. ``cuda_major`` restricts the choice to builds of one CUDA major version.
     """

@@ -40,7 +40,7 @@ IMPORT_LIMIT = 60.0
 """Seconds that an import of torch may take: two on an idle machine, six on a busy one, more from a network."""
 
 READING_PART = 4
-"""The part of that time (a fourth) for reading what is installed, which may lie on the same network."""
+"""The share of the import limit (one fourth) for reading what is installed, which may lie on the same network."""
 
 WATCHED_VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
@@ -53,7 +53,7 @@ WATCHED_VARIABLES = (
 """The variables that decide which GPUs and backends programs see."""
 
 DEVICE_WARNING = re.compile(r"CUDA|cuDNN|NCCL|GPU|NVML|driver|ROCm|HIP|XPU|MPS|NumPy")
-"""The warnings that are kept: those about the machine, not those about torch's own code."""
+"""The warnings that are kept: about the machine, not about torch's own code."""
 
 
 def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) -> str | None:

@@ -90,7 +90,7 @@ def find_needless_warnings(torch: InstalledTorch, fits: Sequence[tuple[Gpu, Buil
 
 
 def find_other_vendor(facts: MachineFacts, torch: InstalledTorch) -> Finding | None:
-    """Return the finding about a build for one vendor's GPUs on a machine that only has another's; None for no such."""
+    """Return the finding about a build for one vendor's GPUs on a machine that only has another's; None if there is none."""
     vendor = find_vendor(torch)
     if find_own_gpus(facts) or (vendor == "nvidia" and facts.driver.bus_devices):
         return None

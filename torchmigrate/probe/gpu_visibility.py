@@ -44,7 +44,7 @@ class GpuVisibility:
     """Whether torch sees every GPU that it should."""
 
     whole: bool | None
-    """None where it is unclear."""
+    """Whether torch sees every GPU that it should; None where that is unclear."""
     why: str = ""
     """Why `whole` is not true, as a clause."""
 

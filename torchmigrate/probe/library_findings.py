@@ -13,7 +13,7 @@ from torchmigrate.probe.wording import create_error, create_info, create_warning
 from torchmigrate.tables import torch_builds
 
 STUB_FOLDER = "stubs/libcuda.so"
-"""The entry of `SystemFacts.shadowing` that stands for the folder of CUDA's stubs."""
+"""The entry of `MachineFacts.shadowing` that stands for the folder of CUDA's stubs."""
 
 _UNSET_PATH = "unset LD_LIBRARY_PATH"
 

@@ -1,6 +1,6 @@
 """The facts format: what a machine and one of its Python interpreters have, as plain data.
 
-A facts file is a JSON object (or a list of them) with the fields of `Facts`; ``facts.schema.json`` is its JSON schema. It
+A facts file is a JSON object (or a list of them) with the fields of `MachineFacts`; ``facts.schema.json`` is its JSON schema. It
 holds no host name, user name, serial number or path, so it may be published. Standard library only: `torchmigrate.probe.ray_cluster` ships this module to machines that have nothing else.
 """
 

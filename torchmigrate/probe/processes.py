@@ -98,7 +98,7 @@ def run_program(
     finally:
         output, errors = (text.read_text() for text in texts)
     detail = find_last_line(errors)
-    if death := describe_death(process.returncode):
+    if death := describe_termination(process.returncode):
         return ProcessAnswer("killed", detail=death)
     if process.returncode:
         return ProcessAnswer("raised", detail=detail or f"exit status {process.returncode}", output=output)
@@ -129,7 +129,7 @@ def kill_program(process: subprocess.Popen[bytes]) -> None:
         process.wait(2)
 
 
-def describe_death(status: int) -> str | None:
+def describe_termination(status: int) -> str | None:
     """Return the signal (or the Windows exception code) that ended a process; None where it ended by itself."""
     if status < 0:
         try:

@@ -144,7 +144,7 @@ def _is_marker_true(reference: Reference, facts: MachineFacts) -> bool:
 def _judge_installation(
     environment: Environment, asked: list[Reference], images: list[Reference], facts: MachineFacts
 ) -> Iterator[Finding]:
-    """Judge what an environment installs. Raises Unsaid where that is unclear."""
+    """Judge what an environment installs. Raises UnclearInstallation where that is unclear."""
     if environment.of_image and facts.platform.system != "Linux":
         raise UnclearInstallation(f"images do not run directly on {facts.platform.system}")
     if wheel := next((wheel for one in asked if (wheel := _parse_torch_wheel(one))), None):
@@ -164,7 +164,7 @@ def _judge_installation(
 
 
 def _report_unpublished(wanted: WantedTorch, platform: str) -> Finding:
-    """Create the finding about a build that does not exist. Raises Unsaid where it may only be missing in the tables."""
+    """Create the finding about a build that does not exist. Raises UnclearInstallation where it may only be missing in the tables."""
     if (
         platform != build_selection.PLATFORM
         or build_selection.is_published(parse_version(wanted.torch), wanted.variant) is not False
@@ -176,7 +176,7 @@ def _report_unpublished(wanted: WantedTorch, platform: str) -> Finding:
 
 
 def _judge_as_installed(version: str, build: TorchBuild, facts: MachineFacts) -> Iterator[Finding]:
-    """Judge a build as if it were installed. Raises Unsaid where the tables know too little about it."""
+    """Judge a build as if it were installed. Raises UnclearInstallation where the tables know too little about it."""
     if unknown := {one.reason for gpu in facts.gpus if (one := judge_fit(gpu, build, facts)).runs is None}:
         raise UnclearInstallation(f"for torch {version} ({build.variant}), {' and '.join(sorted(unknown))}")
     hip = build.variant.removeprefix("rocm") if build.variant.startswith("rocm") else None
@@ -193,7 +193,7 @@ def _judge_as_installed(version: str, build: TorchBuild, facts: MachineFacts) ->
 def _resolve_requirements(
     environment: Environment, asked: list[Reference], facts: MachineFacts
 ) -> WantedTorch:
-    """Return the newest release that the requirements allow and this machine can install. Raises Unsaid."""
+    """Return the newest release that the requirements allow and this machine can install. Raises UnclearInstallation."""
     for one in asked:
         if one.style is VersionStyle.CONDA or one.name == "pytorch":
             raise UnclearInstallation("conda's builds are not in the tables")
@@ -225,7 +225,7 @@ def _explain_unknown(asked: list[str]) -> str:
 
 
 def _find_variants(units: Iterable[InstallUnit], local: set[str]) -> tuple[str, ...]:
-    """Return the variants that an installer looks for, in order; "" is the platform's default. Raises Unsaid."""
+    """Return the variants that an installer looks for, in order; "" is the platform's default. Raises UnclearInstallation."""
     indexes = [index for unit in units if requires_torch(unit) for index in unit.find_references(Sort.INDEX)]
     named = local or {_parse_index_variant(index) for index in indexes} - {""}
     if len(named) > 1:
@@ -235,7 +235,7 @@ def _find_variants(units: Iterable[InstallUnit], local: set[str]) -> tuple[str, 
 
 
 def _parse_index_variant(index: Reference) -> str:
-    """Return the variant that an index has; "" for an index of all packages. Raises Unsaid."""
+    """Return the variant that an index has; "" for an index of all packages. Raises UnclearInstallation."""
     if index.undecided or index.several or find_nightly_variant(index):
         raise UnclearInstallation(f"it comes from the index `{index.text or index.undecided}`")
     last = index.text.rstrip("/").rpartition("/")[2]
@@ -276,7 +276,7 @@ def _is_wheel_installable(wheel: TorchWheel, facts: MachineFacts) -> bool:
 
 
 def _resolve_version(version: str, variant: str, text: str, facts: MachineFacts) -> WantedTorch:
-    """Return the build of an exact version and variant. Raises Unsaid, with ``text``, where the tables lack the version."""
+    """Return the build of an exact version and variant. Raises UnclearInstallation, with ``text``, where the tables lack the version."""
     torch = torch_builds.get_minor(version)
     if torch not in torch_builds.list_versions():
         raise UnclearInstallation(_explain_unknown([text]))
@@ -284,7 +284,7 @@ def _resolve_version(version: str, variant: str, text: str, facts: MachineFacts)
 
 
 def _resolve_image(image: Reference, facts: MachineFacts) -> WantedTorch:
-    """Return the build in one of PyTorch's own images. Raises Unsaid for other images."""
+    """Return the build in one of PyTorch's own images. Raises UnclearInstallation for other images."""
     match = TORCH_TAG.fullmatch(image.text)
     if image.undecided or match is None:
         raise UnclearInstallation("which build the image contains is unknown")

@@ -30,7 +30,7 @@ class RayError(Exception):
 
 @contextlib.contextmanager
 def connect_to_ray(address: str) -> Iterator[Any]:
-    """Connect to a running cluster, and give the module `ray`. Raises `RayError`, also for what fails while connected."""
+    """Connect to a running cluster, and yield the module `ray`. Raises `RayError`, also for what fails while connected."""
     try:
         ray: Any = importlib.import_module("ray")
     except ImportError:

@@ -106,7 +106,7 @@ def _follow_stages(
                 name = names[min(names.index(name) + 1, len(names) - 1)]
         if ended:
             if len(stages) < len(limits) and not (stages and stages[-1].has_failed):
-                death = processes.describe_death(process.returncode)
+                death = processes.describe_termination(process.returncode)
                 detail = death or f"the interpreter ended with status {process.returncode}"
                 stages.append(SmokeStage(name, "killed" if death else "raised", detail))
             return stages

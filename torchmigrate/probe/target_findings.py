@@ -149,7 +149,7 @@ def describe_support(version: str, facts: MachineFacts, build: TorchBuild, verb:
 
 
 def _describe_here(facts: MachineFacts) -> str:
-    """Return the GPUs' names, or what is known of a machine without any."""
+    """Return the names of the GPUs, or a description of a machine without any."""
     if facts.gpus:
         return name_gpus(facts.gpus)
     if facts.driver.bus_devices:

@@ -15,7 +15,7 @@ from torchmigrate.project.project_facts import IncompleteProject, Project
 
 
 class ExpectedProject(Project):
-    """A project that answers `uses` from the facts known so far; every other question has to wait."""
+    """A project that answers `find_uses` from the facts known so far; every other question has to wait."""
 
     def __init__(self, told: Iterable[FileFacts] = (), *, is_whole: bool) -> None:
         super().__init__(is_whole=is_whole)

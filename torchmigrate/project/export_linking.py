@@ -58,7 +58,7 @@ class ExportLinker:
         return names if self.project.record_exports(path, names) else {}
 
     def _select_hiding(self, path: str, names: Mapping[str, str]) -> dict[str, str]:
-        """Return the exports of a file that hide a token: who imports them need not spell the token."""
+        """Return the exports of a file that hide a token: a file that imports them need not spell the token."""
         if language_of(path) is not None:
             return dict(names)
         return {name: target for name, target in names.items() if self.watch.hides_token(target)}

@@ -45,7 +45,7 @@ class Excludes(NamedTuple):
 
     @classmethod
     def from_patterns(cls, patterns: Iterable[str], *, forced: bool = False) -> Excludes:
-        """Create the matcher for ``patterns``, which `anchor` has made absolute."""
+        """Create the matcher for ``patterns``, which `anchor_pattern` has made absolute."""
         patterns = tuple(patterns)
         if any(pattern.startswith("!") for pattern in patterns):
             return cls(frozenset(), IgnorePatterns(patterns), forced)

@@ -49,7 +49,7 @@ class Project:
         self.is_complete = True
         """Whether the facts of all files are known."""
         self.expected: Project | None = None
-        """What answers instead until then; see `torchmigrate.project.expected_project`."""
+        """The project that answers until all facts are known; see `torchmigrate.project.expected_project`."""
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch, with the qualified names in torch."""
         self._mentions: dict[str, list[Mention]] = {}
@@ -83,7 +83,7 @@ class Project:
         return path in self._paths
 
     def require_facts(self) -> Project:
-        """Return the project for a rule, or its expected facts as long as it is incomplete. Raises Incomplete."""
+        """Return the project for a rule, or its expected facts as long as it is incomplete. Raises IncompleteProject."""
         if self.is_complete:
             return self
         if self.expected is None:
@@ -138,7 +138,7 @@ class Project:
         return self._uses[key]
 
     def create_assumption(self, symbols: tuple[str, ...], kinds: frozenset[Kind]) -> Assumption:
-        """Return the present answer of `uses`, to compare it with a later one."""
+        """Return the present answer of `find_uses`, to compare it with a later one."""
         key = (symbols, kinds)
         if key not in self._assumptions:
             found = repr(Project.find_uses(self, *symbols, kinds=kinds)).encode("utf-8", "surrogatepass")
@@ -168,11 +168,13 @@ class Project:
         key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
         if key not in self._elsewhere:
             self._elsewhere[key] = (
-                list(search_unread_files(self._root, expressions, self._is_looked_into)) if self._root else []
+                list(search_unread_files(self._root, expressions, self._is_read_by_rules))
+                if self._root
+                else []
             )
         return iter(self._elsewhere[key])
 
-    def _is_looked_into(self, path: str) -> bool:
+    def _is_read_by_rules(self, path: str) -> bool:
         """Return whether rules read the file; of files in other languages they only see torch's runtime."""
         return path in self._paths and (language_of(path) is None or kind_of(path) is not None)
 

@@ -12,7 +12,7 @@ from torchmigrate.project.folders import is_within
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
 """Words and regular expressions to search a file for."""
 
-_ROOM = 8 << 20
+_MAX_KEPT_BYTES = 8 << 20
 """The bytes of texts that are kept for the next search."""
 
 _LARGEST = 1_000_000
@@ -29,11 +29,11 @@ class TextSearch:
         self._having: dict[str, set[str]] = {}
         """The files that contain a word: rules search for one name in several ways."""
         self._texts: dict[str, bytes] = {}
-        self._room = _ROOM
+        self._bytes_left = _MAX_KEPT_BYTES
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the texts, which another process reads faster than it receives them."""
-        return {**self.__dict__, "_texts": {}, "_room": _ROOM}
+        return {**self.__dict__, "_texts": {}, "_bytes_left": _MAX_KEPT_BYTES}
 
     def find_spellings(
         self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
@@ -81,8 +81,8 @@ class TextSearch:
 
     def _read_text(self, path: str) -> bytes | None:
         text = self._texts.get(path)
-        if text is None and (text := self._read(path)) is not None and len(text) <= self._room:
-            self._room -= len(text)
+        if text is None and (text := self._read(path)) is not None and len(text) <= self._bytes_left:
+            self._bytes_left -= len(text)
             self._texts[path] = text
         return text
 

@@ -51,14 +51,14 @@ class TreeComparison:
             self._numbers.setdefault(span, number)
 
     def find_difference(self) -> ast.AST | None:
-        """Return the first node before that differs and is no hole, or None."""
+        """Return the first node of the old tree that differs and is not one of the `edit_holes`, or None."""
         if self._is_same(self.before.syntax_tree, self.after.syntax_tree):
             return None
         return self._first_difference or self.before.syntax_tree
 
     @cached_property
     def edit_holes(self) -> set[ast.AST]:
-        """The nodes before that edits may turn into other nodes."""
+        """The nodes of the old tree that edits may turn into other nodes."""
         nodes = (node for node in ast.walk(self.before.syntax_tree) if not isinstance(node, ast.Module))
         every = {node: span for node in nodes if (span := self.old[node])}
         holes: set[ast.AST] = set()
@@ -136,7 +136,7 @@ class TreeComparison:
         return isinstance(item, ast.AST) and self.shift.is_covered(self.old[item])
 
     def _is_added(self, item: Any, siblings: Sequence[Span] = ()) -> bool:
-        """Return whether ``item`` comes from an edit; one inside a sibling may change the sibling, but add no item."""
+        """Return whether ``item`` comes from an edit; an edit inside a sibling may change the sibling, but add no item."""
         if not isinstance(item, ast.AST):
             return False
         number = self.shift.find_covering_edit(self.new[item])
@@ -168,7 +168,7 @@ class TreeComparison:
         return self._is_same(one, other)
 
     def _is_kept_in(self, old: ast.AST, new: ast.AST) -> bool:
-        """Return whether ``new`` contains what the edits left of the hole ``old``.
+        """Return whether ``new`` contains the parts of ``old``, one of the `edit_holes`, that no edit touches.
 
         That is the whole expression if the edits only touch its edges, else each child that no edit covers.
         """

@@ -46,9 +46,9 @@ class _RuleGroup:
         self.number = 0
         self.files: set[str] = set()
         self.is_sourced = False
-        """Whether the places themselves say where the facts come from."""
+        """Whether the findings name the sources of their facts one by one."""
         self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
-        """By the message, by what goes with it, and by why there is no fix."""
+        """The places, by message, by the notes on it, and by the reason for no fix."""
 
     def add_finding(self, finding: Finding, report: Report) -> None:
         """Add a finding to the group."""

@@ -107,7 +107,7 @@ class CodeRemoval:
 
 
 def describe_effect(place: StatementPlace, gone: Block) -> str | None:
-    """Return a sentence on the effect that the statements ``gone``, which never run, have at ``place``; None for none.
+    """Return a sentence on the effect that the statements ``gone``, which never run, have at ``place``; None if there is none.
 
     A name that only they bind would change its scope, and a ``yield`` or ``global`` has an effect without being run.
     """

@@ -18,15 +18,15 @@ class ExpressionRole(enum.IntEnum):
     STATEMENT = 0
     """The whole value of a statement, which may be a tuple without parentheses."""
     FREE = 1
-    """An argument, an element, a condition."""
+    """The place of an argument, an element or a condition."""
     CLAUSE = 2
-    """Before or after ``if``, ``else``, ``for``."""
+    """The place of an expression before or after ``if``, ``else`` or ``for``."""
     LOGIC = 3
-    """An operand of ``and``, ``or``, ``not``."""
+    """The place of an operand of ``and``, ``or`` or ``not``."""
     COMPARED = 4
     OPERAND = 5
     TARGET = 6
-    """Called, subscripted, or before the dot of an attribute."""
+    """The place of an expression that is called, subscripted, or followed by an attribute."""
 
 
 _STRENGTH: tuple[tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], ExpressionRole], ...] = (

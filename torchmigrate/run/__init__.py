@@ -1,1 +1,1 @@
-"""Many files: read, looked at in several processes, kept in the cache, and written back."""
+"""Runs over many files, which are read, checked in several processes, kept in the cache, and written back."""

@@ -52,7 +52,7 @@ class Engines:
     @cached_property
     def prefilter(self) -> FilePrefilter:
         """The byte prefilter for the selected rules."""
-        return self._selection.get_prefilter
+        return self._selection.prefilter
 
     def compute_context(self, *, is_whole: bool) -> bytes:
         """Return a key of everything besides the files that the results of a run depend on; ``is_whole`` as in `Tree`."""

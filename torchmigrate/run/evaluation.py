@@ -235,7 +235,7 @@ def _number_evaluated(outlook: Evaluation) -> Iterator[tuple[_Key, EvaluatedFind
 
 
 def _remove_incomplete(found: Sequence[Evaluation]) -> Iterator[Evaluation]:
-    """Yield the evaluations without possible multi-file fixes of which another file has no part."""
+    """Yield the evaluations without the possible multi-file fixes that lack a part in another file."""
     parts = {outlook.result.path: _name_multi_file_fixes(outlook) for outlook in found}
     for outlook in found:
         prospects = tuple(

@@ -46,7 +46,7 @@ class FileChecker:
         self.project = project
         self.cache = cache
         self.garbage = PausedCollector()
-        """To be entered while files are being checked."""
+        """The context that pauses garbage collection while files are checked."""
         self.scanned = 0
         """The number of files that an engine has read."""
         self.awaited = False

@@ -17,9 +17,9 @@ class FixChoice:
         self._choose = choose
         self._see = see
         self._answers: dict[str, dict[tuple[str, Span | None], bool]] = {}
-        """By path; a place is where the finding lies after all that has been fixed by now."""
+        """The answers by path, each at the place of its finding after all fixes so far."""
         self._begun: dict[str, dict[tuple[str, Span | None], bool]] = {}
-        """The same for the files as the pass has met them."""
+        """The answers by path at the beginning of the pass."""
         self._unmoved: set[str] = set()
 
     def begin_pass(self) -> None:

@@ -77,7 +77,7 @@ def remove_parts(result: FileResult, names: Collection[str], reason: str) -> Fil
 def fix_together(
     places: Iterable[str], fix: Callable[[str, Collection[str]], FixResult]
 ) -> dict[str, FixResult]:
-    """Fix each file by ``fix``, repeating it without the multi-file fixes of which another file did not make its part.
+    """Fix each file by ``fix``, repeating it without the multi-file fixes whose part in another file was not made.
 
     A part is not made if it was declined, or if the edit could not be verified.
     """

@@ -29,7 +29,7 @@ WorkResult = tuple[bytes | None, bytes | None, bool, bool]
 
 
 def check_files(looker: FileChecker, files: Mapping[str, InputFile]) -> Iterator[tuple[str, FileCheck]]:
-    """Yield the path and the result of each of the ``files``, checked with what is known of the project.
+    """Yield the path and the result of each of the ``files``, checked with the facts about the project.
 
     Once enough work is left, processes share it, and the results come in no particular order.
     """

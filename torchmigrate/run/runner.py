@@ -22,7 +22,7 @@ MAX_PASSES = 10
 """The number of passes over a project after which fixing stops even if it still changes files."""
 
 _FEW = 100
-"""Files up to which all are read once before any is looked into: most runs are hooks over a few."""
+"""The number of files up to which all are read before any is checked: most runs are hooks over a few files."""
 
 
 def check_tree(
@@ -56,7 +56,7 @@ def check_tree(
 
 
 def _may_find(tree: Tree, engines: Engines) -> bool:
-    """Return whether a file passes the prefilter, or cannot be read: else there is nothing to import the rest for."""
+    """Return whether a file passes the prefilter, or cannot be read: otherwise the remaining modules need not be imported."""
     try:
         return any(
             engines.prefilter.passes_file(file.path, file.read_bytes()) for file in tree.files.values()

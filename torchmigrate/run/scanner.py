@@ -18,7 +18,7 @@ from torchmigrate.run.file_checker import FileChecker
 from torchmigrate.run.multi_file import block_incomplete, collect_multi_file_fixes
 from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.unread import gathered, is_unread
+from torchmigrate.run.unread import is_unread, merge_unread
 from torchmigrate.run.wire import PackedResults, pack, unpack
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Scanner:
     def _collect_facts(
         self, places: Sequence[str], others: Mapping[str, FileFacts], progress: Progress | None
     ) -> dict[str, FileFacts]:
-        """Return the facts of files before all is known: first files that have answers, then those that only ask.
+        """Return the facts of files, before all facts are known: first of files that contribute facts, then of files whose rules only ask for some.
 
         ``others`` has the facts of other files.
         """
@@ -165,7 +165,7 @@ class Scanner:
         return waiting
 
     def _is_final(self, told: FileFacts) -> bool:
-        """Return whether the result of a file relies only on what the project turned out to be."""
+        """Return whether the result of a file relies only on facts that the complete project confirms."""
         return not told.provisional and self.project.is_unchanged(told.assumed)
 
     def _set_expected(self, facts: Mapping[str, FileFacts]) -> None:
@@ -174,7 +174,7 @@ class Scanner:
         self.project.expected = ExpectedProject(told, is_whole=self.project.is_whole)
 
     def _check_again(self, places: Sequence[str]) -> None:
-        """Check files again with all that is known of the others."""
+        """Check files again with all facts about the other files."""
         files = {place: self.files[place] for place in places}
         for place, look in parallel.check_files(self._looker, files):
             self.failed = self.failed or look.failed
@@ -185,7 +185,7 @@ class Scanner:
     def _finish_results(self) -> None:
         """Block multi-file fixes that lack a part, and report only once which files could not be read."""
         unread = [place for place in self.named if place in self._unread]
-        for place, result in gathered({place: self.get_result(place) for place in unread}).items():
+        for place, result in merge_unread({place: self.get_result(place) for place in unread}).items():
             self._store_result(place, result)
         parts = [self.get_result(place) for place in self._joining]
         paths = {

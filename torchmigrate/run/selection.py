@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchmigrate.prefilter.file_prefilter import FilePrefilter
     from torchmigrate.prefilter.triggers import Trigger
 
-_screens: dict[bytes, FilePrefilter] = {}
+_prefilters: dict[bytes, FilePrefilter] = {}
 """Prefilters by key: compiling one takes longer than checking a small file, and forked processes inherit it."""
 _rule_sets: dict[bytes, RuleSet] = {}
 """Rule sets by key, for any options."""
@@ -38,7 +38,7 @@ class RuleSelection:
 
     @cached_property
     def _triggers(self) -> list[Trigger]:
-        """What these rules look for. Raises ConfigError for a selector that fits no rule."""
+        """The triggers of these rules. Raises ConfigError for a selector that fits no rule."""
         every = registry.collect_triggers()
         for one in self._settings:
             registry.check_selectors(one, every)
@@ -69,14 +69,14 @@ class RuleSelection:
         return kept
 
     @property
-    def get_prefilter(self) -> FilePrefilter:
+    def prefilter(self) -> FilePrefilter:
         """The prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
         key = self._key_of(b"screen")
-        if key not in _screens:
+        if key not in _prefilters:
             from torchmigrate.prefilter.file_prefilter import FilePrefilter
 
-            _screens[key] = FilePrefilter.from_triggers(self._triggers)
-        return _screens[key]
+            _prefilters[key] = FilePrefilter.from_triggers(self._triggers)
+        return _prefilters[key]
 
     def get_rule_set(self, settings: Settings, options: RuleOptions) -> RuleSet:
         """Return the rules with the ones enabled that ``settings`` select."""
@@ -84,7 +84,7 @@ class RuleSelection:
         if key not in _rule_sets:
             from torchmigrate.engine.rule_set import RuleSet
 
-            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.get_prefilter.gate)
+            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.prefilter.gate)
         return _rule_sets[key].with_options(
             options, partial(self.is_selected, settings), partial(self.are_all_selected, settings)
         )
@@ -108,10 +108,10 @@ class RuleSelection:
 
 
 def _describe_selection(settings: Settings) -> bytes:
-    """What of the settings says which rules run."""
+    """Return the settings that decide which rules run."""
     return repr((settings.select, settings.ignore, settings.extend_select)).encode()
 
 
 def _describe_selectors(settings: Settings) -> bytes:
-    """What of the settings has to name rules."""
+    """Return the settings that have to name rules."""
     return _describe_selection(settings) + repr((settings.per_file_ignores, settings.show)).encode()

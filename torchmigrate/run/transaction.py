@@ -127,7 +127,7 @@ class UnfinishedRun:
         return bool(self.replaced and (self.left or self.changed))
 
     def add_file(self, path: str, before: str, after: bytes) -> None:
-        """Sort in a file of the journal by its present content; ``before`` is the digest of its old one."""
+        """Classify a file of the journal by its present content; ``before`` is the digest of its old one."""
         try:
             now = file_search.read_file(path)
         except OSError:
@@ -143,7 +143,7 @@ class UnfinishedRun:
     def complete(self) -> None:
         """Replace the remaining files, unless some have changed, and remove the journal.
 
-        Raises Changed and OSError.
+        Raises FileChanged and OSError.
         """
         with claim_leftover(self.journal), defer_interrupts():
             for replacement in self.left if self.is_partial and not self.changed else ():

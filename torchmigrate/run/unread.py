@@ -17,7 +17,7 @@ def is_unread(result: FileResult) -> bool:
     return any(finding.code == CODE for finding in result.findings)
 
 
-def gathered(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
+def merge_unread(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
     """Return the results of files that could not be read, with one finding, at the first file, that counts all of them."""
     message = describe_unread(language_of(result.path) or "" for result in results.values())
     made: dict[str, FileResult] = {}

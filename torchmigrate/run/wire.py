@@ -85,7 +85,7 @@ def _create_codec(kind: Any) -> _Codec:
     if kind in (str, int, bool):
         return _Codec(_require_type(kind))
     if kind is bytes:
-        return _Codec(_bytes, _text)
+        return _Codec(_bytes, _decode_bytes)
     if kind is object:
         return _Codec(_untag_literal, _tag_literal)
     if typing.get_origin(kind) is not None or isinstance(kind, types.UnionType):
@@ -93,7 +93,7 @@ def _create_codec(kind: Any) -> _Codec:
     if issubclass(kind, enum.Enum):
         return _Codec({member.value: member for member in kind}.__getitem__, operator.attrgetter("value"))
     if issubclass(kind, tuple) or dataclasses.is_dataclass(kind):
-        return _record(kind)
+        return _build_record_codec(kind)
     raise TypeError(f"{kind} cannot travel")
 
 
@@ -112,8 +112,8 @@ def _require_type(kind: type) -> _Step:
 _str, _list, _dict = _require_type(str), _require_type(list), _require_type(dict)
 
 
-def _text(value: bytes) -> str:
-    """Any bytes as text, one character each."""
+def _decode_bytes(value: bytes) -> str:
+    """Return any bytes as text, one character for each byte."""
     return value.decode("latin-1")
 
 
@@ -122,8 +122,8 @@ def _bytes(plain: Any) -> bytes:
     return data
 
 
-def _record(kind: Any) -> _Codec:
-    """A named tuple or a dataclass."""
+def _build_record_codec(kind: Any) -> _Codec:
+    """Return the codec of a named tuple or a dataclass."""
     fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
     names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
     left = {field.name for field in fields_of if field.metadata.get(LOCAL)}
@@ -193,7 +193,7 @@ def _tag_literal(value: Any) -> Any:
     if isinstance(value, int) and value.bit_length() > _BITS:
         return {"int": hex(value)}
     if isinstance(value, bytes):
-        return {"bytes": _text(value)}
+        return {"bytes": _decode_bytes(value)}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if value is Ellipsis:

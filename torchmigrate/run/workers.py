@@ -1,4 +1,4 @@
-"""Worker processes.
+"""The pool of worker processes, any of which may die.
 
 Workers return plain data; the main process prints and writes. A file whose worker dies is reported, and does not cost any
 other file its result.

@@ -35,7 +35,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
     return those of them that the system does not allow, in words. A symbolic link stays, and its target is replaced. Of a
     hard link only this name gets the new content.
 
-    Raises Changed if the content is not ``expected`` right before the replacement or another run is writing the file, and
+    Raises FileChanged if the content is not ``expected`` right before the replacement or another run is writing the file, and
     OSError (PermissionError for a file without write permission) if it cannot be written. The file is untouched then, and
     the temporary one removed.
     """
@@ -93,7 +93,7 @@ def defer_interrupts() -> Iterator[None]:
 def create_temporary(target: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """Create a file in the folder of ``target`` for the time of the context; what is left there at its end is removed.
 
-    Raises Changed if another run is writing such a file for ``target``, and OSError.
+    Raises FileChanged if another run is writing such a file for ``target``, and OSError.
     """
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     temporary = target.with_name(f".torchmigrate-{name}.tmp")
@@ -141,7 +141,7 @@ def _remove_leftover(path: Path) -> None:
 def claim_leftover(path: Path) -> Iterator[None]:
     """Keep a file that a killed run has left from other runs during the context.
 
-    Raises Changed if a run still has it open, and OSError (FileNotFoundError if it is gone).
+    Raises FileChanged if a run still has it open, and OSError (FileNotFoundError if it is gone).
     """
     if sys.platform == "win32":
         os.rename(path, path)  # fails while somebody has it open
@@ -177,7 +177,7 @@ def _has_path(handle: int, path: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a crash, on systems where a folder can be synced."""
+    """Write the entries of a folder to the disk, so that a new name survives a crash, on systems that support this."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -39,7 +39,7 @@ class CandidateLines:
         self._hiding: set[str] = set()
         self._hot: set[int] = set()
         self._lines: list[int] = []
-        """The same in order."""
+        """The candidate lines in order."""
         self._find_lines()
 
     def includes_node(self, node: ast.stmt | ast.expr) -> bool:

@@ -15,7 +15,7 @@ from torchmigrate.semantics.scopes import Scope
 _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)
 
 RETURNED = "is returned, and the callers of this function are not analyzed"
-"""The message of an `ValueEscapes` to the callers of the function."""
+"""The message of a `ValueEscapes` to the callers of the function."""
 
 
 class ValueEscapes(Exception):
@@ -170,7 +170,7 @@ _naming = _NameFields()
 
 
 def _collect_names(statement: ast.stmt) -> set[str | None]:
-    """Yield every name that a statement binds or reads, and None for what may leave the scope or a loop."""
+    """Return every name that a statement binds or reads, and None for what may leave the scope or a loop."""
     found: set[str | None] = set()
     for node in node_walks.walk_nodes(statement):
         if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):

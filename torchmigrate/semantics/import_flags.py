@@ -10,7 +10,7 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 
 
 def find_guarded_imports(flag: ast.Name, scope: Scope, uses: SymbolUses) -> Iterator[str]:
-    """Return the qualified names whose import succeeded if the constant is true."""
+    """Yield the qualified names whose import succeeded if the constant is true."""
     owner = scope.find_scope(flag.id)
     bindings = owner.bindings[flag.id] if owner is not None else []
     values = [b.value.value if isinstance(b.value, ast.Constant) else None for b in bindings]

@@ -44,7 +44,7 @@ def find_file_name(use: Use, uses: SymbolUses) -> str | None:
 
 
 def identify_file(path: ast.expr | None, use: Use, uses: SymbolUses) -> str | None:
-    """Return what tells the file at a path from all others of the project: its name without folders, else None.
+    """Return a name that identifies the file at a path in the project: its name without folders, or None.
 
     The name may stand in a literal, in the default of the command-line option that the path comes from, or in exactly
     one command that the source shows (``--model exp/encoder.pt``). A constant of another module of the project,

@@ -2,7 +2,7 @@
 
 A qualified name spells where a value comes from: ``torch.jit.script``; ``torch.jit.script()`` is the result of
 calling it. Names from modules of the checked project start as they are imported (``mypkg.compat.script``, or
-``.compat.script`` for a relative import) and become torch's where `Links` knows them.
+``.compat.script`` for a relative import) and become torch's where `ModuleLinks` knows them.
 
 A name that may mean different things is nothing at all, unless the difference is an ``except ImportError``: then it
 may mean each of them, and is not certain.

@@ -32,7 +32,7 @@ _fields = _Fields()
 
 
 def iterate_children(node: ast.AST) -> list[ast.AST]:
-    """Yield the direct children of a node, except its ``ctx``."""
+    """Return the direct children of a node, except its ``ctx``."""
     found: list[ast.AST] = []
     for name in _fields[type(node)]:
         value = getattr(node, name, None)

@@ -41,8 +41,7 @@ class SymbolUses:
         self._worked_out: dict[object, object] = {}
 
     def compute_once(self, key: object, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned at the first call with this key: results that rules compute once for the whole
-        file."""
+        """Return the result of ``make``, called once for each key: what rules compute once for the whole file."""
         if key not in self._worked_out:
             self._worked_out[key] = make()
         return cast("T", self._worked_out[key])
@@ -80,7 +79,7 @@ class SymbolUses:
         return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
     def _candidate_places(self) -> Iterator[StatementPlace]:
-        """Return the statements that may contain a use, in order."""
+        """Yield the statements that may contain a use, in order."""
         places, at = self.scopes.places, 0
         while at < len(places):
             place = places[at]

@@ -39,15 +39,15 @@ def find_imported_symbols(
             continue
         for alias in statement.names:
             if isinstance(statement, ast.Import):
-                resolved = _imported_module(alias, found)
+                resolved = _find_imported_module(alias, found)
             else:
-                resolved = _imported_symbol(statement, alias, place, names, read)
+                resolved = _find_imported_symbol(statement, alias, place, names, read)
             hit = watch.match_first(resolved.names) if resolved is not None else None
             if hit is not None and resolved is not None:
                 yield Use(*hit, Kind.IMPORT, alias, (statement,), place, resolved.certain)
 
 
-def _imported_module(alias: ast.alias, found: Sequence[Use]) -> ResolvedName | None:
+def _find_imported_module(alias: ast.alias, found: Sequence[Use]) -> ResolvedName | None:
     """Return the watched module of torch that an import names, if nothing in it is used otherwise."""
     below = alias.name + "."
     if not alias.name.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
@@ -55,7 +55,7 @@ def _imported_module(alias: ast.alias, found: Sequence[Use]) -> ResolvedName | N
     return ResolvedName((alias.name,))
 
 
-def _imported_symbol(
+def _find_imported_symbol(
     statement: ast.ImportFrom,
     alias: ast.alias,
     place: StatementPlace,

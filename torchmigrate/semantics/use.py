@@ -26,7 +26,7 @@ class Use:
     place: StatementPlace
     certain: bool
     call: ast.Call | None = None
-    """The call of the symbol, for ``ValueType.CALL``."""
+    """The call of the symbol, for `Kind.CALL`."""
     decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None = None
     """The definition that the symbol, or a call of it, decorates."""
     named: bool = True

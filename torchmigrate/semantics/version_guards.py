@@ -130,7 +130,7 @@ def _is_split_version(node: ast.expr) -> bool:
 
 
 def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
-    """Yield the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
+    """Return the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
     found: list[ast.If] = []
     for statement in block:
         following: list[ast.stmt] = [statement]
@@ -161,7 +161,7 @@ class _GuardReader:
         self._found = found
 
     def apply_expression(self, parent: ast.AST, child: ast.AST, scope: Scope) -> None:
-        """Add what must hold for ``child`` of ``parent`` to be evaluated."""
+        """Add the conditions under which ``child`` of ``parent`` is evaluated."""
         if isinstance(parent, ast.IfExp) and child is not parent.test:
             self._apply_test(parent.test, child is parent.body, scope)
         elif isinstance(parent, ast.BoolOp):
@@ -169,7 +169,7 @@ class _GuardReader:
                 self._apply_test(value, isinstance(parent.op, ast.And), scope)
 
     def apply_early_exits(self, place: StatementPlace) -> None:
-        """Add what the preceding statements rule out by leaving the block."""
+        """Add the conditions under which no preceding statement has left the block."""
         leaving = self._uses.compute_once(
             ("leaving", id(place.block)), lambda: _find_early_exits(place.block)
         )
@@ -179,7 +179,7 @@ class _GuardReader:
             self._apply_test(statement.test, False, place.scope)
 
     def apply_statement(self, inner: StatementPlace, outer: StatementPlace, *, deferred: bool) -> None:
-        """Add what must hold for a statement inside another one to run."""
+        """Add the conditions under which a statement inside another one runs."""
         node = outer.statement
         if isinstance(node, (ast.If, ast.While)):
             self._found.typing_only |= (
@@ -194,12 +194,12 @@ class _GuardReader:
                 if isinstance(call, ast.Call) and name in ("suppress", "raises", "assertRaises"):
                     self._found.caught.update(last_name(error) or "" for error in call.args)
         elif isinstance(node, ast.Try) and not deferred:
-            caught = {name for handler in node.handlers for name in _caught_exceptions(handler)}
+            caught = {name for handler in node.handlers for name in _find_caught_exceptions(handler)}
             if inner.statement in node.body:
                 self._found.caught |= caught
             for handler in node.handlers:
                 if inner.statement in handler.body:
-                    self._found.fallback.update(_caught_exceptions(handler))
+                    self._found.fallback.update(_find_caught_exceptions(handler))
             if inner.statement in node.orelse:
                 self._found.caught |= caught & {"ImportError", "ModuleNotFoundError"}
 
@@ -264,7 +264,7 @@ class _GuardReader:
             self._found._intersect_range(bound, after)
 
     def _apply_named_guard(self, test: ast.expr, truth: bool) -> None:
-        """Add what a constant or function tests whose name mentions torch's version."""
+        """Add the conditions that a constant or function stands for whose name mentions torch's version."""
         call = test if isinstance(test, ast.Call) else None
         name = last_name(call.func if call else test) or ""
         if isinstance(test, ast.Subscript):
@@ -305,7 +305,7 @@ def _names_major_version(node: ast.expr) -> bool:
     return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(node) or "") is not None
 
 
-def _caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:
+def _find_caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:
     if handler.type is None:
         yield "BaseException"
     else:

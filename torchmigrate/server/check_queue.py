@@ -28,7 +28,7 @@ class CheckQueue:
         self._stale: dict[str, None] = {}
         self._refreshing = False
         self._more = asyncio.Event()
-        """Something is to be looked at before those that are stale."""
+        """Set when documents have to be checked before the stale ones."""
         self._task: asyncio.Task[None] | None = None
 
     def add_changed(self, place: str, others: Iterable[str] = ()) -> None:

@@ -56,8 +56,8 @@ def _on_initialize(ls: Server, params: types.InitializeParams) -> None:
 def _on_initialized(ls: Server, params: types.InitializedParams) -> None:
     workspace = ls.client_capabilities.workspace
     files = workspace.did_change_watched_files if workspace else None
-    ls.is_told = bool(files and files.dynamic_registration)
-    if ls.is_told:
+    ls.has_file_watching = bool(files and files.dynamic_registration)
+    if ls.has_file_watching:
         ls.client_register_capability(watched.create_registration())
 
 
@@ -83,7 +83,7 @@ def _on_configuration(ls: Server, params: types.DidChangeConfigurationParams) ->
 def _on_text_opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     path = to_fs_path(params.text_document.uri)
     if path is not None and is_of_interest(path) and not path.endswith(".ipynb"):
-        if not ls.is_told:
+        if not ls.has_file_watching:
             ls.expect_file(path)
         ls.put_document(conversions.create_text(params.text_document, ls.encoding), path)
 

@@ -76,7 +76,7 @@ class TextDocument:
             return plain, "utf-8"
 
     def list_texts(self) -> Iterator[str]:
-        """Return the URI of the document itself."""
+        """Yield the URI of the document itself."""
         yield self.name
 
     def get_version(self, name: str) -> int | None:

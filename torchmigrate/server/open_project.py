@@ -110,7 +110,7 @@ class OpenProject:
         *,
         unsafe: bool = False,
     ) -> dict[str, bytes]:
-        """Return the new contents of those files at ``places`` that fixing changes.
+        """Return the new contents of the files at ``places`` that fixing changes.
 
         ``choose`` is asked about every fix; ``unsafe`` adds unsafe fixes to those that the settings allow.
         """
@@ -125,7 +125,7 @@ class OpenProject:
         return {by_path[one.path]: one.after for one in results if one.before != one.after}
 
     def add_partners(self, places: Iterable[str]) -> list[str]:
-        """Return the files and those that, at the last check, had to change together with one of them."""
+        """Return the files, and the other files that had to change together with one of them at the last check."""
         partners = {partner for place in places for partner in self._partners.get(place, ())}
         return list(dict.fromkeys([*places, *sorted(partners & self._files.keys())]))
 
@@ -158,7 +158,7 @@ class OpenProject:
         return is_of_interest(place) and not os.path.exists(place) and not excludes.is_excluded_above(place)
 
     def _build_tree(self, texts: Texts, named: Collection[str]) -> Tree:
-        """Return the files with their unsaved texts, of which some are ``named``."""
+        """Return the tree of the project's files with their unsaved texts; the files in ``named`` are the ones to report on."""
         inputs = dict(self._files)
         for place in {*named, *texts} if self.root is not None else named:
             if place in inputs or place in named or self._is_inside(place):

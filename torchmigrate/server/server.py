@@ -51,7 +51,7 @@ class Server(LanguageServer):
         )
         self.is_shut_down = False
         """Whether the editor has sent `shutdown`."""
-        self.is_told = False
+        self.has_file_watching = False
         """Whether the editor reports changes of files on the disk."""
         self.explained = explained
         self.encoding = Encoding.UTF16

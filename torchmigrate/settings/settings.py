@@ -222,7 +222,7 @@ class Settings:
     )
 
     def digest_values(self) -> bytes:
-        """Return a text of all values that findings can depend on."""
+        """Return a text with the values of all settings that can affect findings."""
         values = [
             (one.name, getattr(self, one.name)) for one in setting_fields() if one.name not in _PRESENTATION
         ]

@@ -113,7 +113,7 @@ def _blank_out(text: bytearray, start: int, end: int) -> None:
 
 
 def _find_magic_end(text: bytearray, at: int) -> int:
-    """Return the end of the line that begins at ``at``, joined with the next one while it ends in a backslash."""
+    """Return the end of the magic that begins at ``at``: of its line, and of the lines that a backslash joins to it."""
     end, following = _find_line_end(text, at)
     while end < len(text) and text[end - 1 : end] == b"\\":
         end, following = _find_line_end(text, following)

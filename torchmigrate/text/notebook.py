@@ -116,7 +116,7 @@ class Notebook(SourceText):
         return any(mask.start <= edit.start and edit.end <= mask.end for mask in self.masks)
 
     def replace_commands(self, edits: Iterable[Edit]) -> bytes:
-        """Return the file as `replaced` does, for edits in lines that are IPython's. Raises SourceError for any other
+        """Return the file as `apply_edits` does, for edits in lines that are IPython's. Raises SourceError for any other
         edit."""
         return self._write_document(edits, commands=True)
 
@@ -155,12 +155,12 @@ class Notebook(SourceText):
                 raise self._create_refusal("an edit of a command reaches beyond it", edit)
             return cell
         for mask in self.masks:
-            if mask.start <= edit.end and edit.start <= mask.end and not self._goes_before(edit, mask):
+            if mask.start <= edit.end and edit.start <= mask.end and not self._is_inserted_before(edit, mask):
                 raise self._create_refusal("an edit touches IPython syntax", edit)
         return cell
 
-    def _goes_before(self, edit: Edit, mask: Span) -> bool:
-        """Return whether ``edit`` ends as a line of its own before the line of ``mask``, which may have one."""
+    def _is_inserted_before(self, edit: Edit, mask: Span) -> bool:
+        """Return whether ``edit`` inserts whole lines before the line of ``mask``, which is allowed unless that is a cell magic."""
         is_cell_magic = self.original[mask.start : mask.end].lstrip().startswith(b"%%")
         return edit.end == mask.start and edit.text.endswith(("\n", "\r")) and not is_cell_magic
 
@@ -170,7 +170,7 @@ class Notebook(SourceText):
 
 
 def _merge_adjacent(edits: list[Edit]) -> list[Edit]:
-    """Merge those of the ordered ``edits`` that touch each other."""
+    """Merge the ordered ``edits`` that touch each other."""
     result: list[Edit] = []
     for edit in edits:
         if result and result[-1].end == edit.start:

@@ -127,7 +127,7 @@ def _parse_members(document: str, at: int, what: str) -> dict[str, _Place]:
 
 
 def _parse_elements(document: str, at: int, what: str) -> Iterator[_Place]:
-    """Return the elements of the array at ``at``. Raises SourceError if there is no array."""
+    """Yield the elements of the array at ``at``. Raises SourceError if there is no array."""
     if document[at] != "[":
         raise SourceError(f"not a notebook: {what} is not a list")
     at = _skip_space(document, at + 1)

@@ -85,7 +85,7 @@ class SourceText:
 
     @cached_property
     def syntax_tree(self) -> ast.Module:
-        """The syntax tree, with positions that `offset` and `span` understand. Raises SourceError.
+        """The syntax tree, with positions that `offset_of` and `span_of` understand. Raises SourceError.
 
         Raises SourceError if the running Python cannot parse the text.
         """

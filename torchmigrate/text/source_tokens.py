@@ -54,7 +54,7 @@ class LazyTokens:
 
 
 def _find_independent_lines(source: SourceText) -> Iterator[int]:
-    """Return the beginnings of lines that can be tokenized by themselves: the first, and those of top-level statements.
+    """Yield the beginnings of lines that can be tokenized by themselves: the first, and those of top-level statements.
 
     A decorated one begins with its ``def`` here.
     """

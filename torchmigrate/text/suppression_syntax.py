@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MARK = b"torchmigrate:"
-"""What a file spells that suppresses findings."""
+"""The text that every suppression comment contains."""
 
 DIRECTIVE = re.compile(r"(?:#|//|/\*|<!--)\s*torchmigrate:(?P<body>.*?)(?=\s+#|\s*(?:\*/|-->)?\s*$)")
 BODY = re.compile(

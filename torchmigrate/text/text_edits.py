@@ -72,7 +72,7 @@ def select_compatible(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
     """Split ``fixes`` into those that can be applied together and the rest, which may be applied in another round.
 
     Earlier fixes go first. A fix is chosen with all its edits or not at all. Fixes may share an edit (the import
-    that both need), or be the same altogether (several findings that one rewrite mends); see `union` for the edits of the chosen ones.
+    that both need), or be the same altogether (several findings that one rewrite fixes); see `merge_fix_edits` for the edits of the chosen ones.
     """
     chosen: list[Fix] = []
     rejected: list[Fix] = []
@@ -95,7 +95,7 @@ def select_compatible(fixes: Iterable[Fix]) -> tuple[list[Fix], list[Fix]]:
 
 
 def _find_adjacent(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
-    """Return those of ``taken`` that overlap or touch an edit."""
+    """Yield the edits in ``taken`` that overlap or touch an edit."""
     at = bisect_left(taken, (edit.start,))
     before = at - 1
     while before >= 0 and taken[before].end >= edit.start:
@@ -107,7 +107,7 @@ def _find_adjacent(edit: Edit, taken: list[Edit]) -> Iterator[Edit]:
 
 
 def merge_fix_edits(fixes: Iterable[Fix]) -> list[Edit]:
-    """Return the edits of fixes chosen by `select`, ordered, each shared one once."""
+    """Return the edits of fixes chosen by `select_compatible`, ordered, each shared one once."""
     return sort_edits(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
 
 

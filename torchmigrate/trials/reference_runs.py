@@ -17,7 +17,7 @@ class UnusableCommand(Exception):
 
 @dataclass(frozen=True)
 class ReferenceRuns:
-    """Two runs without fixes. Raises Unusable if they cannot serve for comparison."""
+    """Two runs without fixes. Raises UnusableCommand if they cannot serve for comparison."""
 
     one: CommandOutcome
     other: CommandOutcome

@@ -67,7 +67,7 @@ class Trial:
         """Find the fixes to leave out, so that no test fails that passes without fixes.
 
         The search goes by rule first, then one by one in the rules that break something. When no run is left, fixes
-        that are not proved are left out. Raises Unusable if the command cannot judge fixes, and OSError.
+        that are not proved are left out. Raises UnusableCommand if the command cannot judge fixes, and OSError.
         """
         baseline = self._run_reference()
         limit = min(self.timeout, SLOWER * baseline.seconds + 60)

@@ -30,7 +30,7 @@ _COMBINING = frozenset(
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _DEPTH = 10
 _LARGEST = 200
-"""The number of nodes from which on an expression is not looked into."""
+"""The number of nodes from which on an expression is not analyzed."""
 
 
 class MaskPattern(enum.Enum):
@@ -206,7 +206,7 @@ class MaskPatterns:
             for scope in self._ctx.uses.scopes.all
             if isinstance(scope.node, FunctionNode) and around is not None and scope.node in around.body
             for part in ast.walk(scope.node)
-            if (value := _assigned_value(part, node.attr)) is not None
+            if (value := _find_assigned_value(part, node.attr)) is not None
         ]
         return self.find_pattern(*found[0], depth - 1) if len(found) == 1 else None
 
@@ -251,7 +251,7 @@ def _is_leading_square(node: ast.Subscript) -> bool:
     return whole and len(lengths) <= 1 and all(isinstance(other, ast.Constant) for other in others)
 
 
-def _assigned_value(node: ast.AST, name: str) -> ast.expr | None:
+def _find_assigned_value(node: ast.AST, name: str) -> ast.expr | None:
     """Return the value that a node assigns to the attribute ``name``, or registers as the buffer of that name."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr=kept), *_], value=value) if kept == name:

@@ -43,7 +43,7 @@ def find_loops(use: Use) -> Iterator[EnclosingLoop]:
             ):
                 yield EnclosingLoop(only.target, only.iter, [body])
             case ast.Lambda(args=ast.arguments(args=[parameter]), body=body):
-                if (over := mapped_iterable(parent, around)) is not None:
+                if (over := find_mapped_iterable(parent, around)) is not None:
                     yield EnclosingLoop(ast.Name(parameter.arg, ast.Load()), over, [body])
     for outer in use.place.enclosing_statements():
         match outer:
@@ -52,10 +52,10 @@ def find_loops(use: Use) -> Iterator[EnclosingLoop]:
             case ast.For():
                 yield EnclosingLoop(outer.target, outer.iter, [*outer.body])
             case ast.While():
-                yield from _counting_loop(outer, use)
+                yield from _convert_counting_loop(outer, use)
 
 
-def mapped_iterable(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
+def find_mapped_iterable(function: ast.expr, around: ast.AST | None) -> ast.expr | None:
     """Return the iterable of ``map(function, over)``, if ``around`` is that call."""
     match around:
         case ast.Call(func=ast.Name(id="map"), args=[first, over]) if first is function:
@@ -63,7 +63,7 @@ def mapped_iterable(function: ast.expr, around: ast.AST | None) -> ast.expr | No
     return None
 
 
-def _counting_loop(loop: ast.While, use: Use) -> Iterator[EnclosingLoop]:
+def _convert_counting_loop(loop: ast.While, use: Use) -> Iterator[EnclosingLoop]:
     """Yield ``while i < n: …; i += 1`` from 0 on as ``for i in range(n)``, which does the same."""
     match loop.test:
         case ast.Compare(left=ast.Name(id=counter) as target, ops=[ast.Lt()], comparators=[end]):

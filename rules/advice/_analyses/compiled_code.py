@@ -22,7 +22,7 @@ Definition = FunctionNode | ast.Lambda | ast.ClassDef
 
 
 def find_compiled(use: Use, ctx: Context) -> Definition | None:
-    """Find the function, or the class of the module, that is passed to ``torch.compile(…)`` or decorated by it."""
+    """Find the function, or the class of the module, that the file passes to ``torch.compile(…)`` or decorated by it."""
     if use.symbol.startswith("."):  # of the module itself: `model.compile()`
         if use.call is None or use.decorated is not None or not isinstance(use.node, ast.Attribute):
             return None
@@ -85,7 +85,7 @@ def _find_definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth
             around := enclosing_class(use)
         ) is not None:
             methods = (part for part in around.body if isinstance(part, FunctionNode) and part.name == name)
-            kept = [value for value in assigned_values(name, around) if value is not use.call]
+            kept = [value for value in find_assigned_values(name, around) if value is not use.call]
             return follow(kept[0]) if len(kept) == 1 else None if kept else next(methods, None)
         case ast.Attribute(value=ast.Name(id="self")):
             return None
@@ -94,7 +94,7 @@ def _find_definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth
     return None
 
 
-def assigned_values(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
+def find_assigned_values(name: str, around: ast.ClassDef) -> Iterator[ast.expr]:
     """Yield the values that the methods of a class assign to an attribute called ``name``."""
     for part in ast.walk(around):
         if isinstance(part, ast.Assign):

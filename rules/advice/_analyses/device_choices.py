@@ -68,7 +68,9 @@ def find_choice(test: ast.expr, use: Use, ctx: Context) -> DeviceChoice | None:
         values.append(after.value)
         rest = after.rest
     otherwise = (
-        rest if isinstance(rest, ast.expr) else _chosen_value([] if rest is None else [rest], first.target)
+        rest
+        if isinstance(rest, ast.expr)
+        else _find_chosen_value([] if rest is None else [rest], first.target)
     )
     if otherwise is None or [*map(_device_name, values), _device_name(otherwise)] != [*kinds, "cpu"]:
         return None
@@ -112,7 +114,7 @@ def _parse_step(node: ast.AST | None, parents: Parents) -> _ChoiceStep | None:
     first = node.body[0]
     assigned = ast.unparse(first.targets[0]) if isinstance(first, ast.Assign) else ""
     for target in ("return", assigned):
-        value = _chosen_value(node.body, target)
+        value = _find_chosen_value(node.body, target)
         if value is not None:
             block = getattr(parents.get(node), "body", [])
             after = block[block.index(node) + 1 :] if node in block and target == "return" else []
@@ -132,7 +134,7 @@ def _is_later_step(test: ast.expr, parents: Parents) -> bool:
     return branch is not None and branch.rest is chosen
 
 
-def _chosen_value(body: Sequence[ast.AST], target: str) -> ast.expr | None:
+def _find_chosen_value(body: Sequence[ast.AST], target: str) -> ast.expr | None:
     """Return the value that the only statement of a body assigns to ``target``, or returns if that is ``"return"``."""
     only = body[0] if len(body) == 1 else None
     if isinstance(only, ast.Return):

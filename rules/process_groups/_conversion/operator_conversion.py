@@ -86,7 +86,7 @@ class OperatorConverter(FunctionConverter):
         self._convert_argument(given)
 
     def _convert_argument(self, node: ast.expr) -> None:
-        """Put the group where a caller passes a name."""
+        """Replace the group's name in the argument of a caller by the group."""
         if self._follow_parameter(node) or self._follow_attribute(node):
             return
         if not has_exact_position(node, self._parents):

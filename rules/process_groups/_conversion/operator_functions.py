@@ -98,7 +98,7 @@ class FunctionConverter(GroupNameUses):
         yield from (node for node in found if isinstance(node.ctx, ast.Load))
 
     def _convert_read(self, read: ast.expr, group: Template) -> None:
-        """Put the group where its name is read."""
+        """Replace a read of the group's name by the group."""
         if not has_exact_position(read, self._parents):
             raise NoFix(f"`{self._ctx.get_text(read)}` is inside a string on line {read.lineno}")
         call = self.find_call(read)

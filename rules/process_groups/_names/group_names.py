@@ -44,7 +44,7 @@ class GroupNameSource:
     doubt: str | None = None
     """Why ``group`` may not be the process group itself; None if it certainly is."""
     anew: Template | None = None
-    """``mesh.get_group(i)``, where the group is not written in the code."""
+    """The expression that gets the group, such as ``mesh.get_group(i)``, where the code does not have one."""
 
     @property
     def replacement(self) -> Template:

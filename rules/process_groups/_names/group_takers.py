@@ -25,7 +25,7 @@ GET_NAME = (
     "torch.distributed._functional_collectives._resolve_group_name",
 )
 RESOLVE = tuple(f"{module}._resolve_process_group" for module in C10D)
-"""The functions that take only a name, also in torch 2.15."""
+"""The functions that take only a group's name, not the group itself, also in torch 2.15."""
 GROUP_SIZE = tuple(f"{module}._get_group_size_by_name" for module in C10D)
 """The functions that have also taken a `ProcessGroup` since torch 2.12."""
 
@@ -95,7 +95,7 @@ OPERATORS: Mapping[str, GroupParameter] = _tabulate_parameters(
 RENDEZVOUS: Mapping[str, GroupParameter] = {
     "torch.distributed._symmetric_memory.rendezvous": GroupParameter(1, "group", since=(2, 6))
 }
-"""Takes a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
+"""`rendezvous`, which has taken a `ProcessGroup` since torch 2.6; the other functions of symmetric memory still take names in 2.15."""
 
 TAKERS: Mapping[str, GroupParameter] = {**FUNCTIONAL, **OPERATORS, **RENDEZVOUS}
 

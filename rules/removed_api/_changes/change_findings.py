@@ -67,7 +67,7 @@ def check_change(use: Use, ctx: Context, change: ApiChange) -> Iterator[Finding]
 
 
 def judge_use(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Severity | None:
-    """Return how severe the use is at the target; None if it works."""
+    """Return the severity of a use at the target; None if the use works."""
     severity = change.find_severity(ctx.options.target)
     if use.kind is Kind.GUARD or is_defined_here(use, change, ctx):
         return None

@@ -30,22 +30,22 @@ def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: Versio
 
 def require_minimum(needs: Version, ctx: Context, reached: VersionReach) -> None:
     """Raise NoFix if the oldest torch that reaches a use lacks the replacement."""
-    if needs > (minimum := oldest_reaching(ctx, reached)):
+    if needs > (minimum := find_oldest_reaching(ctx, reached)):
         raise NoFix(
             f"the replacement needs torch {render_version(needs)}, but the project supports {render_version(minimum)}; raise its lower "
             "bound, or pass --min-version"
         )
 
 
-def oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
+def find_oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
     """Return the oldest torch that reaches a use."""
     return max(ctx.options.minimum, reached.low or ctx.options.minimum)
 
 
 def hint_branch(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> str | None:
-    """Return a hint how to support older releases as well, if the replacement is too new for them."""
+    """Return a hint on how to support older releases as well, if the replacement is too new for them."""
     new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", last_part(use))
-    if not new or change.needs <= oldest_reaching(ctx, reached):
+    if not new or change.needs <= find_oldest_reaching(ctx, reached):
         return None
     branch = f'`if torch.__version__ >= "{render_version(change.needs)}":`'
     return f"to support both, use `{new}` under {branch} and `{use.name}` in the `else` branch"

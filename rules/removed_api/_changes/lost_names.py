@@ -59,7 +59,7 @@ def list_lost(level: api_ledger.Publicity) -> tuple[str, ...]:
 
 
 def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rule:
-    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `findings`."""
+    """Create the rule that reports every use of a lost name of some levels; ``what`` is as for `check_lost`."""
     symbols = tuple(name for level in levels for name in list_lost(level))
     rule = Rule(code, symbols, pairs=dict.fromkeys(symbols, ()))
 
@@ -71,7 +71,7 @@ def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rul
 
 
 def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
-    """Yield a finding for a use of a name that the target lacks; ``what`` says so, to be followed by a version."""
+    """Yield a finding for a use of a name that the target lacks; ``what`` is the part of the message before the version."""
     entry, target = api_ledger.find_entry(use.symbol.removesuffix(".*")), ctx.options.target
     if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
         return

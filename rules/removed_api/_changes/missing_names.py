@@ -129,10 +129,10 @@ def expects_absence(use: Use, ctx: Context, reached: VersionReach) -> bool:
     while owner and owner not in reached.present:
         owner = owner.rpartition(".")[0]
     caught = bool(reached.caught & (MISSING_NAME | ANY_EXCEPTION))
-    return caught or bool(owner) or reached.typing_only or bool(other_bindings(use))
+    return caught or bool(owner) or reached.typing_only or bool(find_other_bindings(use))
 
 
-def other_bindings(use: Use) -> list[Binding]:
+def find_other_bindings(use: Use) -> list[Binding]:
     """Return the other bindings of the name of an import, in other branches."""
     if not isinstance(use.node, ast.alias):
         return []
@@ -167,13 +167,13 @@ def has_other_call(use: Use, keyword: str) -> bool:
     call = use.call
     return call is not None and any(
         isinstance(other, ast.Call) and _adds_keyword(other, call, keyword)
-        for branch in _other_branches(use)
+        for branch in _find_other_branches(use)
         for statement in branch
         for other in ast.walk(statement)
     )
 
 
-def _other_branches(use: Use) -> Iterator[list[ast.stmt]]:
+def _find_other_branches(use: Use) -> Iterator[list[ast.stmt]]:
     """Yield the other branches of the conditions around the use, and those before it that return or raise."""
     for inner, outer in pairwise(use.place.enclosing_places()):
         node = outer.statement

@@ -138,19 +138,19 @@ def _apply_recipe(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | 
 
 def _move_import(change: ApiChange, use: Use, ctx: Context) -> list[Edit] | None:
     """Return the edit of an import of several names that all moved to the same module; None if they did not."""
-    module = _moved_module(change, use.name)
+    module = _find_moved_module(change, use.name)
     named = ctx.rebind_use(use, f"{module}.{use.name.rpartition('.')[2]}") if module else None
     if module is None or named is None or len(named.statement.names) == 1:
         return None
     for alias in named.statement.names:
         symbol = f"{named.statement.module}.{alias.name}"
         other = _RENAMED.get(symbol)
-        if other is None or other.needs > change.needs or _moved_module(other, symbol) != module:
+        if other is None or other.needs > change.needs or _find_moved_module(other, symbol) != module:
             return None
     return [MoveImport(named.statement, module)]
 
 
-def _moved_module(change: ApiChange, symbol: str) -> str | None:
+def _find_moved_module(change: ApiChange, symbol: str) -> str | None:
     """Return the module that has the symbol now, if it is the same object under the same name."""
     recipe = change.recipes[0] if change.recipes else ChangeRecipe()
     leaf = symbol.rpartition(".")[2]

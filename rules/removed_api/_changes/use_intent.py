@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind
 from torchmigrate.tables import api_changes, api_ledger
 
-from .missing_names import other_bindings
+from .missing_names import find_other_bindings
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -42,7 +42,7 @@ def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
 
 def is_import_called(use: Use, ctx: Context) -> bool:
     """Return whether the name that one of several alternative imports binds is called in its scope."""
-    if not other_bindings(use):
+    if not find_other_bindings(use):
         return False
     assert isinstance(use.node, ast.alias)
     name, parents = use.node.asname or use.node.name, ctx.uses.data_flow.parents

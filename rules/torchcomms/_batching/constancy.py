@@ -99,7 +99,7 @@ def _check_untouched(statement: ast.stmt, site: IssueSite) -> None:
 
 
 def _only_allocates(statement: ast.stmt) -> bool:
-    """Return whether it only allocates, like ``x = torch.empty_like(y)``."""
+    """Return whether a statement only allocates a tensor, like ``x = torch.empty_like(y)``."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.Call) and (last_name(value.func) or "").startswith(
         ("empty", "zeros", "ones")

@@ -17,15 +17,15 @@ class RequestForm(enum.Enum):
     """How a statement keeps the requests of its operations."""
 
     APPEND = enum.auto()
-    """Adds them to a list."""
+    """The statement adds the requests to a list."""
     LIST = enum.auto()
-    """Makes a list of them."""
+    """The statement creates a list of the requests."""
     NAME = enum.auto()
-    """Assigns the only one to a variable."""
+    """The statement assigns the only request to a variable."""
     NAME_AND_APPEND = enum.auto()
-    """Assigns the only one to a variable, which the next statement appends to a list."""
+    """The statement assigns the only request to a variable, which the next statement appends to a list."""
     NONE = enum.auto()
-    """Keeps nothing: a blocking call."""
+    """The statement keeps no request: a blocking call."""
 
 
 @dataclass(frozen=True)

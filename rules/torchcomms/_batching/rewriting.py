@@ -30,13 +30,13 @@ class BatchRewriting:
         return self.function.blocks[self.sites[0].statement]
 
     def extend_list(self) -> Iterator[FixChange]:
-        """``reqs.append(isend(…))``, ``reqs.append(irecv(…))`` → ``reqs.extend(batch_isend_irecv([…]))``."""
+        """Rewrite ``reqs.append(isend(…))``, ``reqs.append(irecv(…))`` → ``reqs.extend(batch_isend_irecv([…]))``."""
         holder = self.sites[-1].holder
         assert holder is not None
         yield self._merge_statements("{requests}.extend({batch})", requests=holder)
 
     def wrap_lists(self) -> Iterator[FixChange]:
-        """``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
+        """Rewrite ``reqs = [isend(…), irecv(…)]`` → ``reqs = batch_isend_irecv([…])``."""
         for site in self.sites:
             assert site.assigned_value is not None
             assert site.holder is not None
@@ -49,7 +49,7 @@ class BatchRewriting:
             yield from self._replace_in_place(site)
 
     def collect_in_list(self) -> Iterator[FixChange]:
-        """Operations under conditions: the list first holds them, and after the batch their requests."""
+        """Rewrite operations under conditions: the list first holds the operations, and after the batch their requests."""
         last, target = self.find_last_in_block(), self.sites[0].holder_text
         for site in self.sites:
             yield from self._replace_in_place(site)
@@ -78,7 +78,7 @@ class BatchRewriting:
         raise NoFix(f"`{target}` is not created in the block that fills it")
 
     def replace_named_requests(self) -> Iterator[FixChange]:
-        """Requests with their own names, waited for one after the other; a blocking call waits at once."""
+        """Rewrite operations whose requests have names of their own and are waited for in turn; a blocking call waits at once."""
         last = self.sites[-1]
         waits = sorted(
             (self._find_wait(site) for site in self.sites if site.form is RequestForm.NAME),
@@ -105,7 +105,7 @@ class BatchRewriting:
         yield from map(Remove, others)
 
     def _merge_statements(self, code: str, **parts: ast.expr) -> Merge:
-        """Return one statement for all sites, which are in one block."""
+        """Return the change that merges the statements of all sites, which are in one block, into one statement."""
         statements = tuple(self._require_own_lines(site.statement) for site in self.sites)
         calls = [call for site in self.sites for call in site.calls]
         return Merge(statements, self.operations.render_batch(calls, code, **parts))

@@ -33,7 +33,7 @@ GLOO_GROUP = "new_group: gloo"
 
 
 def is_of_another_world(call: ast.Call) -> bool:
-    """Return whether a call of the `HELPER` may pass no ranks, as for a default group."""
+    """Return whether a call of `_new_process_group_helper` may pass no ranks, as for a default group."""
     ranks = find_argument(call, 2, "global_ranks_in_group")
     parts = [ranks.body, ranks.orelse] if isinstance(ranks, ast.IfExp) else [ranks]
     return any(isinstance(part, (ast.List, ast.Tuple)) and not part.elts for part in parts)

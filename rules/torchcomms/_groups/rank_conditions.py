@@ -137,7 +137,7 @@ def _judge_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> RankEvide
 def _judge_parameter(
     function: AnyFunction, value: ast.expr, call: ast.Call, use: Use, ctx: Context
 ) -> RankEvidence:
-    """Judge whether a function compares a parameter that this call passes a rank for."""
+    """Judge a call by whether the called function compares a parameter for which the call passes a rank."""
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
     compares = (node for node in walk_nodes(value) if isinstance(node, ast.Compare))

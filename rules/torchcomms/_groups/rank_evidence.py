@@ -29,9 +29,9 @@ class RankEvidence(enum.IntEnum):
 
     NONE = 0
     NAME = 1
-    """Only its name."""
+    """Only the name shows that the value is a rank."""
     VALUE = 2
-    """Its origin or its use: ``dist.get_rank()``, ``init_process_group(rank=...)``."""
+    """The origin or a use of the value shows that it is a rank: ``dist.get_rank()``, ``init_process_group(rank=...)``."""
 
 
 def limit_severity(certain: bool, ctx: Context) -> Severity:

@@ -28,7 +28,7 @@ class RankCondition(NamedTuple):
     test: ast.expr
     ground: RankEvidence
     otherwise: Sequence[list[ast.stmt]] = ()
-    """The blocks of which the other ranks run one instead; empty if unknown."""
+    """The alternative blocks, one of which the other ranks run; empty if unknown."""
 
 
 def find_conditions(use: Use, ctx: Context) -> Iterator[RankCondition]:

@@ -90,13 +90,13 @@ def _creates_group(body: list[ast.stmt], making: frozenset[str]) -> bool:
 
 
 def _is_single_rank(call: ast.Call, use: Use, ctx: Context) -> bool:
-    """Return whether it is ``new_group([rank])``: all ranks create one, and take part in the same split."""
+    """Return whether a call is ``new_group([rank])``: all ranks create one, and take part in the same split."""
     ranks = find_argument(call, 0, "ranks")
     return isinstance(ranks, ast.List) and len(ranks.elts) == 1 and bool(judge_rank(ranks.elts[0], use, ctx))
 
 
 def _returns_early(use: Use, call: ast.Call) -> bool:
-    """Return whether it returns at once on other ranks: ``new_group([0, 1], use_local_synchronization=True)``."""
+    """Return whether a call returns at once on other ranks: ``new_group([0, 1], use_local_synchronization=True)``."""
     given = find_argument(call, 4, "use_local_synchronization")
     if not (isinstance(given, ast.Constant) and given.value is True):
         return False

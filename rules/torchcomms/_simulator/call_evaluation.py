@@ -137,7 +137,7 @@ class CallEvaluator(TorchCallEvaluator):
     def call_function(
         self, method: BoundFunction, arguments: list[Any], keywords: dict[str, Any], is_root: bool = False
     ) -> Any:
-        """Execute a function of the file and return its result; that of a root has only its parameters' names."""
+        """Execute a function of the file and return its result; only the names of the arguments are known for a root."""
         definition = method.definition
         if self._depth > _MAX_DEPTH or self.program.suspends(definition):
             if self._issues_any(definition):

@@ -96,7 +96,7 @@ class Deadlock:
 
 @dataclass
 class SimulationOutcome:
-    """What became of the traces of all ranks.
+    """The outcome of simulating the traces of all ranks.
 
     After a deadlock the run continues as if everything queued had been one batch, so there may be several deadlocks.
     ``serialised`` holds pairs of operations that would have overlapped with a communicator per pair of ranks, and
@@ -124,7 +124,7 @@ def is_closed(traces: Sequence[Trace]) -> bool:
 
 
 class CommunicatorSimulation:
-    """A run of what the ranks issue, each rank as far as it gets. The traces must be closed."""
+    """A simulation of the operations that the ranks issue, each rank as far as it gets. The traces must be closed."""
 
     def __init__(self, traces: Sequence[Trace], channels: Channels) -> None:
         self.channels = channels
@@ -172,7 +172,7 @@ class CommunicatorSimulation:
         return self.next_steps[rank] > start
 
     def _skip_wait(self, rank: int) -> list[Operation]:
-        """Issue the next operation of a rank, which an earlier one keeps from being reached."""
+        """Issue the next operation of a rank that waits for an earlier one, as if it did not wait."""
         trace = self.traces[rank]
         for index in range(self.next_steps[rank], len(trace)):
             step = trace[index]

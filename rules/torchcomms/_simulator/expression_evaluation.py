@@ -45,7 +45,7 @@ class ExpressionEvaluator:
         self._world_group = SimulatedGroup("world")
         self._group_count = 0
         self._has_partner = True
-        """Whether a peer of which nothing is known may stand for the one partner of each rank."""
+        """Whether an unknown peer may stand for the one partner of each rank."""
         self._partner: str | None = None
         self._is_assuming = False
         """Whether a variable that only its name shows to be a rank has decided what runs."""
@@ -209,13 +209,13 @@ class ExpressionEvaluator:
         sides = [self.evaluate(node.left)]
         for kind, operand in zip(node.ops, node.comparators, strict=True):
             sides.append(self.evaluate(operand))
-            self._look_for_ends(*sides[-2:])
+            self._reject_missing_neighbor(*sides[-2:])
             truth = self._compare_values(kind, *sides[-2:])
             if not truth:
                 return self._make_opaque(node) if truth is None else derive_value(False, *sides)
         return derive_value(True, *sides)
 
-    def _look_for_ends(self, left: Any, right: Any) -> None:
+    def _reject_missing_neighbor(self, left: Any, right: Any) -> None:
         """Raise NotARing if a neighbor is compared with a value that means there is none."""
         for one, other in ((left, right), (right, left)):
             is_number = isinstance(other, int) and not isinstance(other, (bool, GuessedNeighbor))
@@ -256,7 +256,7 @@ class ExpressionEvaluator:
         return {key if isinstance(key, (int, str)) else str(key): value for key, value in pairs}
 
     def _list_items(self, node: ast.expr) -> list[Any]:
-        """Return the items of an iterable; one item that stands for all where they are not followed."""
+        """Return the items of an iterable; if the items are not followed, one that stands for all."""
         items = self.evaluate(node)
         is_known = isinstance(items, (list, tuple, dict))
         return list(items) if is_known else [Opaque(EACH_PREFIX + self.program.text(node))]

@@ -3,7 +3,7 @@
 
 Ranks, peers, lists of requests and conditions on them are followed by value; everything else (tensors above all) is
 `Opaque`. A condition that is opaque is the same on every rank, and both its outcomes are tried; where it decides the
-order of sends and receives, or may differ from rank to rank, the code is not understood: `Unclear`.
+order of sends and receives, or may differ from rank to rank, the code is not understood: `UnclearCode`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_STEPS = 4000
 
 
 class ProgramInterpreter(CallEvaluator):
-    """Executes code of one file for one rank, and fills `trace`. Raises Unclear, Raised, NotARing."""
+    """Executes code of one file for one rank, and fills `trace`. Raises UnclearCode, ProgramRaised, NotARing."""
 
     def run_module(self) -> None:
         """Execute the module's own statements."""
@@ -58,7 +58,7 @@ class ProgramInterpreter(CallEvaluator):
     def _create_instance(
         self, owner: ast.ClassDef, definition: FunctionDefinition | None = None
     ) -> FileObject:
-        """Return an object made from arguments of which only the names are known."""
+        """Return an instance of a class of the file, created with arguments of which only the names are known."""
         instance = FileObject(owner)
         init = find_method(owner, "__init__")
         if init is not None and init is not definition:
@@ -140,7 +140,7 @@ class ProgramInterpreter(CallEvaluator):
         return self.program.is_relevant(statement) or self.program.leaves(statement)
 
     def _try_branches(self, statement: ast.If) -> None:
-        """Take one of two branches, where it is unknown which one is taken."""
+        """Execute one of two branches, although the condition is unknown."""
         body, orelse = statement.body, statement.orelse
         if not any(map(self._is_decisive, (*body, *orelse))):
             self._forget_assigned(statement)

@@ -94,7 +94,7 @@ class FlightSearch:
         return bool(names & changing) and changing.isdisjoint(sorted(_find_names(holder))[:1])
 
     def _find_list(self, node: ast.AST) -> ast.expr | None:
-        """Return the list that a request is added to at once, alone or with its tensor."""
+        """Return the list to which the statement of a call adds the request, alone or with its tensor."""
         parent = self.parents[node]
         if isinstance(parent, (ast.Tuple, ast.List)):
             node, parent = parent, self.parents[parent]

@@ -17,7 +17,7 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 from .followed_values import SINGLE_OPERATIONS, FunctionDefinition, TorchName
 
 _LEADING = SINGLE_OPERATIONS | {"batch_isend_irecv", "P2POp", "wait"}
-"""Names of functions that matter when called."""
+"""Names of functions whose calls matter to the simulation."""
 _DEVICE_SETTERS = frozenset({"set_default_device", "set_default_tensor_type"})
 
 
@@ -33,7 +33,7 @@ class SimulatedProgram:
         self.called = cache(self._find_called)
         self.assigned = cache(self._find_assigned)
         self.text = cache(ast.unparse)
-        """The expression in a normal form: equal for equal code."""
+        """Returns the code of an expression in a normal form, which is equal for equal code."""
         self.leaves = cache(self._may_leave)
         self.suspends = cache(self._may_suspend)
         self.resolve_torch = cache(self._resolve_torch)

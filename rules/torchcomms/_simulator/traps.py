@@ -49,11 +49,11 @@ class TrapKind(enum.IntEnum):
     """What becomes of single operations, from the mildest to the worst."""
 
     SERIALISED = 1
-    """They run one after the other, where each pair of ranks had a communicator of its own before."""
+    """The operations run one after the other, where each pair of ranks had a communicator of its own before."""
     PAIR = 2
-    """They wait for each other in every version of torch."""
+    """The operations wait for each other in every version of torch."""
     OVERLAP = 3
-    """They wait for each other in torch 2.15, around more than two ranks."""
+    """The operations wait for each other in torch 2.15, around more than two ranks."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class FileTraps:
         }
 
     def _find_starts(self) -> Iterator[StartCode]:
-        """Yield where to begin: the module, functions that the file does not call itself, then what is left."""
+        """Yield the code to start from: the module, functions that the file does not call itself, then what is left."""
         own = (s for s in self.program.tree.body if not isinstance(s, (FunctionDefinition, ast.ClassDef)))
         if not (SINGLE_OPERATIONS | self.program.leading_names).isdisjoint(
             name for s in own for name in self.program.called(s)
@@ -253,7 +253,7 @@ class FileTraps:
 
     @staticmethod
     def _may_run(deadlock: Deadlock) -> bool:
-        """Return whether such a program can have run with small tensors, as all ranks are taken to execute it.
+        """Return whether a program with this deadlock may have run with small tensors: if not, not all ranks execute it.
 
         Where all ranks receive first, or ask the same peer for an answer, other ranks execute other code.
         """

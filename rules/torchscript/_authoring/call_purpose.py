@@ -118,7 +118,7 @@ def _find_target(call: ast.Call, ctx: Context) -> ast.expr | None:
 
 
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
-    """Raise NoFix where a test has a class only to see what happens to TorchScript modules."""
+    """Raise NoFix where a test has a class only to check how TorchScript modules are handled."""
     if is_test_file(ctx.source.path) and (
         name := _match_name(definition.name) or _match_file(ctx.source.path)
     ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
 
 SCRIPTED_LINES = "TorchScript made of these lines"
-"""Mention: the lines of its own file that a script compiles, if it compiles nothing else."""
+"""The fact that a script compiles certain lines of its own file, and nothing else."""
 _COMPILED_IN_TRACES = (
     *("torch.jit.export", "torch._jit_internal.export"),
     *("torch.jit.script_if_tracing", "torch.jit._script_if_tracing", "torch.jit._trace._script_if_tracing"),

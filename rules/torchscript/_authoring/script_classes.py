@@ -42,7 +42,7 @@ _SCRIPT_ONLY = frozenset(
 
 
 def create_class_fix(ctx: Context) -> Fix:
-    """Return the fix of all such classes of the file. Raises NoFix if one of them has to stay."""
+    """Return the fix of all classes of the file that derive from `ScriptModule`. Raises NoFix if one of them has to stay."""
     # All findings of the file share this fix, so it is made once; a raised NoFix cannot be cached, a returned one can.
     found = ctx.uses.compute_once(create_class_fix, lambda: _try_fix(ctx))
     if isinstance(found, NoFix):
@@ -84,7 +84,7 @@ def _find_alias(use: Use) -> ast.Name | None:
 
 
 def _remove_alias(name: ast.Name, use: Use, ctx: Context) -> FixChange:
-    """Remove a name that only decorators and bases use, all of which change. Raises NoFix."""
+    """Remove a variable that only decorators and base classes use, all of which the same fix changes. Raises NoFix."""
     known = {
         other.node
         for other in ctx.uses.all_uses

@@ -189,7 +189,7 @@ def _call_through_module(chain: ResultChain) -> Iterator[FixChange]:
 
 
 def _name_program(chain: ResultChain) -> Iterator[FixChange]:
-    """Yield the changes that bind the program to a new variable, so that the old one can be its module."""
+    """Yield the changes that bind the exported program to a new variable, so that the old one can hold its module."""
     statement = chain.use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)

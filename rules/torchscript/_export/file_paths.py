@@ -88,5 +88,5 @@ def _has_suffix(literal: PathLiteral) -> bool:
 
 
 def _literal_key(literal: PathLiteral) -> object:
-    """Return what is equal for equal literals."""
+    """Return a key that is equal for equal literals."""
     return literal.value if isinstance(literal, ast.Constant) else ast.dump(literal)

@@ -40,7 +40,7 @@ _SOURCES = {
     " .pbtxt ": (r"pytorch_libtorch|\"pytorch\"", "Triton"),
     " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "unchecked Python"),
 }
-"""By the suffixes of files that no rule looks into: what loads TorchScript in them, and the name of the language."""
+"""Files that no rule checks, by their suffixes: the expressions that load TorchScript there, and the name of the language."""
 
 _TOOLS = {
     "pnnx": r"\bpnnx\b",
@@ -60,7 +60,7 @@ class FileLink:
     name: str | None
     """The name that identifies the file in the project, where the code spells one."""
     reason: str | None
-    """Why it cannot change."""
+    """Why the save or load cannot change."""
     renames: bool
     """Whether the file can get another name in this module."""
     kept: str = ""
@@ -80,7 +80,7 @@ class FileLink:
 
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
-        """The fields that a rule notes."""
+        """The fields that are noted for other modules."""
         fields = ("name", "reason", "renames", "kept", "sizes")
         return tuple((field, getattr(self, field)) for field in fields)
 
@@ -174,7 +174,7 @@ def _parse_links(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterato
 
 
 def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> list[FileLink]:
-    """Return the links of a name in the folder ``here``, if it saves and loads the file, else in all that do not do both."""
+    """Return the links of a name: in ``here`` if that folder saves and loads the file, else in all folders that do not do both."""
     if name is None:
         return []
     links = [link for link in every if link.name == name]

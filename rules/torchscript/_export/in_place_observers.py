@@ -23,7 +23,7 @@ from .result_chain import ResultChain, get_targets
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
 ASKS = (*AUTHORING, *SAVES, *TRACES_ASKS, *_CLASSES, *IS_SCRIPTING)
-"""The symbols that a rule must add to its ``asks`` to call `check`."""
+"""The symbols that a rule must add to its ``asks`` to call `check_observers`."""
 
 _ASKED = frozenset(Kind) - {Kind.IMPORT, Kind.ANNOTATION, Kind.BASE, Kind.STRING}
 _SCRIPT_ONLY = (
@@ -54,7 +54,7 @@ _REPLICAS = (
 """How `DataParallel` is spelled: its replicas share the attributes of the module, and so its compiled call."""
 _BUILTINS = frozenset({"print", "len", "next", "iter", "isinstance", "type", "id", "repr", "str", "hasattr"})
 _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "img", "fig"})
-"""Names of what has a method `save` and the like, and is not a module."""
+"""Names of objects that have methods such as `save` and are not modules."""
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -222,7 +222,7 @@ def _check_project(ctx: Context) -> None:
 
 
 def _check_reads(read: str, name: str, ctx: Context, among: Collection[str] | None = None) -> None:
-    """Raise NoFix where a file reads from a variable or attribute what only TorchScript has.
+    """Raise NoFix where a file reads TorchScript-only attributes of the module in a variable or attribute.
 
     ``read`` is the regular expression of the variable or attribute ``name``.
     """

@@ -147,7 +147,7 @@ def _is_whole(call: ast.Call, inputs: ast.expr, chain: ResultChain) -> bool:
 
 
 def _is_like(given: ast.expr, example: ast.expr, chain: ResultChain) -> bool:
-    """Whether an input is the example, or made of it by what keeps its sizes."""
+    """Whether an input is the example, or derived from it by operations that keep its sizes."""
     if isinstance(given, ast.Constant):
         return True
     if ast.dump(given) == ast.dump(example) and not isinstance(given, ast.Call):
@@ -176,7 +176,7 @@ def _have_same_values(one: ast.expr, other: ast.expr, chain: ResultChain) -> boo
 
 
 def _binding_key(name: ast.AST, chain: ResultChain) -> object:
-    """Return what is equal for two reads of a variable that see the same value."""
+    """Return a key that is equal for two reads of a variable that see the same value."""
     assert isinstance(name, ast.Name)
     owner = chain.scope.find_scope(name.id)
     if owner is None:

@@ -68,7 +68,7 @@ class ResultChain:
         self.modes: list[tuple[ast.expr, ast.Call]] = []
         """The calls of `.eval()` and `.train()`."""
         self.modules: list[ast.expr] = []
-        """The places where it is used as a module: called, moved, asked for its parameters."""
+        """The places where the result is used as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
         self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
@@ -221,7 +221,7 @@ class ResultChain:
 
 
 def get_targets(statement: ast.AST) -> list[ast.expr | None]:
-    """Return the targets of an assignment; None for that of a node that assigns nothing."""
+    """Return the targets of an assignment; ``[None]`` for a node that assigns nothing."""
     return [*statement.targets] if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
 
 

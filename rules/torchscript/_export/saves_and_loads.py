@@ -30,7 +30,7 @@ _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
 
 def convert_saves(chain: ResultChain) -> Iterator[FixChange]:
-    """Yield the changes of all saves of a chain, and of what loads the same files in this module.
+    """Yield the changes of all saves of a chain, and of the loads of the same files in this module.
 
     Raise NoFix where something else in this module may use the files.
     """
@@ -74,7 +74,7 @@ def _convert_save(chain: ResultChain, place: ast.expr, call: ast.Call) -> Iterat
 
 
 def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
-    """Yield the changes of what loads a file in this module, and add the paths that it is loaded from."""
+    """Yield the changes of the loads of a file in this module, and add the paths that it is loaded from."""
     ctx, path = chain.ctx, file.paths[0]
     for use, other in _find_other_saves(path, chain):
         if is_same_file(other, path, use, chain):
@@ -126,7 +126,7 @@ def _literal_code(path: ast.expr) -> str | None:
 
 
 def convert_load(result: ResultChain) -> Iterator[FixChange]:
-    """Yield the changes of one load, whose result is followed.
+    """Yield the changes of one load, and of all uses of its result.
 
     Raise NoFix where the exported program could not be used as the loaded module is.
     """

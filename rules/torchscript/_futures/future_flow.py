@@ -55,7 +55,7 @@ class FutureFlow:
         self.lists: set[str] = set()
 
     def collect_changes(self) -> list[FixChange]:
-        """Return the changes that call every forked function and remove every wait. Raises Escape if a future is used otherwise."""
+        """Return the changes that call every forked function and remove every wait. Raises ValueEscapes if a future is used otherwise."""
         forks = [use for use in self.uses if use.symbol in FORKS]
         waits = [use for use in self.uses if use.symbol in WAITS]
         if any(use.kind is not Kind.CALL or not use.certain for use in (*forks, *waits)):

@@ -77,7 +77,7 @@ def _check_variable(name: str, binding: ast.AST, scope: Scope, ctx: Context, dep
 
 
 def _check_value(value: ast.expr, scope: Scope, ctx: Context, depth: int) -> None:
-    """Check what is done with the value of an expression."""
+    """Check all uses of the value of an expression."""
     parent = ctx.uses.data_flow.parents[value]
     if isinstance(parent, ast.Assign) and parent.value is value:
         for target in parent.targets:

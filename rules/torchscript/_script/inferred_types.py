@@ -60,7 +60,7 @@ def infer_types(function: Function, ctx: Context) -> InferredTypes:
 
 
 class InferredTypes:
-    """The types in one function."""
+    """The types of the expressions in one function."""
 
     def __init__(self, function: Function, text: str) -> None:
         """Infer the types; ``text`` is the source of the function, whose comments may declare types."""

@@ -110,7 +110,7 @@ def _check_scripting_test(function: ast.AST, ctx: Context) -> None:
 
 
 def collect_reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
-    """Return the functions of a definition, their callees in this file, and for a class those of its bases and parts."""
+    """Return the functions of a definition, their callees in this file, and for a class also the methods of its bases and parts."""
     return ctx.uses.compute_once(
         (collect_reached, root, scope), lambda: list(_find_reached(root, scope, ctx))
     )

@@ -1,1 +1,1 @@
-"""Programs for the user's interpreter, which may be older than the tool's and has nothing of it: one file each."""
+"""Programs for the user's interpreter, which may be older and lacks torchmigrate: each is a single file."""

@@ -40,14 +40,14 @@ class State:
 
 
 def set_stage(step: str, text: str) -> None:
-    """Note what is being done: for a failure in this process, and in a file for its end without an answer."""
+    """Record the current stage, also in a file, in case the process ends without an answer."""
     State.step = step
     with open(os.path.join(os.path.dirname(State.answer), "stage"), "w", encoding="utf-8") as file:
         file.write(text)
 
 
 def limit_memory(memory: int) -> None:
-    """Bound the bytes that this process can take, where the system can do so."""
+    """Limit the memory of this process, on systems that support limits."""
     try:
         import resource
     except ImportError:
@@ -498,8 +498,8 @@ def find_place(node: Any) -> str | None:
     return None
 
 
-def work_on(question: dict[str, Any], method: str) -> dict[str, Any]:
-    """Return what came of one method; a failure is part of the answer."""
+def convert_and_report(question: dict[str, Any], method: str) -> dict[str, Any]:
+    """Convert one method and return its outcome; a failure is part of the answer."""
     answer: dict[str, Any] = {}
     set_stage("load", "loading the archive")
     try:
@@ -524,7 +524,7 @@ def main() -> None:
     import torch.utils._pytree
 
     State.torch = torch
-    methods = {method: work_on(question, method) for method in question["methods"]}
+    methods = {method: convert_and_report(question, method) for method in question["methods"]}
     with open(State.answer, "w", encoding="utf-8") as file:
         json.dump({"torch": torch.__version__, "methods": methods}, file)
 

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict
 
 
 def answer(question: Callable[[], Any]) -> Any:
-    """Return the answer as text, a bool or a number; None where this torch or this machine has none."""
+    """Return the answer to a question about torch as text, a bool or a number; None where torch or the machine has none."""
     try:
         value = question()
     except Exception:
@@ -25,7 +25,7 @@ def answer(question: Callable[[], Any]) -> Any:
 
 
 def answer_or_warn(question: Callable[[], Any]) -> Any:
-    """Return the answer; an exception, as torch raises for libraries that do not fit, becomes a warning."""
+    """Return the answer to a question about torch; an exception, as for libraries that do not fit, becomes a warning."""
     try:
         return question()
     except Exception as error:
