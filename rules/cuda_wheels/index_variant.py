@@ -74,18 +74,14 @@ def _create_fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_
     if tests_older:
         raise NoFix("tests install several versions of torch here on purpose")
     if variant.startswith("rocm"):
-        raise NoFix(f"it is unclear which ROCm the machines' drivers support{_render_rocm_variants(ctx)}")
+        from torchmigrate.tables.build_selection import list_variants
+
+        there = " and ".join(list_variants(ctx.options.target, "rocm"))
+        has = f"; torch {ctx.target} has {there}" if there else ""
+        raise NoFix(f"it is unclear which ROCm the machines' drivers support{has}")
     if not index.option and index.unit.role is not InstallRole.LOCK:
         raise NoFix("it is unclear what uses this URL")
     return ctx.create_move_fix(index)
-
-
-def _render_rocm_variants(ctx: ReferenceContext) -> str:
-    """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
-    from torchmigrate.tables import build_selection
-
-    there = " and ".join(build_selection.list_variants(ctx.options.target, "rocm"))
-    return f"; torch {ctx.target} has {there}" if there else ""
 
 
 def _serves_other_packages(index: Reference, ctx: ReferenceContext) -> bool:

@@ -159,23 +159,15 @@ def _parse_bytecode(value: object) -> tuple[object, set[tuple[object, ...]], lis
         operators |= {
             (one[0], one[1])
             for one in (listed if isinstance(listed, tuple) else ())
-            if _is_operator_pair(one)
+            if isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
         }
         schema = _parse_table(entry[2]) if len(entry) > 2 else {}
-        arguments, returns = (
-            _parse_arguments(schema.get("arguments")),
-            _parse_arguments(schema.get("returns")),
-        )
+        arguments, returns = (_parse_arguments(schema.get(way)) for way in ("arguments", "returns"))
         owner, _, name = entry[0].rpartition(".")
         if "." not in owner.removeprefix("__torch__."):
             shown = tuple(f"{a}: {t}" for a, t in arguments[1:])
             methods.append(ArtifactMethod(name, shown, ", ".join(t for _, t in returns)))
     return value[0], operators, methods
-
-
-def _is_operator_pair(one: object) -> bool:
-    """Whether an entry is a pair of an operator's name and its overload."""
-    return isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
 
 
 def _parse_table(value: object) -> dict[str, object]:

@@ -18,73 +18,20 @@ _INSTALLER = re.compile(
 )
 _CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
 _VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
-_WITH_VALUE = frozenset(
-    [
-        "-r",
-        "--requirement",
-        "-c",
-        "--constraint",
-        "-e",
-        "--editable",
-        "-t",
-        "--target",
-        "-p",
-        "--python",
-        "--prefix",
-        "--root",
-        "--src",
-        "--platform",
-        "--python-version",
-        "--implementation",
-        "--abi",
-        "--cache-dir",
-        "--log",
-        "--trusted-host",
-        "--proxy",
-        "--timeout",
-        "--retries",
-        "--group",
-        "--extra",
-        "--project",
-        "--directory",
-        "--only-binary",
-        "--no-binary",
-        "--index-strategy",
-        "--prerelease",
-        "--resolution",
-        "--config-file",
-        "--config-settings",
-        "-C",
-        "--global-option",
-        "-n",
-        "--name",
-        "--channel",
-        "--source",
-        "--no-build-isolation-package",
-        "--progress-bar",
-        "--report",
-        "--resume-retries",
-        "--exists-action",
-        "--no-build-package",
-        "--reinstall-package",
-        "--upgrade-package",
-        "-P",
-        "--link-mode",
-        "--root-user-action",
-        "--upgrade-strategy",
-        "--cert",
-        "--client-cert",
-        "--build-option",
-        "--keyring-provider",
-        "--use-feature",
-        "--use-deprecated",
-        "--exclude-newer",
-        "--override",
-        "--overrides",
-        "--build-constraint",
-        "--refresh-package",
-    ]
+_VALUE_OPTIONS = (
+    "-r --requirement -c --constraint -e --editable -t --target -p --python --prefix --root --src "
+    "--platform --python-version --implementation --abi --cache-dir --log --trusted-host --proxy "
+    "--timeout --retries --group --extra --project --directory --only-binary --no-binary "
+    "--index-strategy --prerelease --resolution --config-file --config-settings -C --global-option -n "
+    "--name --channel --source --no-build-isolation-package --progress-bar --report --resume-retries "
+    "--exists-action --no-build-package --reinstall-package --upgrade-package -P --link-mode "
+    "--root-user-action --upgrade-strategy --cert --client-cert --build-option --keyring-provider "
+    "--use-feature --use-deprecated --exclude-newer --override --overrides --build-constraint "
+    "--refresh-package"
 )
+_WITH_VALUE = frozenset(_VALUE_OPTIONS.split())
+"""The options whose value is the next word."""
+
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 
 _INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")

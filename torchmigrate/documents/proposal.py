@@ -32,7 +32,8 @@ from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project_facts import Project
-from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.build_selection import is_published
 from torchmigrate.tables.torch_builds import TorchBuild
 from torchmigrate.text.source_text import SourceText
 from torchmigrate.text.text_edits import apply_edits
@@ -176,7 +177,7 @@ def _check_index_serves(relocations: Iterable[ProposedEdits]) -> None:
     for variant in filter(None, (one.only_variant for one in relocations)):
         for name, release in (pair for one in relocations for pair in one.family_releases.items()):
             made = torch_builds.find_oldest_companion_torch(name, release)
-            if made and build_selection.is_published(parse_version(made), variant) is not True:
+            if made and is_published(parse_version(made), variant) is not True:
                 raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
 
 
@@ -199,10 +200,7 @@ def _check_pinned_build(environment: Environment, every: list[Environment]) -> N
         local = [
             clause for clause in parse_clauses(one) if clause.local.startswith("cu") and clause.minor_version
         ]
-        if any(
-            build_selection.is_published(clause.minor_version or (0, 0), clause.local) is not False
-            for clause in local
-        ):
+        if any(is_published(clause.minor_version or (0, 0), clause.local) is not False for clause in local):
             raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
 
 

@@ -20,20 +20,11 @@ _SYSTEM = re.compile(
     r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
 _SYSTEM_PYTHONS = {
-    "ubuntu18.04": "3.6",
-    "ubuntu20.04": "3.8",
-    "ubuntu22.04": "3.10",
-    "ubuntu24.04": "3.12",
-    "focal": "3.8",
-    "jammy": "3.10",
-    "noble": "3.12",
-    "debian11": "3.9",
-    "debian12": "3.11",
-    "debian13": "3.13",
-    "bullseye": "3.9",
-    "bookworm": "3.11",
-    "trixie": "3.13",
-}
+    "ubuntu18.04": "3.6", "ubuntu20.04": "3.8", "ubuntu22.04": "3.10", "ubuntu24.04": "3.12",
+    "focal": "3.8", "jammy": "3.10", "noble": "3.12",
+    "debian11": "3.9", "debian12": "3.11", "debian13": "3.13",
+    "bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13",
+}  # fmt: skip
 """System → its ``python3``: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe import install_commands
 from torchmigrate.probe.gpu_visibility import find_hiding_variable
+from torchmigrate.probe.install_commands import advise_driver_upgrade
 from torchmigrate.probe.library_findings import STUB_FOLDER
 from torchmigrate.probe.machine_facts import MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning, name_driver, name_gpus
 from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import parse_number
 
 STUB_LIBRARY, NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 34, 100, 802, 803, 804
 """Results of ``cuInit``: <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>."""
@@ -100,17 +101,13 @@ def find_start_failure(facts: MachineFacts, is_hidden: bool) -> Finding | None:
     driver, cuda = facts.driver, _choose_cuda(facts)
     if driver.init == COMPAT_UNSUPPORTED:
         needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
-        enough = driver.version is not None and torch_builds.parse_number(
-            driver.version
-        ) >= torch_builds.parse_number(needed)
+        enough = driver.version is not None and parse_number(driver.version) >= parse_number(needed)
         hint = f"remove cuda-compat from the library path: {name_driver(facts)} runs CUDA {cuda} without it"
         message = (
             f"cuda-compat is loaded, but {name_gpus(facts.gpus) or 'this GPU'} does not support it (error 804): "
             "forward compatibility is limited to data-center GPUs and Jetson"
         )
-        return create_error(
-            "RT016", message, hint if enough else install_commands.advise_driver_upgrade(cuda, facts)
-        )
+        return create_error("RT016", message, hint if enough else advise_driver_upgrade(cuda, facts))
     if driver.init == NOT_READY:
         message = (
             "the GPUs are waiting for NVIDIA's Fabric Manager (error 802); nvidia-smi works without it, but "

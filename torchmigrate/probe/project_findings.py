@@ -15,10 +15,10 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from torchmigrate.documents import python_versions
 from torchmigrate.documents.base_images import TORCH_TAG
 from torchmigrate.documents.build_choice import requires_torch
 from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.python_versions import parse_minors
 from torchmigrate.documents.reference_patterns import INDEX_URL
 from torchmigrate.documents.references import Environment, InstallRole, InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.requirement_purposes import Purpose
@@ -117,11 +117,7 @@ def _restrict_facts(environment: Environment, facts: MachineFacts) -> MachineFac
             python=dataclasses.replace(bare.python, version=None, free_threaded=False),
             platform=dataclasses.replace(bare.platform, glibc=None),
         )
-    stated = [
-        numbers
-        for one in environment.find_references(Sort.PYTHON)
-        if (numbers := python_versions.parse_minors(one))
-    ]
+    stated = [numbers for one in environment.find_references(Sort.PYTHON) if (numbers := parse_minors(one))]
     allowed = set.intersection(*stated) if stated else set()
     if not allowed or (bare.python.version and torch_builds.parse_number(bare.python.version)[1] in allowed):
         return bare
