@@ -10,6 +10,4 @@ What to do: Nothing, unless you need the feature.
 Source: PyTorch 2.12 release blog (https://pytorch.org/blog/)
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT031")
+FINDING_CODE = "RT031"

@@ -9,6 +9,4 @@ Source: https://pytorch.org/get-started/locally/; GPUs by `/sys/class/kfd` and `
 `torchmigrate/probe/system_files.py` reads them.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT035")
+FINDING_CODE = "RT035"

@@ -10,6 +10,4 @@ Source: the requirements in the wheels' metadata on the package index,
 `torchmigrate/tables/data/companions.json`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT008")
+FINDING_CODE = "RT008"

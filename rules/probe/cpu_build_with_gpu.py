@@ -8,6 +8,4 @@ What to do: Install the build for the GPU from its index: the hint is the comman
 Source: https://github.com/astral-sh/uv/issues/17236; the wheels on the package index.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT027")
+FINDING_CODE = "RT027"

@@ -12,6 +12,4 @@ Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/;
 https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT038")
+FINDING_CODE = "RT038"

@@ -10,6 +10,4 @@ host can use the GPU.
 Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT018")
+FINDING_CODE = "RT018"

@@ -9,6 +9,4 @@ libraries.
 Source: NVML_ERROR_LIB_RM_VERSION_MISMATCH, https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT013")
+FINDING_CODE = "RT013"

@@ -10,6 +10,4 @@ installation: `ldconfig -p | grep nvidia-ml`, `which -a nvidia-smi`.
 Source: the four sources, each named in the message; `torchmigrate/probe/nvidia_sources.py` queries them.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT014")
+FINDING_CODE = "RT014"

@@ -12,6 +12,4 @@ Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatib
 https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT012")
+FINDING_CODE = "RT012"

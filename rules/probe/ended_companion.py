@@ -9,6 +9,4 @@ successor.
 Source: https://github.com/pytorch/text; https://docs.pytorch.org/docs/stable/func.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT009")
+FINDING_CODE = "RT009"

@@ -11,6 +11,4 @@ Source: the libraries' own lists of needed libraries (DT_NEEDED);
 https://github.com/vllm-project/vllm/issues/31018.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT007")
+FINDING_CODE = "RT007"

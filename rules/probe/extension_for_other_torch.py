@@ -14,6 +14,4 @@ Source: the symbol tables of the installed libraries, as `torchmigrate/probe/sni
 https://github.com/pytorch/pytorch/pull/146200
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT041")
+FINDING_CODE = "RT041"

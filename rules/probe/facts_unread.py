@@ -8,6 +8,4 @@ What to do: Record the facts of these machines again: `torchmigrate probe --json
 Source: the facts format, `torchmigrate/probe/facts.schema.json`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT039")
+FINDING_CODE = "RT039"

@@ -11,6 +11,4 @@ Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.
 https://github.com/DeepVAC/TorchPod/issues/43
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT016")
+FINDING_CODE = "RT016"

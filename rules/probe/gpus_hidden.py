@@ -9,6 +9,4 @@ What to do: Unset the variable, or list the GPUs that programs may use.
 Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (environment variables)
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT020")
+FINDING_CODE = "RT020"

@@ -14,6 +14,4 @@ Source: `torch.cuda.is_available` and `torch.cuda.device_count` in the judged in
 https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT034")
+FINDING_CODE = "RT034"

@@ -9,6 +9,4 @@ Source: https://github.com/pytorch/pytorch/issues/164596; _check_capability in t
 2.10.0 wheel.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT025")
+FINDING_CODE = "RT025"

@@ -10,6 +10,4 @@ Source: the order in which an interpreter is looked for: `--python`, `$VIRTUAL_E
 from here upward, `python3` on PATH; `torchmigrate/probe/collector.py`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT001")
+FINDING_CODE = "RT001"

@@ -10,6 +10,4 @@ Source: https://github.com/nvidia-holoscan/holohub/pull/1687; DEVICE_REQUIREMENT
 the 2.15.0 wheel.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT028")
+FINDING_CODE = "RT028"

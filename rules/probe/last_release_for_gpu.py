@@ -8,6 +8,4 @@ What to do: Pin torch below the release that drops the GPU.
 Source: https://github.com/pytorch/pytorch/pull/196249
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT023")
+FINDING_CODE = "RT023"

@@ -10,6 +10,4 @@ What to do: Unset `LD_LIBRARY_PATH`, or remove the toolkit's folders from it whe
 Source: https://github.com/pytorch/pytorch/issues/111469; https://man7.org/linux/man-pages/man8/ld.so.8.html
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT037")
+FINDING_CODE = "RT037"

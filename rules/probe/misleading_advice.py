@@ -9,6 +9,4 @@ Source: https://github.com/pytorch/pytorch/issues/182250; PYTORCH_RELEASES_CODE_
 the wheels.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT026")
+FINDING_CODE = "RT026"

@@ -9,6 +9,4 @@ What to do: Stay with the release in the hint, or hide the GPU with `CUDA_VISIBL
 Source: https://github.com/pytorch/pytorch/pull/196249; the architecture strings in the wheels.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT022")
+FINDING_CODE = "RT022"

@@ -11,6 +11,4 @@ command.
 Source: DEVICE_REQUIREMENT in torch/cuda/__init__.py of the 2.15.0 wheel; the architecture string in the wheels.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT021")
+FINDING_CODE = "RT021"

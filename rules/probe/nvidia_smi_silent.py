@@ -8,6 +8,4 @@ What to do: If programs hang as well, the driver is at fault: see RT018.
 Source: the program's exit status and output, as `torchmigrate/probe/nvidia_sources.py` reads them.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT015")
+FINDING_CODE = "RT015"

@@ -9,6 +9,4 @@ Source: the facts of the machines, and the tables of builds, `torchmigrate/table
 `torchmigrate/tables/data/wheels_documented.json`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT033")
+FINDING_CODE = "RT033"

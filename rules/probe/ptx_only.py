@@ -8,6 +8,4 @@ What to do: Nothing. A build with machine code for the GPU starts faster.
 Source: https://docs.nvidia.com/deploy/cuda-compatibility/
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT024")
+FINDING_CODE = "RT024"

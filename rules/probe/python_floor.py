@@ -10,6 +10,4 @@ Source: the wheels' file names on the package index, `torchmigrate/tables/data/w
 `torchmigrate/tables/data/free_threaded.json`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT010")
+FINDING_CODE = "RT010"

@@ -10,6 +10,4 @@ cause.
 Source: the stage's own exception; the stages are in `torchmigrate/probe/snippets/smoke.py`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT040")
+FINDING_CODE = "RT040"

@@ -8,6 +8,4 @@ What to do: Upgrade the system, use a container with a newer one, or stay with t
 Source: the wheels' platform tags on the package index, `torchmigrate/tables/data/wheels_read.json`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT011")
+FINDING_CODE = "RT011"

@@ -11,6 +11,4 @@ Source: the tables of builds, `torchmigrate/tables/data/wheels_read.json` and
 `torchmigrate/tables/data/wheels_documented.json`, each row with its source.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT032")
+FINDING_CODE = "RT032"

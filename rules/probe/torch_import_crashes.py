@@ -9,6 +9,4 @@ give the container more memory.
 Source: the exit status of the process, as `torchmigrate/probe/processes.py` reads it.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT005")
+FINDING_CODE = "RT005"

@@ -9,6 +9,4 @@ what it is waiting for: if `nvidia-smi` hangs as well, it is the driver (see RT0
 Source: the time limit of the probe, `torchmigrate/probe/processes.py`.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT004")
+FINDING_CODE = "RT004"

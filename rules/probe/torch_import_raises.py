@@ -11,6 +11,4 @@ Source: the exception's last line, as the interpreter gave it; `torchmigrate/pro
 for it.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT003")
+FINDING_CODE = "RT003"

@@ -8,6 +8,4 @@ What to do: Run the installation in RT032, or choose the right interpreter with 
 Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT002")
+FINDING_CODE = "RT002"

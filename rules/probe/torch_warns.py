@@ -8,6 +8,4 @@ What to do: Read the warning; most name the remedy.
 Source: the warnings of the import, as `torchmigrate/probe/snippets/imported.py` hears them.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT042")
+FINDING_CODE = "RT042"

@@ -11,6 +11,4 @@ Source: https://github.com/pytorch/pytorch/issues/186591; the file lists of the 
 wheels.
 """
 
-from torchmigrate.api import Rule
-
-rule = Rule(code="RT006")
+FINDING_CODE = "RT006"

@@ -118,11 +118,6 @@ class _PickleMachine:
         """Remember the top of the stack under a number, or under the next one."""
         self.memo[len(self.memo) if at is None else at] = self.stack[-1]
 
-    def push_call(self) -> None:
-        """Replace a callable and its arguments by what the call would give."""
-        args = self.stack.pop()
-        self.stack.append(PickledCall(self.stack.pop(), args))
-
     def push_inst(self, argument: str) -> None:
         """Do what INST does: it names the class as ``module name``, and its arguments are above the mark."""
         args = tuple(self.pop_to_mark())
@@ -179,8 +174,8 @@ _OPCODE_STEPS: dict[str, Callable[[_PickleMachine, Any], Any]] = {
     "STACK_GLOBAL": lambda m, a: m.push_name(*m.pop_last(2)),
     "INST": lambda m, a: m.push_inst(a),
     "OBJ": lambda m, a: m.push_obj(),
-    "NEWOBJ_EX": lambda m, a: (m.stack.pop(), m.push_call()),
-    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.push_call()),
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.stack.append(PickledCall(*m.pop_last(2)))),
+    "NEWOBJ_EX": lambda m, a: m.stack.append(PickledCall(*m.pop_last(3)[:2])),  # without the keywords
     "BUILD": lambda m, a: m.set_state(),
     "PERSID": lambda m, a: m.stack.append(StorageReference(a)),
     "BINPERSID": lambda m, a: m.stack.append(StorageReference(m.stack.pop())),
