@@ -75,16 +75,14 @@ def find_requested_cuda(environments: Sequence[Environment]) -> str:
     """
     pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
     variants = _find_named_variants(environments)
-    variants |= {
-        clause.local for one in pins for clause in parse_clauses(one) if clause.local.startswith("cu")
-    }
+    named = {clause.local for one in pins for clause in parse_clauses(one)}
     images = [
         (base_images.TORCH_TAG if image.name == "pytorch/pytorch" else base_images.CUDA_TAG).match(image.text)
         for image in find_references_in(environments, Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda")
     ]
     variables = find_references_in(environments, Sort.VARIABLE, "CUDA_VERSION")
     for found in (
-        {build_selection.parse_variant_cuda(variant) for variant in variants},
+        {build_selection.parse_variant_cuda(variant) for variant in variants | named},
         {match["cuda"] for match in images if match},
         {match[0] for one in variables if (match := re.match(r"\d+\.\d+", one.text))},
     ):
@@ -127,12 +125,8 @@ def find_index_variants(
 ) -> set[str]:
     """Return the variants (``cu130``) of the indexes in those units that ``concerned`` selects."""
     units = [unit for environment in environments for unit in environment.units if concerned(unit)]
-    return {
-        tag.name
-        for unit in units
-        for index in unit.find_references(Sort.INDEX)
-        if (tag := find_cuda_tag(index))
-    }
+    indexes = [index for unit in units for index in unit.find_references(Sort.INDEX)]
+    return {tag.name for index in indexes if (tag := find_cuda_tag(index))}
 
 
 def requires_torch(unit: InstallUnit) -> bool:
@@ -145,7 +139,5 @@ def provides_torch(unit: InstallUnit) -> bool:
     """Return whether a unit requires torch, or names the index for a torch that is required elsewhere."""
     environment = unit.environment
     whole_list = bool(environment.includes) and not environment.spans
-    serves = bool(unit.find_references(Sort.INDEX)) and (
-        whole_list or not unit.find_references(Sort.REQUIREMENT)
-    )
-    return requires_torch(unit) or serves
+    may_serve = whole_list or not unit.find_references(Sort.REQUIREMENT)
+    return requires_torch(unit) or (may_serve and bool(unit.find_references(Sort.INDEX)))

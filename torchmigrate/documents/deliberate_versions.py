@@ -81,9 +81,8 @@ def _explain_intent(source: SourceText, environment: Environment, options: RuleO
 
 def _find_version_in_name(path: str, environment: Environment, options: RuleOptions) -> str:
     """Return the version or machine in a file's name; empty if there is none, or it stays true after the move."""
-    kept = {
-        tag for tag in find_index_variants([environment], provides_torch) if is_published(options.target, tag)
-    }
+    present = find_index_variants([environment], provides_torch)
+    kept = {tag for tag in present if is_published(options.target, tag)}
     for match in _VERSION_IN_NAME.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
         if f"cu{re.sub('[^0-9]', '', match[0])}" not in kept:
             return match[0].strip("-_./")

@@ -167,9 +167,8 @@ _GPU_PACKAGE = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
 
 def _find_newest_allowed(name: str, upper: list[VersionClause]) -> str:
     """Return the newest release that upper bounds allow."""
-    bound = min(upper, key=lambda clause: parse_number(clause.public_version)).public_version.removesuffix(
-        ".*"
-    )
+    lowest = min(upper, key=lambda clause: parse_number(clause.public_version))
+    bound = lowest.public_version.removesuffix(".*")
     newest = find_newest(name)
     exact = any(clause.operator in ("==", "===") for clause in upper)
     return newest if newest and not exact and parse_number(newest) < parse_number(bound) else bound
@@ -177,9 +176,7 @@ def _find_newest_allowed(name: str, upper: list[VersionClause]) -> str:
 
 def _explain_conda_refusal(one: Reference, state: ProposedState) -> str:
     """Return why a conda package does not support the new torch, or may not; empty if it does."""
-    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda", "cuda-version") or one.name.startswith(
-        "cuda-"
-    ):
+    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda") or one.name.startswith("cuda-"):
         asked = re.search(r"\d+", one.text)
         return f"it selects CUDA {asked[0]}" if asked and asked[0] != state.cuda_major else ""
     return "it is unclear which torch conda's builds support" if is_built_for_one_torch(one.name) else ""
@@ -188,11 +185,8 @@ def _explain_conda_refusal(one: Reference, state: ProposedState) -> str:
 def _find_contradicted_pins(state: ProposedState) -> Iterator[str]:
     """Yield the pins that contradict the requirements of the new releases."""
     # conda's packages have versions and dependencies of their own.
-    pinned = {
-        one.name: (one, where)
-        for one, where in _find_requirements(state)
-        if one.style is not VersionStyle.CONDA
-    }
+    every = _find_requirements(state)
+    pinned = {one.name: (one, where) for one, where in every if one.style is not VersionStyle.CONDA}
     for name, release in state.releases.items():
         for needed in package_requirements.find_requirements(name, release):
             key = normalize_name(needed.name)

@@ -103,10 +103,8 @@ class _FolderRequirements:
     def find_ranges(self, purpose: Purpose) -> list[TorchRequirement]:
         """Return the requirements of a purpose in the first file that has any."""
         for name in self._list_stating_files():
-            found = [
-                one for one in self._read_requirements(name) if one.purpose is purpose and not one.locked
-            ]
-            if found:
+            stated = self._read_requirements(name)
+            if found := [one for one in stated if one.purpose is purpose and not one.locked]:
                 return found
         return []
 

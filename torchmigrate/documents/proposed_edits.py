@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 
-from torchmigrate.documents import architecture_lists, base_images, package_indexes, upgrade_rules
+from torchmigrate.documents import base_images, package_indexes, upgrade_rules
+from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
 from torchmigrate.documents.base_images import CUDA_TAG
 from torchmigrate.documents.build_choice import (
     find_index_variants,
@@ -83,9 +84,8 @@ class ProposedEdits:
         if self.moves_image and not self.pins and not self.tags:
             return f"Use the image with torch {self.chosen.version}"
         version = self.chosen.version if self.pins else self.chosen.torch
-        return (
-            f"Use torch {version} ({'cpu' if requires_only_cpu([self.environment]) else self.chosen.variant})"
-        )
+        variant = "cpu" if requires_only_cpu([self.environment]) else self.chosen.variant
+        return f"Use torch {version} ({variant})"
 
     @property
     def family_releases(self) -> dict[str, str]:
@@ -165,12 +165,8 @@ class ProposedEdits:
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        may_go = not (self.moves_related or self._needs_indexes)
-        if (
-            index.removal is not None
-            and may_go
-            and can_use_default_index(index, unit, self.chosen, self.source)
-        ):
+        stays = self.moves_related or self._needs_indexes
+        if index.removal and not stays and can_use_default_index(index, unit, self.chosen, self.source):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
@@ -258,10 +254,8 @@ class ProposedEdits:
 
     def _delete_library(self, reference: Reference) -> None:
         """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
-        if (
-            upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
-            or reference.removal is None
-        ):
+        is_replaced = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
+        if is_replaced or reference.removal is None:
             return
         if reference.fixed:
             raise NoFix(reference.fixed)
@@ -271,10 +265,8 @@ class ProposedEdits:
     def _edit_libraries(self, unit: InstallUnit) -> None:
         """Replace the libraries of the old CUDA by those of the new one."""
         for reference in unit.find_references(Sort.REQUIREMENT):
-            if (
-                not upgrade_rules.is_outdated_library(reference, self.chosen)
-                or reference.name in self.replaced
-            ):
+            is_outdated = upgrade_rules.is_outdated_library(reference, self.chosen)
+            if not is_outdated or reference.name in self.replaced:
                 continue
             edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
             if edit is None:
@@ -305,11 +297,9 @@ class ProposedEdits:
                     self.edits += [allowing] if allowing else []
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
-            for variable in self.environment.find_references(
-                Sort.VARIABLE, *architecture_lists.VARIABLE_NAMES
-            ):
-                if architecture_lists.find_unsupported_entries(variable, self.chosen.cuda):
-                    self.edits.append(architecture_lists.create_edit(variable, self.chosen.cuda))
+            for variable in self.environment.find_references(Sort.VARIABLE, *VARIABLE_NAMES):
+                if find_unsupported_entries(variable, self.chosen.cuda):
+                    self.edits.append(create_edit(variable, self.chosen.cuda))
 
     def _edit_clause(self, reference: Reference, clause: VersionClause, version: str) -> None:
         """Replace the version of one condition. Raises NoFix where that is not possible."""

@@ -34,10 +34,8 @@ def find_image_python(image: str) -> tuple[str | None, bool]:
         return found["version"], True
     if _NEWEST.match(image):
         return None, False
-    named = (
-        _SYSTEM_PYTHONS.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image)
-    )
-    return next((version for version in named if version), None), False
+    names = (found["name"] + (found["number"] or "") for found in _SYSTEM.finditer(image))
+    return next((_SYSTEM_PYTHONS[name] for name in names if name in _SYSTEM_PYTHONS), None), False
 
 
 def parse_minors(reference: Reference) -> set[int] | None:

@@ -91,9 +91,8 @@ class ReferenceReader:
 
         ``values`` are its values where the text at ``written`` does not give them, ``facts`` other fields of `Reference`.
         """
-        draft = Reference(
-            sort, name, ExpandedValue.from_literal(self.view, written), whole or written, unit, **facts
-        )
+        value = ExpandedValue.from_literal(self.view, written)
+        draft = Reference(sort, name, value, whole or written, unit, **facts)
         self._drafts.append((draft, written, values))
 
     def add_index(self, span: Span, unit: InstallUnit, option: str, **facts: Any) -> None:
@@ -155,9 +154,7 @@ class ReferenceReader:
         watched = REPOSITORY.search(repository)
         if watched and tag.start < tag.end:
             self._taken.append(tag)
-            self._drafts = [
-                draft for draft in self._drafts if draft[0].sort is not Sort.IMAGE or draft[1] != tag
-            ]
+            self._drafts = [one for one in self._drafts if one[0].sort is not Sort.IMAGE or one[1] != tag]
             self.add_reference(Sort.IMAGE, watched[0], tag, self.begin_unit(), fixed=fixed)
 
     def read_loose_text(self, start: int, end: int) -> None:

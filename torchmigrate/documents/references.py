@@ -124,6 +124,4 @@ def normalize_name(name: str) -> str:
 
 def find_references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
     """Return the references of a sort in several environments, if ``names`` are given only those with one of them."""
-    return [
-        reference for environment in environments for reference in environment.find_references(sort, *names)
-    ]
+    return [found for one in environments for found in one.find_references(sort, *names)]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts
-from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.build_selection import find_free_threaded_range
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, list_versions, parse_number, rank_build
 
 TABLE_PLATFORMS = {
@@ -45,9 +46,8 @@ def is_driver_enough(cuda: str, facts: MachineFacts) -> bool:
         return True
     if driver.version is None:
         return True
-    return parse_number(driver.version) >= parse_number(
-        torch_builds.find_minimum_driver(cuda, facts.platform.system)
-    )
+    needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
+    return parse_number(driver.version) >= parse_number(needed)
 
 
 def judge_fit(gpu: Gpu, build: TorchBuild, facts: MachineFacts) -> BuildFit:
@@ -110,18 +110,14 @@ def find_candidates(torch: str, facts: MachineFacts) -> list[TorchBuild]:
     """Return the builds of a minor version that this platform and this Python can install."""
     platform = find_platform(facts)
     builds = torch_builds.find_builds(torch, platform) if platform else []
-    return [
-        build for build in builds if has_python_wheel(build, facts) and is_system_new_enough(build, facts)
-    ]
+    return [b for b in builds if has_python_wheel(b, facts) and is_system_new_enough(b, facts)]
 
 
 def has_python_wheel(build: TorchBuild, facts: MachineFacts) -> bool:
     """Whether a build has a wheel for this Python; true where the Python's version is unknown."""
     if facts.python.version is None:
         return True
-    span = (
-        build_selection.find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
-    )
+    span = find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
     if span is None:
         return False
     low, high = (parse_number(version) for version in span)

@@ -40,10 +40,8 @@ def find_hiding_variables(facts: MachineFacts) -> Iterator[Finding]:
         return
     for vendor in dict.fromkeys(gpu.vendor for gpu in facts.gpus) or ["nvidia"]:
         if variable := find_hiding_variable(facts, vendor):
-            value = facts.environment[variable]
-            yield create_warning(
-                "RT020", f"{variable}={value} hides every GPU from programs", f"unset {variable}"
-            )
+            message = f"{variable}={facts.environment[variable]} hides every GPU from programs"
+            yield create_warning("RT020", message, f"unset {variable}")
     container = facts.environment.get("NVIDIA_VISIBLE_DEVICES")
     if facts.platform.container and container in ("void", "none"):
         message = f"NVIDIA_VISIBLE_DEVICES={container} keeps the GPUs out of this container"
@@ -131,15 +129,13 @@ def find_unserved_gpus(facts: MachineFacts) -> Finding | None:
     if facts.driver.version is None:
         version = torch_builds.find_recommended_driver(_choose_cuda(facts), facts.platform.system)
         hint = _START_CONTAINER if container else f"install the NVIDIA driver {version} or newer"
-        return create_error(
-            "RT019", f"{count} NVIDIA GPU(s) are on the PCI bus, but no driver is loaded", hint
-        )
+        message = f"{count} NVIDIA GPU(s) are on the PCI bus, but no driver is loaded"
+        return create_error("RT019", message, hint)
     if facts.torch is not None and facts.torch.imported.available:
         return None
     message = f"{name_driver(facts)} reports no GPU, although {count} NVIDIA GPU(s) are on the PCI bus"
-    return create_error(
-        "RT018", message, _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid"
-    )
+    hint = _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid"
+    return create_error("RT018", message, hint)
 
 
 def _choose_cuda(facts: MachineFacts) -> str:

@@ -10,8 +10,7 @@ from torchmigrate.probe import install_commands
 from torchmigrate.probe.build_fit import find_platform
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import get_major, get_minor, parse_number
+from torchmigrate.tables.torch_builds import find_builds, get_major, get_minor, parse_number
 
 STUB_FOLDER = "stubs/libcuda.so"
 """The entry of `SystemFacts.shadowing` that stands for the folder of CUDA's stubs."""
@@ -44,7 +43,7 @@ def find_pinned_version(facts: MachineFacts, torch: InstalledTorch, library: str
         for part in requirement.specifier:
             if part.operator == "==":
                 return part.version
-    for build in torch_builds.find_builds(get_minor(torch.version), find_platform(facts) or ""):
+    for build in find_builds(get_minor(torch.version), find_platform(facts) or ""):
         if build.cuda == torch.cuda and build.version == torch.version.split("+")[0]:
             return dict(build.libraries).get(package.removeprefix("nvidia-"))
     return None
@@ -109,9 +108,8 @@ def find_shadowed_libraries(facts: MachineFacts, torch: InstalledTorch, other: b
     shown = ", ".join(copies[:4]) + (f" and {len(copies) - 4} more" if len(copies) > 4 else "")
     replaces = f"LD_LIBRARY_PATH replaces torch's own libraries with {shown}"
     if is_import_broken(facts, torch):
-        yield create_error(
-            "RT037", f"importing torch fails ({torch.imported.detail}): {replaces}", _UNSET_PATH
-        )
+        message = f"importing torch fails ({torch.imported.detail}): {replaces}"
+        yield create_error("RT037", message, _UNSET_PATH)
     elif other:
         yield create_warning("RT037", replaces, _UNSET_PATH)
     else:

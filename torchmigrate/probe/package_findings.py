@@ -31,9 +31,8 @@ def check_packages(facts: MachineFacts, asked: ProbeCall) -> Iterator[Finding]:
         yield create_error("RT001", message, "choose another interpreter with --python PATH")
         return
     if facts.torch is None:
-        yield create_warning(
-            "RT002", f"torch is not installed in this environment (Python {facts.python.version})"
-        )
+        message = f"torch is not installed in this environment (Python {facts.python.version})"
+        yield create_warning("RT002", message)
     else:
         yield from check_import(facts, facts.torch, asked)
         yield from check_cuda_majors(facts, facts.torch)

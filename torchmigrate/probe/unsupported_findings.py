@@ -17,8 +17,7 @@ from torchmigrate.probe.build_fit import (
 )
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts, NvidiaDriver
 from torchmigrate.probe.wording import create_error, create_info, describe_build, name_driver, name_gpus
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import get_major, parse_number, rank_build
+from torchmigrate.tables.torch_builds import find_minimum_driver, get_major, parse_number, rank_build
 
 
 def explain_missing_build(version: str, facts: MachineFacts) -> Iterator[Finding]:
@@ -53,7 +52,7 @@ def explain_missing_build(version: str, facts: MachineFacts) -> Iterator[Finding
 
 def report_target_driver(version: str, facts: MachineFacts, gpus: list[Gpu], cuda: str) -> Finding:
     """Create the finding about a driver that is too old for the target; the hint is the newest release without that need."""
-    needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
+    needed = find_minimum_driver(cuda, facts.platform.system)
     message = (
         f"torch {version} supports {name_gpus(gpus)} only with CUDA {get_major(cuda)}, which needs driver {needed} "
         f"or newer, but this is {name_driver(facts)}{advise_compat(cuda, facts)}"
@@ -109,7 +108,7 @@ def report_unsupported_gpus(version: str, facts: MachineFacts, gpus: list[Gpu]) 
     upgrade = None
     if last != older:
         upgrade = install_commands.advise_driver_upgrade(last.cuda or "", facts)
-        needed = torch_builds.find_minimum_driver(last.cuda or "", facts.platform.system)
+        needed = find_minimum_driver(last.cuda or "", facts.platform.system)
         message += f", which needs driver {needed} or newer, but this is {name_driver(facts)}"
     if older is None:
         return create_error("RT022", message, upgrade)

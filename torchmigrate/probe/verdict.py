@@ -64,10 +64,8 @@ def judge_machine(
         for f in target_findings.check_target(version, facts, build, stopped)
         if (f.code, f.hint) not in reported
     ]
-    rows = [
-        BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus))
-        for b in find_candidates(version, facts)
-    ]
+    candidates = find_candidates(version, facts)
+    rows = [BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates]
     installation = (
         None
         if build is None or target_findings.is_build_installed(build, facts)

@@ -55,11 +55,8 @@ def find_last_release(variant: str) -> Version | None:
 
 def list_variants(target: Version, kind: str) -> list[str]:
     """Return the published variants of the target that begin with ``kind`` (``rocm``), oldest first."""
-    found = [
-        b.variant
-        for b in _find_platform_builds(target)
-        if b.variant.startswith(kind) and b.evidence != "named"
-    ]
+    published = [b.variant for b in _find_platform_builds(target) if b.evidence != "named"]
+    found = [variant for variant in published if variant.startswith(kind)]
     return sorted(found, key=lambda variant: parse_number(variant.removeprefix(kind)))
 
 
