@@ -1,5 +1,4 @@
 """Findings of `torchmigrate probe` about a machine.
 
-These rules watch no code: each module is the page of `torchmigrate explain` for its `FINDING_CODE`, and the probe decides
-when that applies.
+These rules watch no code: each is the page of `torchmigrate explain` for a code, and the probe decides when it applies.
 """

@@ -10,4 +10,6 @@ What to do: Nothing, unless you need the feature.
 Source: PyTorch 2.12 release blog (https://pytorch.org/blog/)
 """
 
-FINDING_CODE = "RT031"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT031")

@@ -9,4 +9,6 @@ Source: https://pytorch.org/get-started/locally/; GPUs by `/sys/class/kfd` and `
 `torchmigrate/probe/system_files.py` reads them.
 """
 
-FINDING_CODE = "RT035"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT035")

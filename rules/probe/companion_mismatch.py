@@ -10,4 +10,6 @@ Source: the requirements in the wheels' metadata on the package index,
 `torchmigrate/tables/data/companions.json`.
 """
 
-FINDING_CODE = "RT008"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT008")

@@ -8,4 +8,6 @@ What to do: Install the build for the GPU from its index: the hint is the comman
 Source: https://github.com/astral-sh/uv/issues/17236; the wheels on the package index.
 """
 
-FINDING_CODE = "RT027"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT027")

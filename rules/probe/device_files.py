@@ -12,4 +12,6 @@ Source: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/;
 https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/prerequisites.html
 """
 
-FINDING_CODE = "RT038"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT038")

@@ -10,4 +10,6 @@ host can use the GPU.
 Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 """
 
-FINDING_CODE = "RT018"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT018")

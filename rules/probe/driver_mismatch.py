@@ -9,4 +9,6 @@ libraries.
 Source: NVML_ERROR_LIB_RM_VERSION_MISMATCH, https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 """
 
-FINDING_CODE = "RT013"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT013")

@@ -10,4 +10,6 @@ installation: `ldconfig -p | grep nvidia-ml`, `which -a nvidia-smi`.
 Source: the four sources, each named in the message; `torchmigrate/probe/nvidia_sources.py` queries them.
 """
 
-FINDING_CODE = "RT014"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT014")

@@ -12,4 +12,6 @@ Source: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatib
 https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 """
 
-FINDING_CODE = "RT012"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT012")

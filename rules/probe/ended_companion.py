@@ -9,4 +9,6 @@ successor.
 Source: https://github.com/pytorch/text; https://docs.pytorch.org/docs/stable/func.html
 """
 
-FINDING_CODE = "RT009"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT009")

@@ -11,4 +11,6 @@ Source: the libraries' own lists of needed libraries (DT_NEEDED);
 https://github.com/vllm-project/vllm/issues/31018.
 """
 
-FINDING_CODE = "RT007"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT007")

@@ -14,4 +14,6 @@ Source: the symbol tables of the installed libraries, as `torchmigrate/probe/sni
 https://github.com/pytorch/pytorch/pull/146200
 """
 
-FINDING_CODE = "RT041"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT041")

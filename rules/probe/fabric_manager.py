@@ -10,4 +10,6 @@ Source: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/;
 https://github.com/huggingface/huggingface_hub/issues/4134
 """
 
-FINDING_CODE = "RT017"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT017")

@@ -8,4 +8,6 @@ What to do: Record the facts of these machines again: `torchmigrate probe --json
 Source: the facts format, `torchmigrate/probe/facts.schema.json`.
 """
 
-FINDING_CODE = "RT039"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT039")

@@ -11,4 +11,6 @@ Source: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.
 https://github.com/DeepVAC/TorchPod/issues/43
 """
 
-FINDING_CODE = "RT016"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT016")

@@ -9,4 +9,6 @@ What to do: Unset the variable, or list the GPUs that programs may use.
 Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (environment variables)
 """
 
-FINDING_CODE = "RT020"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT020")

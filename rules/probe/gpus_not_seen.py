@@ -14,4 +14,6 @@ Source: `torch.cuda.is_available` and `torch.cuda.device_count` in the judged in
 https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
 """
 
-FINDING_CODE = "RT034"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT034")

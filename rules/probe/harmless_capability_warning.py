@@ -9,4 +9,6 @@ Source: https://github.com/pytorch/pytorch/issues/164596; _check_capability in t
 2.10.0 wheel.
 """
 
-FINDING_CODE = "RT025"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT025")

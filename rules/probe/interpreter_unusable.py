@@ -10,4 +10,6 @@ Source: the order in which an interpreter is looked for: `--python`, `$VIRTUAL_E
 from here upward, `python3` on PATH; `torchmigrate/probe/collector.py`.
 """
 
-FINDING_CODE = "RT001"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT001")

@@ -10,4 +10,6 @@ Source: https://github.com/nvidia-holoscan/holohub/pull/1687; DEVICE_REQUIREMENT
 the 2.15.0 wheel.
 """
 
-FINDING_CODE = "RT028"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT028")

@@ -8,4 +8,6 @@ What to do: Pin torch below the release that drops the GPU.
 Source: https://github.com/pytorch/pytorch/pull/196249
 """
 
-FINDING_CODE = "RT023"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT023")

@@ -10,4 +10,6 @@ What to do: Unset `LD_LIBRARY_PATH`, or remove the toolkit's folders from it whe
 Source: https://github.com/pytorch/pytorch/issues/111469; https://man7.org/linux/man-pages/man8/ld.so.8.html
 """
 
-FINDING_CODE = "RT037"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT037")

@@ -9,4 +9,6 @@ Source: https://github.com/pytorch/pytorch/issues/182250; PYTORCH_RELEASES_CODE_
 the wheels.
 """
 
-FINDING_CODE = "RT026"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT026")

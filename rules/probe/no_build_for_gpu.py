@@ -9,4 +9,6 @@ What to do: Stay with the release in the hint, or hide the GPU with `CUDA_VISIBL
 Source: https://github.com/pytorch/pytorch/pull/196249; the architecture strings in the wheels.
 """
 
-FINDING_CODE = "RT022"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT022")

@@ -11,4 +11,6 @@ command.
 Source: DEVICE_REQUIREMENT in torch/cuda/__init__.py of the 2.15.0 wheel; the architecture string in the wheels.
 """
 
-FINDING_CODE = "RT021"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT021")

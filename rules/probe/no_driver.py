@@ -8,4 +8,6 @@ What to do: Install the driver, or start the container with `--gpus all`.
 Source: `/sys/bus/pci/devices`, vendor 0x10de, class 0x03, as `torchmigrate/probe/nvidia_sources.py` reads it.
 """
 
-FINDING_CODE = "RT019"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT019")

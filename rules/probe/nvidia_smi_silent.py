@@ -8,4 +8,6 @@ What to do: If programs hang as well, the driver is at fault: see RT018.
 Source: the program's exit status and output, as `torchmigrate/probe/nvidia_sources.py` reads them.
 """
 
-FINDING_CODE = "RT015"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT015")

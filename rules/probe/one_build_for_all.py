@@ -9,4 +9,6 @@ Source: the facts of the machines, and the tables of builds, `torchmigrate/table
 `torchmigrate/tables/data/wheels_documented.json`.
 """
 
-FINDING_CODE = "RT033"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT033")

@@ -10,4 +10,6 @@ but another version is used, a copy on the library path comes first: unset `LD_L
 Source: the wheels' Requires-Dist; `version` in torch/backends/cudnn/__init__.py of the 2.13.0 wheel.
 """
 
-FINDING_CODE = "RT036"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT036")

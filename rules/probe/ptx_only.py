@@ -8,4 +8,6 @@ What to do: Nothing. A build with machine code for the GPU starts faster.
 Source: https://docs.nvidia.com/deploy/cuda-compatibility/
 """
 
-FINDING_CODE = "RT024"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT024")

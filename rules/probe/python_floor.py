@@ -10,4 +10,6 @@ Source: the wheels' file names on the package index, `torchmigrate/tables/data/w
 `torchmigrate/tables/data/free_threaded.json`.
 """
 
-FINDING_CODE = "RT010"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT010")

@@ -10,4 +10,6 @@ cause.
 Source: the stage's own exception; the stages are in `torchmigrate/probe/snippets/smoke.py`.
 """
 
-FINDING_CODE = "RT040"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT040")

@@ -8,4 +8,6 @@ What to do: Upgrade the system, use a container with a newer one, or stay with t
 Source: the wheels' platform tags on the package index, `torchmigrate/tables/data/wheels_read.json`.
 """
 
-FINDING_CODE = "RT011"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT011")

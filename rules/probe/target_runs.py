@@ -11,4 +11,6 @@ Source: the tables of builds, `torchmigrate/tables/data/wheels_read.json` and
 `torchmigrate/tables/data/wheels_documented.json`, each row with its source.
 """
 
-FINDING_CODE = "RT032"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT032")

@@ -9,4 +9,6 @@ give the container more memory.
 Source: the exit status of the process, as `torchmigrate/probe/processes.py` reads it.
 """
 
-FINDING_CODE = "RT005"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT005")

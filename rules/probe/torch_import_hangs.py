@@ -9,4 +9,6 @@ what it is waiting for: if `nvidia-smi` hangs as well, it is the driver (see RT0
 Source: the time limit of the probe, `torchmigrate/probe/processes.py`.
 """
 
-FINDING_CODE = "RT004"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT004")

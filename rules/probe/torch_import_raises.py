@@ -11,4 +11,6 @@ Source: the exception's last line, as the interpreter gave it; `torchmigrate/pro
 for it.
 """
 
-FINDING_CODE = "RT003"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT003")

@@ -8,4 +8,6 @@ What to do: Run the installation in RT032, or choose the right interpreter with 
 Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
 """
 
-FINDING_CODE = "RT002"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT002")

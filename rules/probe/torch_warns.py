@@ -8,4 +8,6 @@ What to do: Read the warning; most name the remedy.
 Source: the warnings of the import, as `torchmigrate/probe/snippets/imported.py` hears them.
 """
 
-FINDING_CODE = "RT042"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT042")

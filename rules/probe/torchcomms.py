@@ -8,4 +8,6 @@ What to do: Install it, or disable it. If it is installed but not enabled, this 
 Source: torch/distributed/config.py of the 2.15.0 wheel; PyTorch 2.12 release blog.
 """
 
-FINDING_CODE = "RT029"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT029")

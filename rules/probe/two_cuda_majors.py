@@ -11,4 +11,6 @@ Source: https://github.com/pytorch/pytorch/issues/186591; the file lists of the 
 wheels.
 """
 
-FINDING_CODE = "RT006"
+from torchmigrate.api import Rule
+
+rule = Rule(code="RT006")

@@ -53,10 +53,8 @@ def read_installer(reader: ReferenceReader, words: list[ShellWord], gap: re.Patt
     """
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
-        if (
-            not (is_conda or _INSTALLER.fullmatch(word.text))
-            or (verb := _find_verb(words, number + 1)) is None
-        ):
+        is_installer = is_conda or _INSTALLER.fullmatch(word.text)
+        if not is_installer or (verb := _find_verb(words, number + 1)) is None:
             continue
         reader.verbs.add(words[verb].span.start)
         if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
@@ -85,9 +83,8 @@ def _read_arguments(
             if last is None:
                 return
             if name in INCLUDE_OPTIONS:
-                reader.environment.includes.append(
-                    INCLUDE_OPTIONS[name].format(value if equals else last.text)
-                )
+                included = value if equals else last.text
+                reader.environment.includes.append(INCLUDE_OPTIONS[name].format(included))
                 continue
             end = last.span.end
             span = strip_quotes(reader.view, end - len(value), end) if equals else last.span

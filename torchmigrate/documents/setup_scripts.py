@@ -175,10 +175,8 @@ class _LiteralVisitor(ast.NodeVisitor):
             elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
                 pieces = []
                 for constant in self._values.get(part.value.id, []):
-                    if (
-                        not isinstance(constant, ast.Constant)
-                        or (span := self._find_text_span(constant)) is None
-                    ):
+                    span = self._find_text_span(constant)
+                    if span is None or not isinstance(constant, ast.Constant):
                         return None
                     pieces.append([ValuePiece(str(constant.value), span, str(constant.value))])
             else:

@@ -235,6 +235,5 @@ def find_locked_packages(view: str) -> Iterator[LockedPackage]:
             index, markers = _REGISTRY.search(view, start, end), _MARKERS.search(view, start, end)
             found = re.findall(r'"([^"]*)"', markers["markers"]) if markers else []
             marker = " or ".join(f"({one})" for one in found)
-            yield LockedPackage(
-                name["name"], Span(*locked_at.span("version")), index["index"] if index else "", marker
-            )
+            origin = index["index"] if index else ""
+            yield LockedPackage(name["name"], Span(*locked_at.span("version")), origin, marker)

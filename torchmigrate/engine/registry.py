@@ -36,9 +36,7 @@ def load_rules() -> Mapping[str, Rule]:
 
     found: dict[str, Rule] = {}
     for module in _import_rule_modules():
-        # A rule that watches no code is only a page about the findings with a code.
-        page = getattr(module, "FINDING_CODE", None)
-        rule = Rule(code=page) if page else getattr(module, "rule", None)
+        rule = getattr(module, "rule", None)
         if not isinstance(rule, Rule):
             continue
         rule.name, rule.family = _rule_and_family_name(module)

@@ -46,9 +46,8 @@ def check_gpus(facts: MachineFacts) -> Iterator[Finding]:
         yield other
     if torch.cuda is None:
         return
-    fits = [
-        (gpu, judge_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in gpus if gpu.vendor == "nvidia"
-    ]
+    nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
+    fits = [(gpu, judge_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in nvidia]
     if (old := [gpu for gpu, found in fits if not found.driver]) and facts.driver.init != COMPAT_UNSUPPORTED:
         yield report_old_driver(facts, torch, old)
     if bare := [gpu for gpu, found in fits if found.runs is False and found.driver]:

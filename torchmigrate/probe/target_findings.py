@@ -241,6 +241,5 @@ def find_feature_limits(facts: MachineFacts, build: TorchBuild | None) -> Iterat
         yield create_info("RT031", message)
     new = build is not None and build.cuda is not None and torch_builds.parse_number(build.torch) >= (2, 12)
     if new and cuda and torch_builds.parse_number(cuda) < (12, 4):
-        yield create_info(
-            "RT031", f"torch.cond inside a CUDA graph needs CUDA 12.4, but this driver supports {cuda}"
-        )
+        message = f"torch.cond inside a CUDA graph needs CUDA 12.4, but this driver supports {cuda}"
+        yield create_info("RT031", message)
