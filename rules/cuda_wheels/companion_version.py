@@ -33,7 +33,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents.shell_commands import IN_BRANCH
     from torchmigrate.documents.version_clauses import parse_clauses
     from torchmigrate.model.torch_versions import render_version
-    from torchmigrate.tables import torch_builds
+    from torchmigrate.tables.torch_builds import find_companion_torch
 
     asked = parse_clauses(companion)
     if companion.unit.role is InstallRole.LOCK or any(
@@ -49,11 +49,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         for c in parse_clauses(torch)
         if c.operator in ("==", "===") and c.minor_version
     }
-    own = {
-        torch_builds.find_companion_torch(companion.name, c.public_version)
-        for c in asked
-        if c.operator == "=="
-    }
+    own = {find_companion_torch(companion.name, c.public_version) for c in asked if c.operator == "=="}
     built = next(iter(own - {None}), None)
     problem = ""
     severity = Severity.ERROR

@@ -42,16 +42,12 @@ def _check_conda(package: Reference, ctx: ReferenceContext) -> Iterator[Finding]
     ):
         return
     from torchmigrate.documents.upgrade_rules import TORCH_NAMES
-    from torchmigrate.tables import torch_builds
+    from torchmigrate.tables.torch_builds import load_builds
 
     found = re.match(r"[=<]*((\d+)(?:\.\d+)*)", package.text)
     if found is None or not package.unit.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
         return
-    majors = {
-        build.cuda.split(".")[0]
-        for build in torch_builds.load_builds()
-        if build.torch == ctx.target and build.cuda
-    }
+    majors = {build.cuda.split(".")[0] for build in load_builds() if build.torch == ctx.target and build.cuda}
     if majors and found[2] not in majors:
         yield ctx.finding(
             package,

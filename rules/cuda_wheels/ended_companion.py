@@ -33,10 +33,12 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     row = next(row for row in torch_builds.load_table("ended") if row["project"] == requirement.name)
     last = row["last"]
+    major, minor, *_ = last.split(".")
+    following = [f"{major}.{int(minor) + 1}.{patch}" for patch in range(3)]
     keeps_old = any(
         clause.is_upper
         and (clause.minor_version or (9, 9)) <= parse_version(last)
-        and not clause.allows_any(_list_next_patches(last))
+        and not clause.allows_any(following)
         for clause in parse_clauses(requirement)
     )
     # A package that continues without some features is a problem only for a project that stays on the old release.
@@ -44,9 +46,3 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     severity = Severity.WARNING if row["torch"] else Severity.INFO
     yield ctx.finding(requirement, f"{requirement.name} {row['what']}", severity)
-
-
-def _list_next_patches(release: str) -> list[str]:
-    """Return the patch releases of the next minor version."""
-    major, minor, *_ = release.split(".")
-    return [f"{major}.{int(minor) + 1}.{patch}" for patch in range(3)]

@@ -82,11 +82,9 @@ def _prefers_torch_index(index: Reference) -> bool:
     """Return whether an installer prefers this index for torch: of equal versions, the one with a local version wins."""
     from torchmigrate.documents.version_clauses import parse_clauses
     from torchmigrate.model.torch_versions import NEWEST
-    from torchmigrate.tables import build_selection
+    from torchmigrate.tables.build_selection import is_published
 
     variant = index.text.rstrip("/").rpartition("/")[2]
-    has_newest = variant == "cpu" or (
-        variant.startswith("cu") and build_selection.is_published(NEWEST, variant) is not False
-    )
+    has_newest = variant == "cpu" or (variant.startswith("cu") and is_published(NEWEST, variant) is not False)
     torches = index.unit.find_references(Sort.REQUIREMENT, "torch")
     return has_newest or all(any(clause.is_exact for clause in parse_clauses(one)) for one in torches)

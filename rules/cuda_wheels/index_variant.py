@@ -40,7 +40,8 @@ rule = Rule(code="CU501", references=(Sort.INDEX,), safety=Safety.SAFE)
 @rule.check_reference
 def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     from torchmigrate.documents import upgrade_rules
-    from torchmigrate.tables import build_selection, torch_builds
+    from torchmigrate.tables import build_selection
+    from torchmigrate.tables.torch_builds import get_major
 
     tag = upgrade_rules.find_cuda_tag(index) or upgrade_rules.find_rocm_tag(index)
     nightly = upgrade_rules.find_nightly_variant(index)
@@ -52,9 +53,7 @@ def check(index: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return  # the command that uses it is reported instead, or does not install torch
     asked = build_selection.parse_variant_cuda(tag.name)
     chosen = build_selection.choose_build(ctx.options.target, ctx.options.gpu_architectures, asked)
-    needs_driver = (
-        asked and chosen is not None and torch_builds.get_major(chosen.cuda) != torch_builds.get_major(asked)
-    )
+    needs_driver = asked and chosen is not None and get_major(chosen.cuda) != get_major(asked)
     tests_older = index.unit.role is InstallRole.TEST and any(
         other.undecided or upgrade_rules.find_excluding_clauses(other, ctx.options)
         for other in (index.unit.references if index.option else ctx.references)
@@ -74,18 +73,14 @@ def _create_fix(index: Reference, ctx: ReferenceContext, variant: str, *, tests_
     if tests_older:
         raise NoFix("tests install several versions of torch here on purpose")
     if variant.startswith("rocm"):
-        raise NoFix(f"it is unclear which ROCm the machines' drivers support{_render_rocm_variants(ctx)}")
+        from torchmigrate.tables.build_selection import list_variants
+
+        there = " and ".join(list_variants(ctx.options.target, "rocm"))
+        has = f"; torch {ctx.target} has {there}" if there else ""
+        raise NoFix(f"it is unclear which ROCm the machines' drivers support{has}")
     if not index.option and index.unit.role is not InstallRole.LOCK:
         raise NoFix("it is unclear what uses this URL")
     return ctx.create_move_fix(index)
-
-
-def _render_rocm_variants(ctx: ReferenceContext) -> str:
-    """Return the end of a sentence with the target's ROCm variants; empty if there are none."""
-    from torchmigrate.tables import build_selection
-
-    there = " and ".join(build_selection.list_variants(ctx.options.target, "rocm"))
-    return f"; torch {ctx.target} has {there}" if there else ""
 
 
 def _serves_other_packages(index: Reference, ctx: ReferenceContext) -> bool:

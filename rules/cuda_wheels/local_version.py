@@ -28,16 +28,12 @@ rule = Rule(code="CU503", references=(Sort.REQUIREMENT,), safety=Safety.SAFE)
 def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     if requirement.name not in ("torch", "torchvision", "torchaudio"):
         return
-    from torchmigrate.documents import upgrade_rules
+    from torchmigrate.documents.upgrade_rules import explain_missing_local, is_old_on_purpose
     from torchmigrate.documents.version_clauses import parse_clauses
 
     for clause in parse_clauses(requirement):
-        if reason := upgrade_rules.explain_missing_local(clause, ctx.options):
-            severity = (
-                Severity.INFO
-                if upgrade_rules.is_old_on_purpose(requirement.unit, ctx.options)
-                else Severity.ERROR
-            )
+        if reason := explain_missing_local(clause, ctx.options):
+            severity = Severity.INFO if is_old_on_purpose(requirement.unit, ctx.options) else Severity.ERROR
             yield ctx.finding(
                 requirement,
                 f"`{clause.operator}{clause.version}`: {reason}",

@@ -41,14 +41,10 @@ def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     else:
         has = f"torch {row['torch'].partition('+')[0]}"
-    fitting = [
-        release for release, other in rows.items() if parse_version(other["torch"]) == ctx.options.target
-    ]
-    hint = (
-        f"use {max(fitting)}, which has torch {ctx.target}"
-        if fitting
-        else f"no image with torch {ctx.target} is known"
-    )
+    fitting = [r for r, other in rows.items() if parse_version(other["torch"]) == ctx.options.target]
+    hint = f"no image with torch {ctx.target} is known"
+    if fitting:
+        hint = f"use {max(fitting)}, which has torch {ctx.target}"
     test = image.unit.role is InstallRole.TEST
     yield ctx.finding(
         image,

@@ -39,11 +39,8 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     found = upgrade_rules.find_excluding_clauses(requirement, ctx.options)
     if found and not any(upgrade_rules.explain_missing_local(clause, ctx.options) for clause in found):
-        severity = (
-            Severity.INFO
-            if upgrade_rules.is_old_on_purpose(requirement.unit, ctx.options)
-            else Severity.ERROR
-        )
+        is_intended = upgrade_rules.is_old_on_purpose(requirement.unit, ctx.options)
+        severity = Severity.INFO if is_intended else Severity.ERROR
         yield ctx.finding(
             requirement,
             f"`{found[0].operator}{found[0].version}` excludes torch {ctx.target}",

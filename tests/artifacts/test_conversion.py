@@ -111,7 +111,7 @@ def asked(
     import torch
     import torch.utils._pytree
 
-    worker.State.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
+    worker.torch, worker.State.answer = torch, str(tmp_path / "answer.json")
     question = {
         "work": "convert",
         "archive": str(models / name),
@@ -184,7 +184,7 @@ def test_an_inputs_file_is_loaded_without_running_it(models: Path, tmp_path: Pat
 def test_outputs_are_judged_to_the_last_bit_then_within_tolerances() -> None:
     import torch
 
-    worker.State.torch = torch
+    worker.torch = torch
     base = torch.tensor([1.0, float("nan")])
     question: dict[str, Any] = {"rtol": None, "atol": None}
     judge = worker.compare_outputs

@@ -18,6 +18,7 @@ from typing import Any
 
 from torchmigrate.artifacts import conversion_advice, input_specs, pickle_reader, reader
 from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, UnreadableArtifact
+from torchmigrate.artifacts.conversion_advice import EXPORT_AGAIN
 from torchmigrate.artifacts.input_specs import InputTree, OpenSize
 from torchmigrate.artifacts.zip_records import ZipRecords
 from torchmigrate.probe import processes
@@ -279,10 +280,7 @@ def _parse_outcome(method: str, answer: Mapping[str, Any]) -> MethodOutcome:
             answer.get("step", ""), reason, answer.get("operator"), answer.get("place")
         )
     elif outcome == "differs":
-        todo = (
-            "allow more with --rtol and --atol if the difference is rounding; otherwise, "
-            + conversion_advice.EXPORT_AGAIN
-        )
+        todo = "allow more with --rtol and --atol if the difference is rounding; otherwise, " + EXPORT_AGAIN
     return MethodOutcome(
         method,
         outcome,

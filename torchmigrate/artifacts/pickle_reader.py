@@ -76,7 +76,16 @@ def read_pickle(file: IO[bytes]) -> PickleContents:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
             if count > MOST_OPCODES:
                 raise UnreadableArtifact(f"the pickle has more than {MOST_OPCODES:,} instructions")
-            machine.execute_opcode(opcode.name, argument)
+            if do := _OPCODE_STEPS.get(opcode.name):
+                do(machine, argument)
+            elif opcode.name in _LITERAL_NAMES:
+                machine.stack.append(argument)
+            elif opcode.name in _CONSTANT_OPCODES:
+                machine.stack.append(_CONSTANT_OPCODES[opcode.name]())
+            elif opcode.name not in _IGNORED_OPCODES:
+                raise UnreadableArtifact(
+                    f"the pickle has the instruction {opcode.name}, which torch never writes"
+                )
         return PickleContents(machine.stack.pop(), tuple(machine.names))
     except (IndexError, KeyError, TypeError, AttributeError):
         raise UnreadableArtifact("the pickle is malformed") from None
@@ -92,27 +101,12 @@ class _PickleMachine:
         self.names: dict[ImportedName, None] = {}
         self.memo: dict[int, Any] = {}
 
-    def execute_opcode(self, name: str, argument: Any) -> None:
-        """Execute one opcode."""
-        if do := _OPCODE_STEPS.get(name):
-            do(self, argument)
-        elif name in _LITERAL_NAMES:
-            self.stack.append(argument)
-        elif name in _CONSTANT_OPCODES:
-            self.stack.append(_CONSTANT_OPCODES[name]())
-        elif name not in _IGNORED_OPCODES:
-            raise UnreadableArtifact(f"the pickle has the instruction {name}, which torch never writes")
-
     def pop_to_mark(self) -> list[Any]:
         """Pop the values above the last mark, and the mark."""
-        at = len(self.stack) - 1
-        while self.stack[at] is not _MARK:
-            at -= 1
-            if at < 0:
-                raise IndexError
-        values = self.stack[at + 1 :]
-        del self.stack[at:]
-        return values
+        values = []
+        while (value := self.stack.pop()) is not _MARK:
+            values.append(value)
+        return values[::-1]
 
     def push_name(self, module: Any, name: Any) -> None:
         """Push a name that would be imported."""
@@ -124,11 +118,6 @@ class _PickleMachine:
         """Store the top of the stack in the memo under a number, by default the next one."""
         self.memo[len(self.memo) if at is None else at] = self.stack[-1]
 
-    def push_call(self) -> None:
-        """Replace a callable and its arguments on the stack by the call, without making it."""
-        args = self.stack.pop()
-        self.stack.append(PickledCall(self.stack.pop(), args))
-
     def push_inst(self, argument: str) -> None:
         """Do what INST does: it names the class as ``module name``, and its arguments are above the mark."""
         args = tuple(self.pop_to_mark())
@@ -139,11 +128,6 @@ class _PickleMachine:
         """Do what OBJ does: the class and its arguments are above the mark."""
         what, *args = self.pop_to_mark()
         self.stack.append(PickledCall(what, tuple(args)))
-
-    def push_new_with_keywords(self) -> None:
-        """Do what NEWOBJ_EX does; the keywords, its last argument, are dropped."""
-        self.stack.pop()
-        self.push_call()
 
     def set_state(self) -> None:
         """Give an object its state."""
@@ -160,17 +144,15 @@ class _PickleMachine:
         """Add pairs to a dictionary; ``values`` are keys and values in turn."""
         self.stack[-1].pairs.extend(zip(values[::2], values[1::2], strict=True))
 
+    def push_dict(self) -> None:
+        """Replace the keys and values above the mark by a dictionary."""
+        values = self.pop_to_mark()
+        self.stack.append(PickledDict())
+        self.add_pairs(values)
+
     def pop_last(self, count: int) -> list[Any]:
         """Pop the last values."""
-        if len(self.stack) < count:
-            raise IndexError
-        values = self.stack[len(self.stack) - count :]
-        del self.stack[len(self.stack) - count :]
-        return values
-
-
-def _make_dict(values: list[Any]) -> PickledDict:
-    return PickledDict(list(zip(values[::2], values[1::2], strict=True)))
+        return [self.stack.pop() for _ in range(count)][::-1]
 
 
 _OPCODE_STEPS: dict[str, Callable[[_PickleMachine, Any], Any]] = {
@@ -183,7 +165,7 @@ _OPCODE_STEPS: dict[str, Callable[[_PickleMachine, Any], Any]] = {
     "TUPLE2": lambda m, a: m.stack.append(tuple(m.pop_last(2))),
     "TUPLE3": lambda m, a: m.stack.append(tuple(m.pop_last(3))),
     **dict.fromkeys(("LIST", "FROZENSET"), lambda m, a: m.stack.append(m.pop_to_mark())),
-    "DICT": lambda m, a: m.stack.append(_make_dict(m.pop_to_mark())),
+    "DICT": lambda m, a: m.push_dict(),
     "APPEND": lambda m, a: m.add_items(m.pop_last(1)),
     **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda m, a: m.add_items(m.pop_to_mark())),
     "SETITEM": lambda m, a: m.add_pairs(m.pop_last(2)),
@@ -192,8 +174,8 @@ _OPCODE_STEPS: dict[str, Callable[[_PickleMachine, Any], Any]] = {
     "STACK_GLOBAL": lambda m, a: m.push_name(*m.pop_last(2)),
     "INST": lambda m, a: m.push_inst(a),
     "OBJ": lambda m, a: m.push_obj(),
-    "NEWOBJ_EX": lambda m, a: m.push_new_with_keywords(),
-    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.push_call()),
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda m, a: m.stack.append(PickledCall(*m.pop_last(2)))),
+    "NEWOBJ_EX": lambda m, a: m.stack.append(PickledCall(*m.pop_last(3)[:2])),  # without the keywords
     "BUILD": lambda m, a: m.set_state(),
     "PERSID": lambda m, a: m.stack.append(StorageReference(a)),
     "BINPERSID": lambda m, a: m.stack.append(StorageReference(m.stack.pop())),
@@ -202,14 +184,9 @@ _OPCODE_STEPS: dict[str, Callable[[_PickleMachine, Any], Any]] = {
 }
 
 _CONSTANT_OPCODES: dict[str, Callable[[], Any]] = {
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "EMPTY_TUPLE": tuple,
-    "EMPTY_LIST": list,
-    "EMPTY_SET": list,
-    "EMPTY_DICT": PickledDict,
-}
+    "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False,
+    "EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_SET": list, "EMPTY_DICT": PickledDict,
+}  # fmt: skip
 
 _LITERAL_OPCODES = (
     "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE "

@@ -11,22 +11,12 @@ from torchmigrate.artifacts import pickle_reader
 from torchmigrate.artifacts.pickle_reader import ImportedName, PickledCall, PickledDict, StorageReference
 
 STORAGE_TYPES = {
-    "FloatStorage": "float32",
-    "DoubleStorage": "float64",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-    "QInt8Storage": "qint8",
-    "QUInt8Storage": "quint8",
+    "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8",
+    "ByteStorage": "uint8", "BoolStorage": "bool", "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128", "QInt8Storage": "qint8", "QUInt8Storage": "quint8",
     "QInt32Storage": "qint32",
-}
+}  # fmt: skip
 """Storage class → element type (torch/storage.py)."""
 
 _ELEMENT_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2}
@@ -52,7 +42,8 @@ def count_tensors(values: Iterable[Any]) -> TensorCount:
         for one in pickle_reader.walk_values(value):
             if is_plain_tensor(one):
                 found.tensors += 1
-                found.elements += _count_elements(one)
+                # Bounded, because a hostile file may claim any sizes.
+                found.elements += min(math.prod(max(size, 0) for size in get_sizes(one)), 1 << 62)
                 found.dtypes[get_dtype(one)] = None
     return found
 
@@ -90,12 +81,9 @@ def get_dtype(value: PickledCall) -> str:
     """Return the element type of a plain tensor; ``?`` where the pickle leaves it to other classes."""
     args = value.args if isinstance(value.args, tuple) else ()
     # _rebuild_tensor_v3 has an untyped storage, and names the type itself.
-    if (
-        _get_function_name(value) == "_rebuild_tensor_v3"
-        and len(args) > 6
-        and isinstance(args[6], ImportedName)
-    ):
-        return args[6].name
+    named = args[6] if _get_function_name(value) == "_rebuild_tensor_v3" and len(args) > 6 else None
+    if isinstance(named, ImportedName):
+        return named.name
     key = args[0].key if args and isinstance(args[0], StorageReference) else ()
     kind = key[1] if isinstance(key, tuple) and len(key) > 1 else None
     return STORAGE_TYPES.get(kind.name, kind.name) if isinstance(kind, ImportedName) else "?"
@@ -128,16 +116,8 @@ def find_traced_inputs(value: Any) -> dict[str, Any]:
     return {name: inputs for name, inputs in given.items() if isinstance(inputs, (list, tuple))}
 
 
-def _count_elements(value: PickledCall) -> int:
-    # Bounded, because a hostile file may claim any sizes.
-    return min(math.prod(max(size, 0) for size in get_sizes(value)), 1 << 62)
-
-
 def _get_function_name(value: PickledCall) -> str:
     """Return the name of the function that makes a tensor; "" for any other call."""
     what = value.what
-    return (
-        what.name
-        if isinstance(what, ImportedName) and what.module in ("torch._utils", "torch._tensor")
-        else ""
-    )
+    is_torchs = isinstance(what, ImportedName) and what.module in ("torch._utils", "torch._tensor")
+    return what.name if is_torchs else ""

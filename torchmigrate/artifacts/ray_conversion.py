@@ -27,10 +27,8 @@ def run_on_cluster(
     """Convert each job's file on a cluster, and return the outcomes in the order of the jobs. Raises `RayError`."""
     outcomes: dict[int, ConversionOutcome] = {}
     with connect_to_ray(address) as ray:
-        task, package = (
-            create_remote_call(ray, num_cpus=1, max_retries=1),
-            ray.put(zip_packages("artifacts", "probe")),
-        )
+        task = create_remote_call(ray, num_cpus=1, max_retries=1)
+        package = ray.put(zip_packages("artifacts", "probe"))
         function = (convert_on_node.__module__, convert_on_node.__name__)
         running: dict[Any, int] = {}
         waiting = list(enumerate(work))
@@ -87,13 +85,8 @@ def _pack_job(job: ConversionJob) -> tuple[str, bytes, str, dict[str, Any], dict
     wanted["dynamic"] = [dataclasses.astuple(one) for one in job.wanted.dynamic]
     wanted["files"] = {}
     files = {method: Path(file).read_bytes() for method, file in job.wanted.files.items()}
-    return (
-        os.path.basename(job.path),
-        Path(job.path).read_bytes(),
-        os.path.basename(job.target),
-        wanted,
-        files,
-    )
+    path, target = Path(job.path), Path(job.target)
+    return path.name, path.read_bytes(), target.name, wanted, files
 
 
 def _place_result(job: ConversionJob, outcome: dict[str, Any], made: dict[str, bytes]) -> ConversionOutcome:

@@ -104,17 +104,14 @@ def _read_by_magic(path: str, size: int, file: IO[bytes]) -> Artifact:
     if head.startswith(b"PK\3\4"):
         return _read_zip(path, size, file)
     if head[4:6] == executorch.PROGRAM_MAGIC and head[6:8].isdigit():
-        with _map_file(file) as data:
-            return executorch.read_program(path, data)
+        return executorch.read_program(path, _map_file(file))
     if head[4:8] == executorch.LITE_MAGIC:
-        with _map_file(file) as data:
-            return executorch.read_lite_archive(path, data)
+        return executorch.read_lite_archive(path, _map_file(file))
     text = head.lstrip().lower()
     if text.startswith((b"<!doctype", b"<html", b"<?xml")):
         return Artifact(path, ArtifactKind.OTHER, size, error="a web page, probably from a failed download")
     if path.lower().endswith(".onnx"):
-        with _map_file(file) as data:
-            return onnx_models.read_onnx(path, data)
+        return onnx_models.read_onnx(path, _map_file(file))
     if head[:1] == b"\x80" or head[:1] in b"(c}]":
         return saved_objects.read_old_form(path, size, file)
     if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") < size:
@@ -126,16 +123,15 @@ def _read_by_magic(path: str, size: int, file: IO[bytes]) -> Artifact:
             path, ArtifactKind.SAVED, size, producer="torch.save", format="from before torch 0.1.10"
         )
     if not os.path.splitext(path)[1]:
-        with _map_file(file) as data, contextlib.suppress(UnreadableArtifact):
-            return onnx_models.read_onnx(path, data)
+        with contextlib.suppress(UnreadableArtifact):
+            return onnx_models.read_onnx(path, _map_file(file))
     return Artifact(path, ArtifactKind.OTHER, size, error="not a known model format")
 
 
-@contextlib.contextmanager
-def _map_file(file: IO[bytes]) -> Iterator[memoryview]:
+def _map_file(file: IO[bytes]) -> memoryview:
     """Map a file to memory, so that only the parts in use are read."""
     # Nothing is closed here: an exception may still refer to a part of the map, which is freed with the last of them.
-    yield memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _describe_pointer(path: str, size: int, head: bytes) -> Artifact:

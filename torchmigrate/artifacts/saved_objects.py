@@ -84,10 +84,8 @@ def read_old_form(path: str, size: int, file: IO[bytes]) -> Artifact:
 
 def _describe_pickle(path: str, size: int, found: PickleContents, form: str, since: str | None) -> Artifact:
     """Describe a file by its pickle; ``since``: the torch that wrote it, as far as the layout tells."""
-    running, foreign = (
-        pickled_names.find_running_names(found.names),
-        pickled_names.find_foreign_names(found.names),
-    )
+    running = pickled_names.find_running_names(found.names)
+    foreign = pickled_names.find_foreign_names(found.names)
     counted = pickled_tensors.count_tensors([found.value])
     pairs = _get_pairs(found.value)
     keys = [key for key, _ in pairs if isinstance(key, str)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 import re
 
-from torchmigrate.artifacts import pickle_reader, pickled_names, pickled_tensors
+from torchmigrate.artifacts import pickle_reader, pickled_names
 from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, ArtifactMethod, UnreadableArtifact
 from torchmigrate.artifacts.pickle_reader import ImportedName, PickleContents, PickledCall
+from torchmigrate.artifacts.pickled_tensors import count_tensors, describe_argument, find_traced_inputs
 from torchmigrate.artifacts.zip_records import ZipRecords
 
 MOST_CODE = 16 << 20
@@ -56,9 +57,7 @@ def read_torchscript(path: str, size: int, records: ZipRecords) -> Artifact:
         iter(pickled_names.find_running_names(one for part in parts.values() for one in part.names)), None
     )
     writing = _find_writing_code(records)
-    found = pickled_tensors.count_tensors(
-        part.value for name, part in parts.items() if name in ("data.pkl", "constants.pkl")
-    )
+    found = count_tensors(part.value for name, part in parts.items() if name in ("data.pkl", "constants.pkl"))
     lite = "bytecode.pkl" in records
     methods = _find_methods(records, parts.get("data.pkl"))
     notes = []
@@ -70,8 +69,8 @@ def read_torchscript(path: str, size: int, records: ZipRecords) -> Artifact:
         form = ", ".join(filter(None, (form, f"bytecode {bytecode}")))
         notes.append(f"{len(operators)} operators")
     if traced := parts.get("traced_inputs.pkl"):
-        for name, given in pickled_tensors.find_traced_inputs(traced.value).items():
-            notes.append(f"{name} was traced with {', '.join(map(pickled_tensors.describe_argument, given))}")
+        for name, given in find_traced_inputs(traced.value).items():
+            notes.append(f"{name} was traced with {', '.join(map(describe_argument, given))}")
     if any(method.name == BUNDLED_METHOD for method in methods):
         notes.append("contains bundled inputs")
     if extra := records.find_names("extra/"):
@@ -159,13 +158,10 @@ def _parse_bytecode(value: object) -> tuple[object, set[tuple[object, ...]], lis
         operators |= {
             (one[0], one[1])
             for one in (listed if isinstance(listed, tuple) else ())
-            if _is_operator_pair(one)
+            if isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
         }
         schema = _parse_table(entry[2]) if len(entry) > 2 else {}
-        arguments, returns = (
-            _parse_arguments(schema.get("arguments")),
-            _parse_arguments(schema.get("returns")),
-        )
+        arguments, returns = (_parse_arguments(schema.get(way)) for way in ("arguments", "returns"))
         owner, _, name = entry[0].rpartition(".")
         if "." not in owner.removeprefix("__torch__."):
             shown = tuple(f"{a}: {t}" for a, t in arguments[1:])
@@ -173,19 +169,11 @@ def _parse_bytecode(value: object) -> tuple[object, set[tuple[object, ...]], lis
     return value[0], operators, methods
 
 
-def _is_operator_pair(one: object) -> bool:
-    """Whether an entry is a pair of an operator's name and its overload."""
-    return isinstance(one, tuple) and len(one) >= 2 and all(isinstance(part, str) for part in one[:2])
-
-
 def _parse_table(value: object) -> dict[str, object]:
     """Return a table of the mobile format, which is a tuple of pairs, as a dictionary."""
     pairs = value if isinstance(value, tuple) else ()
-    return {
-        one[0]: one[1]
-        for one in pairs
-        if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str)
-    }
+    rows = [one for one in pairs if isinstance(one, tuple) and len(one) == 2]
+    return {key: value for key, value in rows if isinstance(key, str)}
 
 
 def _parse_arguments(value: object) -> list[tuple[str, str]]:

@@ -42,7 +42,8 @@ class ZipRecords:
         except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError) as error:
             raise UnreadableArtifact(f"the zip file is damaged or truncated: {error}") from None
         self._infos: dict[str, zipfile.ZipInfo] = {}
-        root = _find_root(self._zip) if has_root else ""
+        tops = {info.orig_filename.partition("/")[0] for info in self._zip.infolist()}
+        root = f"{tops.pop()}/" if has_root and len(tops) == 1 else ""
         for info in self._zip.infolist():
             name = info.orig_filename
             if _STRAY_NAME.search(name):
@@ -116,16 +117,7 @@ class ZipRecords:
         return self.read_record(name, most).decode("utf-8", "replace")
 
 
-_DAMAGE_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    struct.error,
-    NotImplementedError,
-    RuntimeError,
-)
+_DAMAGE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, struct.error, RuntimeError)
 """The exceptions of `zipfile` for a record that cannot be unpacked."""
 
 
@@ -133,12 +125,6 @@ def _create_size_error(name: str, info: zipfile.ZipInfo) -> UnreadableArtifact:
     """Return the exception for a record that is too large to be read."""
     sizes = f"{info.file_size:,} bytes from {info.compress_size:,}"
     return UnreadableArtifact(f"the record {name!r:.120} unpacks to {sizes}, which is too much to read")
-
-
-def _find_root(file: zipfile.ZipFile) -> str:
-    """Return the folder that every record is in, with a slash; "" if there is none."""
-    tops = {info.orig_filename.partition("/")[0] for info in file.infolist()}
-    return f"{next(iter(tops))}/" if len(tops) == 1 else ""
 
 
 def _check_directory(file: IO[bytes]) -> None:

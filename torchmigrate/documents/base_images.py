@@ -7,8 +7,7 @@ import re
 from torchmigrate.documents.references import InstallRole, Reference
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild, get_major
+from torchmigrate.tables.torch_builds import TorchBuild, get_major, load_table
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
 TORCH_TAG = re.compile(
@@ -82,7 +81,7 @@ def create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edi
 
 def find_image_python(chosen: TorchBuild) -> str | None:
     """Return the Python of the `pytorch/pytorch` image with a build of torch; None if no image is known."""
-    rows = torch_builds.load_table("images")["pytorch"]
+    rows = load_table("images")["pytorch"]
     return next(
         (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
     )
@@ -108,7 +107,7 @@ def _create_torch_image_edit(
 ) -> Edit:
     """Return the edit to the `pytorch/pytorch` image with a build, of the same flavor. Raises NoFix if it is unknown."""
     _check_editable(image)
-    for row in torch_builds.load_table("images")["pytorch"]:
+    for row in load_table("images")["pytorch"]:
         if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
             new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
             if found := image.value.create_edit(0, len(image.text), new):
@@ -121,7 +120,7 @@ def _create_cuda_image_edit(image: Reference, match: re.Match[str], cuda: str) -
     """Return the edit to the `nvidia/cuda` image with a CUDA version, of the same flavor. Raises NoFix if it is unknown."""
     _check_editable(image)
     rest = _FLAVOUR.fullmatch(match["rest"] or "")
-    row = next((row for row in torch_builds.load_table("images")["cuda"] if row["cuda"] == cuda), None)
+    row = next((row for row in load_table("images")["cuda"] if row["cuda"] == cuda), None)
     if rest is None or row is None:
         raise NoFix(f"no image with CUDA {cuda} is known for this tag")
     flavour = ("cudnn-" if rest["cudnn"] else "") + rest["flavour"]

@@ -25,9 +25,7 @@ from torchmigrate.tables.torch_builds import TorchBuild, get_major
 
 def choose_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild:
     """Return the build to move to: the one that is used today if the target has it, else the nearest. Raises NoFix."""
-    variants = find_index_variants(environments, requires_torch) or find_index_variants(
-        environments, provides_torch
-    )
+    variants = _find_named_variants(environments)
     if len(variants) == 1 and not explain_missing_build(variant := next(iter(variants)), options):
         if build_selection.is_published(options.target, variant) is None:
             raise NoFix(f"it is unclear whether torch {render_version(options.target)} has a {variant} build")
@@ -75,20 +73,28 @@ def find_requested_cuda(environments: Sequence[Environment]) -> str:
 
     Of several it is the newest, which also runs what was built for the others.
     """
-    variants = find_index_variants(environments, requires_torch) or find_index_variants(
-        environments, provides_torch
-    )
+    pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
+    variants = _find_named_variants(environments)
+    named = {clause.local for one in pins for clause in parse_clauses(one)}
+    images = [
+        (base_images.TORCH_TAG if image.name == "pytorch/pytorch" else base_images.CUDA_TAG).match(image.text)
+        for image in find_references_in(environments, Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda")
+    ]
+    variables = find_references_in(environments, Sort.VARIABLE, "CUDA_VERSION")
     for found in (
-        {
-            build_selection.parse_variant_cuda(variant)
-            for variant in variants | _find_pinned_variants(environments)
-        },
-        set(_find_image_cudas(environments)),
-        set(_find_variable_cudas(environments)),
+        {build_selection.parse_variant_cuda(variant) for variant in variants | named},
+        {match["cuda"] for match in images if match},
+        {match[0] for one in variables if (match := re.match(r"\d+\.\d+", one.text))},
     ):
         if known := found - {""}:
             return max(known, key=torch_builds.parse_number)
     return ""
+
+
+def _find_named_variants(environments: Sequence[Environment]) -> set[str]:
+    """Return the variants of the indexes beside a torch, else of those for a torch that is required elsewhere."""
+    beside = find_index_variants(environments, requires_torch)
+    return beside or find_index_variants(environments, provides_torch)
 
 
 def find_current_cuda(environments: Sequence[Environment]) -> str:
@@ -114,35 +120,13 @@ def requires_only_cpu(environments: Sequence[Environment]) -> bool:
     return cpu and not builds - {"", "cpu"}
 
 
-def _find_pinned_variants(environments: Sequence[Environment]) -> set[str]:
-    pins = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
-    return {clause.local for one in pins for clause in parse_clauses(one) if clause.local.startswith("cu")}
-
-
-def _find_image_cudas(environments: Sequence[Environment]) -> Iterable[str]:
-    for image in find_references_in(environments, Sort.IMAGE, "pytorch/pytorch", "nvidia/cuda"):
-        pattern = base_images.TORCH_TAG if image.name == "pytorch/pytorch" else base_images.CUDA_TAG
-        if found := pattern.match(image.text):
-            yield found["cuda"]
-
-
-def _find_variable_cudas(environments: Sequence[Environment]) -> Iterable[str]:
-    for variable in find_references_in(environments, Sort.VARIABLE, "CUDA_VERSION"):
-        if found := re.match(r"\d+\.\d+", variable.text):
-            yield found[0]
-
-
 def find_index_variants(
     environments: Iterable[Environment], concerned: Callable[[InstallUnit], bool]
 ) -> set[str]:
     """Return the variants (``cu130``) of the indexes in those units that ``concerned`` selects."""
     units = [unit for environment in environments for unit in environment.units if concerned(unit)]
-    return {
-        tag.name
-        for unit in units
-        for index in unit.find_references(Sort.INDEX)
-        if (tag := find_cuda_tag(index))
-    }
+    indexes = [index for unit in units for index in unit.find_references(Sort.INDEX)]
+    return {tag.name for index in indexes if (tag := find_cuda_tag(index))}
 
 
 def requires_torch(unit: InstallUnit) -> bool:
@@ -155,7 +139,5 @@ def provides_torch(unit: InstallUnit) -> bool:
     """Return whether a unit requires torch, or names the index for a torch that is required elsewhere."""
     environment = unit.environment
     whole_list = bool(environment.includes) and not environment.spans
-    serves = bool(unit.find_references(Sort.INDEX)) and (
-        whole_list or not unit.find_references(Sort.REQUIREMENT)
-    )
-    return requires_torch(unit) or serves
+    may_serve = whole_list or not unit.find_references(Sort.REQUIREMENT)
+    return requires_torch(unit) or (may_serve and bool(unit.find_references(Sort.INDEX)))

@@ -38,9 +38,8 @@ def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span) -> None:
     if text.startswith("-"):
         option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
         if option and option[1] in INCLUDE_OPTIONS:
-            reader.environment.includes.append(
-                INCLUDE_OPTIONS[option[1]].format(option[2].removeprefix("file:"))
-            )
+            included = option[2].removeprefix("file:")
+            reader.environment.includes.append(INCLUDE_OPTIONS[option[1]].format(included))
         elif option and INDEX_URL.fullmatch(option[2]):
             known = INDEX_OPTIONS.get(option[1], "")
             line = reader.view.rfind("\n", 0, span.start) + 1

@@ -20,7 +20,7 @@ from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.project_facts import Project
-from torchmigrate.tables import build_selection
+from torchmigrate.tables.build_selection import is_published
 from torchmigrate.text.source_text import SourceText
 
 _VERSION_IN_NAME = re.compile(
@@ -81,11 +81,8 @@ def _explain_intent(source: SourceText, environment: Environment, options: RuleO
 
 def _find_version_in_name(path: str, environment: Environment, options: RuleOptions) -> str:
     """Return the version or machine in a file's name; empty if there is none, or it stays true after the move."""
-    kept = {
-        tag
-        for tag in find_index_variants([environment], provides_torch)
-        if build_selection.is_published(options.target, tag)
-    }
+    present = find_index_variants([environment], provides_torch)
+    kept = {tag for tag in present if is_published(options.target, tag)}
     for match in _VERSION_IN_NAME.finditer("/".join(path.replace(os.sep, "/").split("/")[-2:])):
         if f"cu{re.sub('[^0-9]', '', match[0])}" not in kept:
             return match[0].strip("-_./")

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmigrate.documents import base_images, python_versions, version_mentions
+from torchmigrate.documents import base_images, version_mentions
 from torchmigrate.documents.build_choice import requires_only_cpu
+from torchmigrate.documents.python_versions import find_possible_minors, parse_minors
 from torchmigrate.documents.references import (
     Environment,
     Reference,
@@ -23,6 +24,7 @@ from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.version_clauses import VersionClause, marker_applies, parse_clauses
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_conflicts, package_requirements
+from torchmigrate.tables.package_requirements import explain_refusal, find_newest, is_built_for_one_torch
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 
 FAMILY = package_requirements.FAMILY | {"pytorch"}
@@ -147,16 +149,15 @@ def _explain_release_refusal(name: str, upper: list[VersionClause], state: Propo
         return reason
     is_free = state.resolves or not (upper or _GPU_PACKAGE.search(name))
     if is_free and not (
-        package_requirements.is_built_for_one_torch(name)
-        or package_requirements.has_known_requirements(name, wanted)
+        is_built_for_one_torch(name) or package_requirements.has_known_requirements(name, wanted)
     ):
         return ""  # without a bound, an installer takes a release that fits
     if upper:
-        return package_requirements.explain_refusal(name, wanted, torch)
-    newest = package_requirements.find_newest(name)
-    if newest is None and package_requirements.is_built_for_one_torch(name):
+        return explain_refusal(name, wanted, torch)
+    newest = find_newest(name)
+    if newest is None and is_built_for_one_torch(name):
         return "it is compiled against one torch, and it is unclear for which versions there are builds"
-    reason = package_requirements.explain_refusal(name, newest or "", torch)
+    reason = explain_refusal(name, newest or "", torch)
     return f"{reason} (newest release: {newest})" if reason and newest else reason
 
 
@@ -166,36 +167,26 @@ _GPU_PACKAGE = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
 
 def _find_newest_allowed(name: str, upper: list[VersionClause]) -> str:
     """Return the newest release that upper bounds allow."""
-    bound = min(upper, key=lambda clause: parse_number(clause.public_version)).public_version.removesuffix(
-        ".*"
-    )
-    newest = package_requirements.find_newest(name)
+    lowest = min(upper, key=lambda clause: parse_number(clause.public_version))
+    bound = lowest.public_version.removesuffix(".*")
+    newest = find_newest(name)
     exact = any(clause.operator in ("==", "===") for clause in upper)
     return newest if newest and not exact and parse_number(newest) < parse_number(bound) else bound
 
 
 def _explain_conda_refusal(one: Reference, state: ProposedState) -> str:
     """Return why a conda package does not support the new torch, or may not; empty if it does."""
-    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda", "cuda-version") or one.name.startswith(
-        "cuda-"
-    ):
+    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda") or one.name.startswith("cuda-"):
         asked = re.search(r"\d+", one.text)
         return f"it selects CUDA {asked[0]}" if asked and asked[0] != state.cuda_major else ""
-    return (
-        "it is unclear which torch conda's builds support"
-        if package_requirements.is_built_for_one_torch(one.name)
-        else ""
-    )
+    return "it is unclear which torch conda's builds support" if is_built_for_one_torch(one.name) else ""
 
 
 def _find_contradicted_pins(state: ProposedState) -> Iterator[str]:
     """Yield the pins that contradict the requirements of the new releases."""
     # conda's packages have versions and dependencies of their own.
-    pinned = {
-        one.name: (one, where)
-        for one, where in _find_requirements(state)
-        if one.style is not VersionStyle.CONDA
-    }
+    every = _find_requirements(state)
+    pinned = {one.name: (one, where) for one, where in every if one.style is not VersionStyle.CONDA}
     for name, release in state.releases.items():
         for needed in package_requirements.find_requirements(name, release):
             key = normalize_name(needed.name)
@@ -250,9 +241,7 @@ def _find_possible_pythons(state: ProposedState) -> tuple[set[int], str]:
     has_image = bool(find_references_in(state.all_environments, Sort.IMAGE, "pytorch/pytorch"))
     brought = base_images.find_image_python(state.chosen) if has_image else None
     known = (brought, brought) if brought else state.chosen.python
-    return python_versions.find_possible_minors(
-        find_references_in(state.all_environments, Sort.PYTHON), known
-    )
+    return find_possible_minors(find_references_in(state.all_environments, Sort.PYTHON), known)
 
 
 def find_oldest_python(state: ProposedState) -> str:
@@ -274,9 +263,7 @@ def _find_python_blockers(state: ProposedState) -> Iterator[str]:
 def _has_known_python(environment: Environment) -> bool:
     """Return whether an image, or a command in it, determines the Python."""
     brought = environment.find_references(Sort.IMAGE, "pytorch/pytorch")
-    return bool(brought) or any(
-        python_versions.parse_minors(one) for one in environment.find_references(Sort.PYTHON)
-    )
+    return bool(brought) or any(parse_minors(one) for one in environment.find_references(Sort.PYTHON))
 
 
 def _find_missing_wheels(state: ProposedState) -> Iterator[str]:
@@ -329,9 +316,7 @@ def _find_leftovers(state: ProposedState) -> Iterator[str]:
         for match in _SOURCE_BUILD.finditer(text):
             name = normalize_name(match["name"])
             name = _REPOSITORIES.get(name, name)
-            if own and package_requirements.explain_refusal(
-                name, package_requirements.find_newest(name) or "0", state.releases["torch"]
-            ):
+            if own and explain_refusal(name, find_newest(name) or "0", state.releases["torch"]):
                 yield f"blocked by `{match['name']}`: it is built from source, and it is unclear which torch it supports"
         for match in _BUILT_FILE.finditer(text):
             yield f"blocked by `{match[0]}`: it is unclear which torch it was built for"

@@ -142,21 +142,17 @@ def expand_variables(
     done = span.start
     for match in _VARIABLE.finditer(view, span.start, span.end):
         if match.start() > done:
-            parts.append([_create_literal(view, done, match.start())])
+            parts.append([ExpandedValue.from_literal(view, Span(done, match.start())).pieces])
         found = _expand_match(view, match, lookup, depth)
         if isinstance(found, str):
             return found
         parts.append(found)
         done = match.end()
     if done < span.end or not parts:
-        parts.append([_create_literal(view, done, span.end)])
+        parts.append([ExpandedValue.from_literal(view, Span(done, span.end)).pieces])
     if math.prod(map(len, parts)) > MAX_ALTERNATIVES:
         return view[span.start : span.end]
     return [ExpandedValue(tuple(piece for one in way for piece in one)) for way in product(*parts)]
-
-
-def _create_literal(view: str, start: int, end: int) -> tuple[ValuePiece, ...]:
-    return ExpandedValue.from_literal(view, Span(start, end)).pieces
 
 
 def _expand_match(
@@ -222,11 +218,8 @@ def _find_default(match: re.Match[str], group: str, prefix: str) -> Span | None:
 
 _OPERATIONS: dict[str, TextChange] = {
     "": _UNCHANGED,
-    "//./": _NO_DOTS,
-    "//.": _NO_DOTS,
-    "//\\./": _NO_DOTS,
-    "/./": _NO_FIRST_DOT,
-    "/.": _NO_FIRST_DOT,
+    **dict.fromkeys(("//./", "//.", "//\\./"), _NO_DOTS),
+    **dict.fromkeys(("/./", "/."), _NO_FIRST_DOT),
     "%.*": _NO_LAST_PART,
 }
 _FILTERS: tuple[tuple[re.Pattern[str], TextChange], ...] = (

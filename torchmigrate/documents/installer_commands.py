@@ -18,73 +18,20 @@ _INSTALLER = re.compile(
 )
 _CONDA = re.compile(r"(?:.*/|!|)(?:conda|mamba|micromamba)|.*\$\{?\(?\w*CONDA\w*\)?\}?")
 _VERBS = ("install", "add", "download", "wheel", "create", "sync", "compile")
-_WITH_VALUE = frozenset(
-    [
-        "-r",
-        "--requirement",
-        "-c",
-        "--constraint",
-        "-e",
-        "--editable",
-        "-t",
-        "--target",
-        "-p",
-        "--python",
-        "--prefix",
-        "--root",
-        "--src",
-        "--platform",
-        "--python-version",
-        "--implementation",
-        "--abi",
-        "--cache-dir",
-        "--log",
-        "--trusted-host",
-        "--proxy",
-        "--timeout",
-        "--retries",
-        "--group",
-        "--extra",
-        "--project",
-        "--directory",
-        "--only-binary",
-        "--no-binary",
-        "--index-strategy",
-        "--prerelease",
-        "--resolution",
-        "--config-file",
-        "--config-settings",
-        "-C",
-        "--global-option",
-        "-n",
-        "--name",
-        "--channel",
-        "--source",
-        "--no-build-isolation-package",
-        "--progress-bar",
-        "--report",
-        "--resume-retries",
-        "--exists-action",
-        "--no-build-package",
-        "--reinstall-package",
-        "--upgrade-package",
-        "-P",
-        "--link-mode",
-        "--root-user-action",
-        "--upgrade-strategy",
-        "--cert",
-        "--client-cert",
-        "--build-option",
-        "--keyring-provider",
-        "--use-feature",
-        "--use-deprecated",
-        "--exclude-newer",
-        "--override",
-        "--overrides",
-        "--build-constraint",
-        "--refresh-package",
-    ]
+_VALUE_OPTIONS = (
+    "-r --requirement -c --constraint -e --editable -t --target -p --python --prefix --root --src "
+    "--platform --python-version --implementation --abi --cache-dir --log --trusted-host --proxy "
+    "--timeout --retries --group --extra --project --directory --only-binary --no-binary "
+    "--index-strategy --prerelease --resolution --config-file --config-settings -C --global-option -n "
+    "--name --channel --source --no-build-isolation-package --progress-bar --report --resume-retries "
+    "--exists-action --no-build-package --reinstall-package --upgrade-package -P --link-mode "
+    "--root-user-action --upgrade-strategy --cert --client-cert --build-option --keyring-provider "
+    "--use-feature --use-deprecated --exclude-newer --override --overrides --build-constraint "
+    "--refresh-package"
 )
+_WITH_VALUE = frozenset(_VALUE_OPTIONS.split())
+"""The options whose value is the next word."""
+
 _LOCAL_PROJECT = re.compile(r"(?P<folder>\.{1,2}(?:/[\w./-]*)?|/[\w./-]*|[\w.-]+/[\w./-]*)(?:\[[\w, -]*\])?")
 
 _INDEX_NAME = re.compile(r"[\w-]+=(?=https?:)")
@@ -106,10 +53,8 @@ def read_installer(reader: ReferenceReader, words: list[ShellWord], gap: re.Patt
     """
     for number, word in enumerate(words[:-1]):
         is_conda = _CONDA.fullmatch(word.text) is not None
-        if (
-            not (is_conda or _INSTALLER.fullmatch(word.text))
-            or (verb := _find_verb(words, number + 1)) is None
-        ):
+        is_installer = is_conda or _INSTALLER.fullmatch(word.text)
+        if not is_installer or (verb := _find_verb(words, number + 1)) is None:
             continue
         reader.verbs.add(words[verb].span.start)
         if words[verb].text in ("sync", "install") and verb + 1 == len(words) and "pip" not in word.text:
@@ -138,9 +83,8 @@ def _read_arguments(
             if last is None:
                 return
             if name in INCLUDE_OPTIONS:
-                reader.environment.includes.append(
-                    INCLUDE_OPTIONS[name].format(value if equals else last.text)
-                )
+                included = value if equals else last.text
+                reader.environment.includes.append(INCLUDE_OPTIONS[name].format(included))
                 continue
             end = last.span.end
             span = strip_quotes(reader.view, end - len(value), end) if equals else last.span

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ class MinimumFinder:
     """Finds the oldest torch that the files around a folder support. The files of a folder are read once."""
 
     def __init__(self) -> None:
-        self._folders: dict[str, _FolderRequirements] = {}
+        self._read_folder = functools.cache(_FolderRequirements)
         self._found: dict[str, Minimum] = {}
 
     def find_minimum(self, folder: str) -> Minimum:
@@ -60,11 +61,6 @@ class MinimumFinder:
             )
         return self._found[folder]
 
-    def _read_folder(self, directory: str) -> _FolderRequirements:
-        if directory not in self._folders:
-            self._folders[directory] = _FolderRequirements(directory)
-        return self._folders[directory]
-
     def _search_folders(self, folders: list[_FolderRequirements]) -> Minimum:
         """Search some folders, the nearest first."""
         searches: list[Callable[[_FolderRequirements], list[TorchRequirement]]] = [
@@ -81,18 +77,11 @@ class MinimumFinder:
 
 
 def _find_lowest(statements: list[TorchRequirement]) -> Minimum:
-    """Return the lowest of several bounds."""
-    unbounded = next((one for one in statements if one.lower is None), None)
-    if unbounded is not None:
-        return Minimum(OLDEST, _render_place(unbounded), bounded=False)
-    lowest = min(statements, key=lambda one: one.lower or OLDEST)
-    return Minimum(lowest.lower or OLDEST, _render_place(lowest))
-
-
-def _render_place(statement: TorchRequirement) -> str:
-    """Return ``path:line`` of a statement; the path is relative below the current folder."""
-    display = os.path.relpath(statement.path)
-    return f"{statement.path if display.startswith(os.pardir) else display}:{statement.line}"
+    """Return the lowest of several bounds, or of none; paths below the current folder are shown relative to it."""
+    lowest = min(statements, key=lambda one: one.lower or (0, 0))
+    display = os.path.relpath(lowest.path)
+    place = f"{lowest.path if display.startswith(os.pardir) else display}:{lowest.line}"
+    return Minimum(lowest.lower or OLDEST, place, bounded=lowest.lower is not None)
 
 
 class _FolderRequirements:
@@ -114,10 +103,8 @@ class _FolderRequirements:
     def find_ranges(self, purpose: Purpose) -> list[TorchRequirement]:
         """Return the requirements of a purpose in the first file that has any."""
         for name in self._list_stating_files():
-            found = [
-                one for one in self._read_requirements(name) if one.purpose is purpose and not one.locked
-            ]
-            if found:
+            stated = self._read_requirements(name)
+            if found := [one for one in stated if one.purpose is purpose and not one.locked]:
                 return found
         return []
 

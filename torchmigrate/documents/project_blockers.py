@@ -130,9 +130,8 @@ def _is_test_of_minimum(saying: VersionMention) -> bool:
         return False
     if saying.reference.several:
         return True
-    return (
-        _MINIMUM.search(saying.environment.extract_text(saying.source.original.decode("latin-1"))) is not None
-    )
+    text = saying.environment.extract_text(saying.source.original.decode("latin-1"))
+    return _MINIMUM.search(text) is not None
 
 
 _TORCHCODEC_SINCE: Version = (2, 9)
@@ -142,9 +141,7 @@ _AUDIO_CALL = r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?
 
 def check_audio_codec(environments: Sequence[Environment], target: Version, project: Project) -> None:
     """Raise NoFix where a move makes torchcodec necessary for a call in the project, and nothing requires it."""
-    asked = {
-        one.name for one in find_references_in(environments, Sort.REQUIREMENT, "torchaudio", "torchcodec")
-    }
+    audio = find_references_in(environments, Sort.REQUIREMENT, "torchaudio", "torchcodec")
     torches = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
     older = any(
         (clause.minor_version or _TORCHCODEC_SINCE) < _TORCHCODEC_SINCE
@@ -152,7 +149,7 @@ def check_audio_codec(environments: Sequence[Environment], target: Version, proj
         for clause in parse_clauses(one)
         if clause.is_upper
     )
-    if asked != {"torchaudio"} or target < _TORCHCODEC_SINCE or not older:
+    if {one.name for one in audio} != {"torchaudio"} or target < _TORCHCODEC_SINCE or not older:
         return
     looked_at = project.find_spellings((("torchaudio",), (_AUDIO_CALL,)), beside="")
     elsewhere = ((path, line) for path, line, _ in project.search_unread_files({" .py .ipynb ": _AUDIO_CALL}))

@@ -32,8 +32,8 @@ from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project_facts import Project
-from torchmigrate.tables import build_selection, torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.tables.build_selection import is_published
+from torchmigrate.tables.torch_builds import TorchBuild, find_oldest_companion_torch, list_versions
 from torchmigrate.text.source_text import SourceText
 from torchmigrate.text.text_edits import apply_edits
 
@@ -71,14 +71,13 @@ def _find_nearest_release(
     """Return the newest release before the target to which an environment could move; empty if there is none."""
     older = [
         version
-        for name in torch_builds.list_versions()
+        for name in list_versions()
         if _OLDEST_PROPOSED <= (version := parse_version(name)) < options.target
     ]
     for target in sorted(older, reverse=True):
         with contextlib.suppress(NoFix):
-            _create_complete_move(
-                environment, source, replace(options, target=target, resolve=False), project
-            )
+            other = replace(options, target=target, resolve=False)
+            _create_complete_move(environment, source, other, project)
             return render_version(target)
     return ""
 
@@ -137,9 +136,8 @@ def _create_move(
     edits = merge_edits(own.edits, own.source)
     _check_loose_indexes(own, edits)
     moved = [_apply_related_edits(one, relocation) for one, relocation in others.items()]
-    state = _create_state(
-        own, edits, (*moved, *(one for one in beside if one not in others)), others.values()
-    )
+    moved += [one for one in beside if one not in others]
+    state = _create_state(own, edits, tuple(moved), others.values())
     answer = _ask_resolver(state, source, edits) if options.resolve else ""
     if blocker := "" if answer else find_blocker(state):
         raise NoFix(blocker)
@@ -175,8 +173,8 @@ def _check_index_serves(relocations: Iterable[ProposedEdits]) -> None:
     relocations = list(relocations)
     for variant in filter(None, (one.only_variant for one in relocations)):
         for name, release in (pair for one in relocations for pair in one.family_releases.items()):
-            made = torch_builds.find_oldest_companion_torch(name, release)
-            if made and build_selection.is_published(parse_version(made), variant) is not True:
+            made = find_oldest_companion_torch(name, release)
+            if made and is_published(parse_version(made), variant) is not True:
                 raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
 
 
@@ -196,13 +194,8 @@ def _check_pinned_build(environment: Environment, every: list[Environment]) -> N
     if find_references_in(every, Sort.INDEX):
         return
     for one in environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS):
-        local = [
-            clause for clause in parse_clauses(one) if clause.local.startswith("cu") and clause.minor_version
-        ]
-        if any(
-            build_selection.is_published(clause.minor_version or (0, 0), clause.local) is not False
-            for clause in local
-        ):
+        local = [clause for clause in parse_clauses(one) if clause.local.startswith("cu")]
+        if any(c.minor_version and is_published(c.minor_version, c.local) is not False for c in local):
             raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
 
 

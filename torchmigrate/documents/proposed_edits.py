@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 
-from torchmigrate.documents import architecture_lists, base_images, package_indexes, upgrade_rules
+from torchmigrate.documents import base_images, package_indexes, upgrade_rules
+from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
+from torchmigrate.documents.base_images import CUDA_TAG
 from torchmigrate.documents.build_choice import (
     find_index_variants,
     provides_torch,
@@ -14,6 +16,7 @@ from torchmigrate.documents.build_choice import (
     requires_torch,
 )
 from torchmigrate.documents.file_edits import check_variable_uses
+from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import (
     Environment,
@@ -41,7 +44,9 @@ from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
-from torchmigrate.tables import build_selection, package_requirements, torch_builds
+from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables.build_selection import find_last_release
+from torchmigrate.tables.package_requirements import find_requirements
 from torchmigrate.tables.torch_builds import TorchBuild
 from torchmigrate.text.source_text import SourceText
 
@@ -71,9 +76,7 @@ class ProposedEdits:
 
     def __post_init__(self) -> None:
         self._indexes = self.environment.find_references(Sort.INDEX)
-        self._needs_indexes = package_indexes.has_mixed_index(
-            self._indexes
-        ) or package_indexes.concerns_windows(self.source, self.beside)
+        self._needs_indexes = has_mixed_index(self._indexes) or concerns_windows(self.source, self.beside)
 
     @property
     def fix_title(self) -> str:
@@ -81,9 +84,8 @@ class ProposedEdits:
         if self.moves_image and not self.pins and not self.tags:
             return f"Use the image with torch {self.chosen.version}"
         version = self.chosen.version if self.pins else self.chosen.torch
-        return (
-            f"Use torch {version} ({'cpu' if requires_only_cpu([self.environment]) else self.chosen.variant})"
-        )
+        variant = "cpu" if requires_only_cpu([self.environment]) else self.chosen.variant
+        return f"Use torch {version} ({variant})"
 
     @property
     def family_releases(self) -> dict[str, str]:
@@ -140,17 +142,12 @@ class ProposedEdits:
         torches = self.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
         bounds = [find_lowest_minor(torch) for torch in torches]
         # The last release with a variant that the tables lack is older than the tables.
-        newest = [
-            build_selection.find_last_release(tag) or build_selection.COMPLETE_SINCE for tag in self.tags
-        ]
+        newest = [find_last_release(tag) or build_selection.COMPLETE_SINCE for tag in self.tags]
         return (
             self.pins == 0
             and not self.moves_image
             and bool(self.tags)
-            and all(
-                build_selection.find_last_release(tag) or not build_selection.is_known_variant(tag)
-                for tag in self.tags
-            )
+            and all(find_last_release(tag) or not build_selection.is_known_variant(tag) for tag in self.tags)
             and all(unit.role is InstallRole.INSTALL for unit in self.environment.units)
             and bool(bounds)
             and all(bound is not None and bound > last for bound in bounds for last in newest)
@@ -168,12 +165,8 @@ class ProposedEdits:
         self.tags.add(tag.name)
         if index.several:
             raise NoFix("the file gives several values for the index")
-        may_go = not (self.moves_related or self._needs_indexes)
-        if (
-            index.removal is not None
-            and may_go
-            and package_indexes.can_use_default_index(index, unit, self.chosen, self.source)
-        ):
+        stays = self.moves_related or self._needs_indexes
+        if index.removal and not stays and can_use_default_index(index, unit, self.chosen, self.source):
             self.edits.append(Edit(index.removal.start, index.removal.end, ""))
             return
         self.keeps_index = True
@@ -261,10 +254,8 @@ class ProposedEdits:
 
     def _delete_library(self, reference: Reference) -> None:
         """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
-        if (
-            upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
-            or reference.removal is None
-        ):
+        is_replaced = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
+        if is_replaced or reference.removal is None:
             return
         if reference.fixed:
             raise NoFix(reference.fixed)
@@ -274,10 +265,8 @@ class ProposedEdits:
     def _edit_libraries(self, unit: InstallUnit) -> None:
         """Replace the libraries of the old CUDA by those of the new one."""
         for reference in unit.find_references(Sort.REQUIREMENT):
-            if (
-                not upgrade_rules.is_outdated_library(reference, self.chosen)
-                or reference.name in self.replaced
-            ):
+            is_outdated = upgrade_rules.is_outdated_library(reference, self.chosen)
+            if not is_outdated or reference.name in self.replaced:
                 continue
             edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
             if edit is None:
@@ -296,9 +285,7 @@ class ProposedEdits:
         # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
         runs = not self.moves_related and not requires_only_cpu([self.environment])
         for image in every:
-            if image.name == "nvidia/cuda" and not (
-                compiles or (runs and base_images.CUDA_TAG.match(image.text))
-            ):
+            if image.name == "nvidia/cuda" and not (compiles or (runs and CUDA_TAG.match(image.text))):
                 continue
             edit = base_images.create_image_edit(image, self.options.target, self.chosen)
             if edit is not None:
@@ -310,11 +297,9 @@ class ProposedEdits:
                     self.edits += [allowing] if allowing else []
                 self.moves_image = True
         if self.moves_image and self.chosen.cuda:
-            for variable in self.environment.find_references(
-                Sort.VARIABLE, *architecture_lists.VARIABLE_NAMES
-            ):
-                if architecture_lists.find_unsupported_entries(variable, self.chosen.cuda):
-                    self.edits.append(architecture_lists.create_edit(variable, self.chosen.cuda))
+            for variable in self.environment.find_references(Sort.VARIABLE, *VARIABLE_NAMES):
+                if find_unsupported_entries(variable, self.chosen.cuda):
+                    self.edits.append(create_edit(variable, self.chosen.cuda))
 
     def _edit_clause(self, reference: Reference, clause: VersionClause, version: str) -> None:
         """Replace the version of one condition. Raises NoFix where that is not possible."""
@@ -336,7 +321,4 @@ _PURE_PACKAGES = ("setuptools", "sympy", "typing-extensions")
 
 def _find_requirements(torch: str) -> dict[str, SpecifierSet]:
     """Return the packages that a release of torch requires on Linux, with their specifiers."""
-    return {
-        normalize_name(needed.name): needed.specifier
-        for needed in package_requirements.find_requirements("torch", torch)
-    }
+    return {normalize_name(needed.name): needed.specifier for needed in find_requirements("torch", torch)}

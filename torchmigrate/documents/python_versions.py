@@ -20,20 +20,11 @@ _SYSTEM = re.compile(
     r"(?:^|(?<=[/:-]))(?P<name>ubuntu|debian|bullseye|bookworm|trixie|focal|jammy|noble)(?:[:-]?(?P<number>\d+(?:\.\d+)?))?"
 )
 _SYSTEM_PYTHONS = {
-    "ubuntu18.04": "3.6",
-    "ubuntu20.04": "3.8",
-    "ubuntu22.04": "3.10",
-    "ubuntu24.04": "3.12",
-    "focal": "3.8",
-    "jammy": "3.10",
-    "noble": "3.12",
-    "debian11": "3.9",
-    "debian12": "3.11",
-    "debian13": "3.13",
-    "bullseye": "3.9",
-    "bookworm": "3.11",
-    "trixie": "3.13",
-}
+    "ubuntu18.04": "3.6", "ubuntu20.04": "3.8", "ubuntu22.04": "3.10", "ubuntu24.04": "3.12",
+    "focal": "3.8", "jammy": "3.10", "noble": "3.12",
+    "debian11": "3.9", "debian12": "3.11", "debian13": "3.13",
+    "bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13",
+}  # fmt: skip
 """System → its ``python3``: https://packages.ubuntu.com/python3, https://packages.debian.org/python3."""
 
 
@@ -43,10 +34,8 @@ def find_image_python(image: str) -> tuple[str | None, bool]:
         return found["version"], True
     if _NEWEST.match(image):
         return None, False
-    named = (
-        _SYSTEM_PYTHONS.get(found["name"] + (found["number"] or "")) for found in _SYSTEM.finditer(image)
-    )
-    return next((version for version in named if version), None), False
+    names = (found["name"] + (found["number"] or "") for found in _SYSTEM.finditer(image))
+    return next((_SYSTEM_PYTHONS[name] for name in names if name in _SYSTEM_PYTHONS), None), False
 
 
 def parse_minors(reference: Reference) -> set[int] | None:

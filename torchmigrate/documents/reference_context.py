@@ -50,17 +50,15 @@ class ReferenceContext:
 
     def has_related_torch(self, reference: Reference) -> bool:
         """Return whether a related file, which is installed into the same Python, requires torch."""
-        from torchmigrate.documents import upgrade_rules
         from torchmigrate.documents.related_files import MissingFile, find_related
+        from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 
         path, environment = os.path.realpath(self.source.path), reference.unit.environment
         try:
             beside = list(find_related(path, environment, self.project)) if environment.includes else []
         except MissingFile:
             return False
-        return any(
-            one.environment.find_references(Sort.REQUIREMENT, *upgrade_rules.TORCH_NAMES) for one in beside
-        )
+        return any(one.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES) for one in beside)
 
     def find_name_span(self, variable: Reference) -> Span:
         """Return the span of a variable's name: before its value, or after it, which YAML allows."""
@@ -91,13 +89,12 @@ class ReferenceContext:
 
         if reference.unit.role is InstallRole.DOC:
             severity = Severity.INFO
-        place = span or reference.span
         return create_finding(
             self.rule.code,
             message,
             severity,
             self.source,
-            place,
+            span or reference.span,
             fix=fix and create_judged_fix,
             hint=hint,
             facts=source,

@@ -91,9 +91,8 @@ class ReferenceReader:
 
         ``values`` are its values where the text at ``written`` does not give them, ``facts`` other fields of `Reference`.
         """
-        draft = Reference(
-            sort, name, ExpandedValue.from_literal(self.view, written), whole or written, unit, **facts
-        )
+        value = ExpandedValue.from_literal(self.view, written)
+        draft = Reference(sort, name, value, whole or written, unit, **facts)
         self._drafts.append((draft, written, values))
 
     def add_index(self, span: Span, unit: InstallUnit, option: str, **facts: Any) -> None:
@@ -143,14 +142,19 @@ class ReferenceReader:
             self._taken.append(span)
             self.add_reference(Sort.WHEEL, "", span, unit)
 
+    def add_index_or_wheel(self, url: Span, unit: InstallUnit, option: str) -> None:
+        """Note the URL of a wheel, or an index URL and the option that introduces it."""
+        if self.view.endswith(".whl", url.start, url.end):
+            self.add_wheel(url, unit)
+        else:
+            self.add_index(url, unit, option)
+
     def add_image(self, repository: str, tag: Span, fixed: str = "") -> None:
         """Note an image whose tag is written apart from its repository, in the place of an earlier one with this tag."""
         watched = REPOSITORY.search(repository)
         if watched and tag.start < tag.end:
             self._taken.append(tag)
-            self._drafts = [
-                draft for draft in self._drafts if draft[0].sort is not Sort.IMAGE or draft[1] != tag
-            ]
+            self._drafts = [one for one in self._drafts if one[0].sort is not Sort.IMAGE or one[1] != tag]
             self.add_reference(Sort.IMAGE, watched[0], tag, self.begin_unit(), fixed=fixed)
 
     def read_loose_text(self, start: int, end: int) -> None:
@@ -158,17 +162,17 @@ class ReferenceReader:
         for match in INDEX_URL.finditer(self.view, start, end):
             span = Span(*match.span())
             if self._claim_span(span):
-                if match[0].endswith(".whl"):
-                    self.add_wheel(span, self.begin_unit())
-                else:
-                    self.add_index(span, self.begin_unit(), "")
+                self.add_index_or_wheel(span, self.begin_unit(), "")
         for match in LIBTORCH.finditer(self.view, start, end):
             span = Span(*match.span())
             self._taken.append(span)
             self.add_reference(Sort.WHEEL, "", span, self.begin_unit())
         self.read_modules(start, end)
         for match in IMAGE.finditer(self.view, start, end):
-            span = Span(_find_registry_start(self.view, match.start()), match.end())
+            first = match.start()
+            while first and (self.view[first - 1].isalnum() or self.view[first - 1] in "./:_-"):
+                first -= 1  # the registry before the repository belongs to the image
+            span = Span(first, match.end())
             if self._claim_span(span):
                 digest = "the image's digest is pinned" if match["digest"] else ""
                 tag = Span(*match.span("tag"))
@@ -236,10 +240,3 @@ class ReferenceReader:
             if own := [span for span, where in known if where is wanted]:
                 return own
         return [span for span, _ in known]
-
-
-def _find_registry_start(view: str, start: int) -> int:
-    """Return where the registry before an image's repository begins."""
-    while start and (view[start - 1].isalnum() or view[start - 1] in "./:_-"):
-        start -= 1
-    return start

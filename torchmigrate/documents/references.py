@@ -124,6 +124,4 @@ def normalize_name(name: str) -> str:
 
 def find_references_in(environments: Iterable[Environment], sort: Sort, *names: str) -> list[Reference]:
     """Return the references of a sort in several environments; with ``names``, only the ones that have one of these names."""
-    return [
-        reference for environment in environments for reference in environment.find_references(sort, *names)
-    ]
+    return [found for one in environments for found in one.find_references(sort, *names)]

@@ -70,9 +70,8 @@ def _find_included(
         for found in _find_files(path, name, project):
             plain = re.sub(r"\[.*?\]", "", name)
             if names.setdefault(found, plain) != plain and kind_of(path) == "docker":
-                raise MissingFile(
-                    max(plain, names[found], key=len)
-                )  # two files of the image, only one in the project
+                # Two files of the image, only one in the project.
+                raise MissingFile(max(plain, names[found], key=len))
             if found in seen or depth >= _DEEPEST:
                 continue
             seen.add(found)

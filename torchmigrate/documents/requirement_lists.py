@@ -24,12 +24,8 @@ _OPTION = re.compile(
     r"(?<!\S)(?P<option>-[rcefi](?=[^\s=-])|--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|(?:[ \t]|\\\r?\n)*)(?P<value>[^\s-]\S*)?"
 )
 INCLUDE_OPTIONS = {
-    "-r": "{}",
-    "--requirement": "{}",
-    "-c": "{}",
-    "--constraint": "{}",
-    "-e": "{}/",
-    "--editable": "{}/",
+    **dict.fromkeys(("-r", "--requirement", "-c", "--constraint"), "{}"),
+    **dict.fromkeys(("-e", "--editable"), "{}/"),
 }
 """The options of pip and uv that include a list or a project → the form of their value in `Environment.includes`."""
 _TRAILING_OPTIONS = re.compile(r"(?<=[ \t\n])--?[A-Za-z].*", re.DOTALL)

@@ -92,12 +92,10 @@ def ask_resolver(lines: tuple[str, ...], python: str) -> ResolverAnswer:
             return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
         return ResolverAnswer(True, f"{name} can resolve the requirements for Python {python}")
-    complaint = done.stderr + done.stdout
     if _OFFLINE.search(done.stderr):
         return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
-    return ResolverAnswer(
-        False, f"{name} cannot resolve the requirements for Python {python}: {_extract_reason(complaint)}"
-    )
+    reason = _extract_reason(done.stderr + done.stdout)
+    return ResolverAnswer(False, f"{name} cannot resolve the requirements for Python {python}: {reason}")
 
 
 def _list_uv_arguments(python: str) -> tuple[str, ...]:

@@ -97,16 +97,12 @@ class _LiteralVisitor(ast.NodeVisitor):
         self.visit(node)
         self.reader.purpose = outer
 
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self._visit_unless_versioned(node)
-
-    def visit_If(self, node: ast.If) -> None:
-        self._visit_unless_versioned(node)
-
-    def _visit_unless_versioned(self, node: ast.If | ast.IfExp) -> None:
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
         # Requirements for old Pythons do not apply to those of the target.
         if "version_info" not in ast.dump(node.test):
             self.generic_visit(node)
+
+    visit_IfExp = visit_If  # noqa: N815
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "python_requires" and isinstance(node.value, ast.Constant):
@@ -156,10 +152,7 @@ class _LiteralVisitor(ast.NodeVisitor):
                 self.reader.add_index(Span(span.start + len(option) + 1, span.end), self.unit, self.option)
             return
         if INDEX_URL.fullmatch(node.value):
-            if node.value.endswith(".whl"):
-                self.reader.add_wheel(span, self.unit)
-            else:
-                self.reader.add_index(span, self.unit, self.option)
+            self.reader.add_index_or_wheel(span, self.unit, self.option)
         elif self._is_requirement(node.value):
             self.reader.add_requirement(span, self.unit)
         self.option = ""
@@ -182,10 +175,8 @@ class _LiteralVisitor(ast.NodeVisitor):
             elif isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
                 pieces = []
                 for constant in self._values.get(part.value.id, []):
-                    if (
-                        not isinstance(constant, ast.Constant)
-                        or (span := self._find_text_span(constant)) is None
-                    ):
+                    span = self._find_text_span(constant)
+                    if span is None or not isinstance(constant, ast.Constant):
                         return None
                     pieces.append([ValuePiece(str(constant.value), span, str(constant.value))])
             else:

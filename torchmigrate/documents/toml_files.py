@@ -86,10 +86,7 @@ def _read_string(reader: ReferenceReader, unit: InstallUnit, path: str, span: Sp
     elif _NAMES.fullmatch(path):
         reader.add_reference(Sort.NAME, text, span, unit)
     elif _SOURCES.fullmatch(path) and INDEX_URL.fullmatch(text):
-        if text.endswith(".whl"):
-            reader.add_wheel(span, unit)
-        else:
-            reader.add_index(span, unit, "index")
+        reader.add_index_or_wheel(span, unit, "index")
     elif path.endswith("pip/torch-backend") or path == "tool/uv/torch-backend":
         reader.add_index(span, unit, "--torch-backend")
     elif path.startswith("tool/setuptools/dynamic/"):
@@ -97,17 +94,11 @@ def _read_string(reader: ReferenceReader, unit: InstallUnit, path: str, span: Sp
     elif _REQUIREMENTS.fullmatch(path):
         reader.add_requirement(span, unit)
     elif names:
-        style = (
-            VersionStyle.POETRY
-            if names["poetry"]
-            else VersionStyle.CONDA
-            if names["conda"]
-            else VersionStyle.PEP508
-        )
-        name = next(name for name in names.groups() if name)
+        kind = names.lastgroup or ""
+        style = {"poetry": VersionStyle.POETRY, "conda": VersionStyle.CONDA}.get(kind, VersionStyle.PEP508)
         # ``*`` stands for any version, that is, for no specifier.
         specifier = Span(span.start, span.start) if text.strip() == "*" else span
-        reader.add_package(name, specifier, unit, whole=span, style=style)
+        reader.add_package(names[kind], specifier, unit, whole=span, style=style)
     else:
         key = path.rpartition("/")[2]
         if re.fullmatch(r"[A-Z][A-Z0-9_]+", key):
@@ -244,6 +235,5 @@ def find_locked_packages(view: str) -> Iterator[LockedPackage]:
             index, markers = _REGISTRY.search(view, start, end), _MARKERS.search(view, start, end)
             found = re.findall(r'"([^"]*)"', markers["markers"]) if markers else []
             marker = " or ".join(f"({one})" for one in found)
-            yield LockedPackage(
-                name["name"], Span(*locked_at.span("version")), index["index"] if index else "", marker
-            )
+            origin = index["index"] if index else ""
+            yield LockedPackage(name["name"], Span(*locked_at.span("version")), origin, marker)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
 from torchmigrate.model.torch_versions import Version
-from torchmigrate.prefilter import project_file_kinds
-from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES
+from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES, kind_of
 from torchmigrate.project.file_search import read_file
 
 if TYPE_CHECKING:
@@ -58,9 +57,9 @@ def _read_text_with_torch(path: str, limit: int = MAX_METADATA_BYTES) -> str:
 def find_requirements(path: str, depth: int = 0) -> Iterator[TorchRequirement]:
     """Yield the requirements on torch in the file at ``path`` and in the lists that it includes."""
     view = _read_text_with_torch(path)
-    is_list = depth > 0 or project_file_kinds.kind_of(path) == "requirements"
+    is_list = depth > 0 or kind_of(path) == "requirements"
     if view:
-        known = path if project_file_kinds.kind_of(path) or not is_list else _LIST_NAME
+        known = path if kind_of(path) or not is_list else _LIST_NAME
         yield from (statement._replace(path=path) for statement in _find_in_text(known, view))
     if depth < _MAX_DEPTH:
         yield from _find_included(path, depth, is_list=is_list)
@@ -82,11 +81,7 @@ def _find_in_text(path: str, view: str) -> Iterator[TorchRequirement]:
         if (statement := _create_requirement(reference, source)) is not None:
             found = True
             yield statement
-    if (
-        not found
-        and project_file_kinds.kind_of(path) in ("toml", "requirements")
-        and (direct := _DIRECT.search(view))
-    ):
+    if not found and kind_of(path) in ("toml", "requirements") and (direct := _DIRECT.search(view)):
         yield TorchRequirement(None, Purpose.RUN, False, path, view.count("\n", 0, direct.end()) + 1)
 
 

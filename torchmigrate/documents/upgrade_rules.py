@@ -62,11 +62,10 @@ def explain_missing_build(tag: str, options: RuleOptions) -> str:
     """Return why a CUDA or ROCm variant is not available for the target, as a clause; empty if it is, or that is unknown."""
     target = render_version(options.target)
     if build_selection.is_published(options.target, tag) is False:
-        last = build_selection.find_last_release(tag)
-        since = (
-            f"; the last release with one is {render_version(last)}" if last and last < options.target else ""
-        )
-        return f"torch {target} has no {tag} build{since}"
+        reason = f"torch {target} has no {tag} build"
+        if (last := build_selection.find_last_release(tag)) and last < options.target:
+            reason += f"; the last release with one is {render_version(last)}"
+        return reason
     found = build_selection.find_build(options.target, tag)
     if (
         found is not None

@@ -122,10 +122,8 @@ def _search_text(document: ProjectDocument) -> Iterator[VersionMention]:
         if not inside.is_in_reference(match.start()):
             found = match.groupdict()
             torch, cuda = found.get("version") or "", found.get("major") or ""
-            environment = inside.find_environment(match.start())
-            yield VersionMention(
-                document.path, find_word(text, match), document, environment, torch=torch, cuda=cuda
-            )
+            word, environment = find_word(text, match), inside.find_environment(match.start())
+            yield VersionMention(document.path, word, document, environment, torch=torch, cuda=cuda)
 
 
 def find_named_versions(text: str) -> Iterator[re.Match[str]]:

@@ -265,15 +265,8 @@ _GITLAB_JOB = re.compile(
     re.MULTILINE,
 )
 _GITLAB_GLOBALS = (
-    "variables:",
-    "stages:",
-    "default:",
-    "before_script:",
-    "image:",
-    "include:",
-    "workflow:",
-    "cache:",
-)
+    "variables:", "stages:", "default:", "before_script:", "image:", "include:", "workflow:", "cache:"
+)  # fmt: skip
 
 TEST_PATH = re.compile(
     r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis|\.pre-commit-config)[\w.-]*\.ya?ml$"
@@ -282,16 +275,11 @@ TEST_PATH = re.compile(
 
 def find_role(path: str) -> InstallRole:
     """Return the role of the file at ``path``, by the folders in its project: those above it do not count."""
-    return (
-        InstallRole.TEST
-        if TEST_PATH.search(path) and TEST_PATH.search(_relative_to_project(path))
-        else InstallRole.INSTALL
-    )
-
-
-def _relative_to_project(path: str) -> str:
-    """Return a path relative to its repository or project, with slashes; without one, its last three parts."""
+    if not TEST_PATH.search(path):
+        return InstallRole.INSTALL
     top = find_tree_root(os.path.dirname(path))
     if top is not None:
-        return os.path.relpath(path, top).replace(os.sep, "/")
-    return "/".join(path.split("/")[-3:]) if os.path.isabs(path) else path
+        path = os.path.relpath(path, top).replace(os.sep, "/")
+    elif os.path.isabs(path):
+        path = "/".join(path.split("/")[-3:])
+    return InstallRole.TEST if TEST_PATH.search(path) else InstallRole.INSTALL

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts
-from torchmigrate.tables import build_selection, torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild, rank_build
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.build_selection import find_free_threaded_range
+from torchmigrate.tables.torch_builds import TorchBuild, get_major, list_versions, parse_number, rank_build
 
 TABLE_PLATFORMS = {
     ("Linux", "x86_64"): "linux_x86_64",
@@ -41,17 +42,12 @@ def is_driver_enough(cuda: str, facts: MachineFacts) -> bool:
     driver = facts.driver
     # Minor-version compatibility: the major version decides. With cuda-compat loaded, an older driver runs a newer CUDA,
     # and what counts is the CUDA version of the loaded library.
-    if (
-        driver.init == 0
-        and driver.cuda
-        and torch_builds.parse_number(driver.cuda)[0] >= torch_builds.parse_number(cuda)[0]
-    ):
+    if driver.init == 0 and driver.cuda and parse_number(driver.cuda)[0] >= parse_number(cuda)[0]:
         return True
     if driver.version is None:
         return True
-    return torch_builds.parse_number(driver.version) >= torch_builds.parse_number(
-        torch_builds.find_minimum_driver(cuda, facts.platform.system)
-    )
+    needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
+    return parse_number(driver.version) >= parse_number(needed)
 
 
 def judge_fit(gpu: Gpu, build: TorchBuild, facts: MachineFacts) -> BuildFit:
@@ -85,7 +81,7 @@ def judge_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: MachineFac
         return BuildFit(False, f"needs driver {needed}", driver=False, code=code)
     if code.ptx:
         shipped, driver = torch_builds.find_shipped_driver(cuda), facts.driver.version
-        if shipped and driver and torch_builds.parse_number(driver) < torch_builds.parse_number(shipped):
+        if shipped and driver and parse_number(driver) < parse_number(shipped):
             return BuildFit(False, f"PTX needs driver {shipped}", driver=False, code=code)
         return BuildFit(True, f"PTX {code.architecture}", code=code)
     return BuildFit(True, code.architecture, code=code)
@@ -103,7 +99,7 @@ def advise_compat(cuda: str, facts: MachineFacts) -> str:
     supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
     if not nvidia or not supported or not all(DATA_CENTER_GPU.search(gpu.name) for gpu in nvidia):
         return ""
-    branch = torch_builds.parse_number(facts.driver.version or "")[:1]
+    branch = parse_number(facts.driver.version or "")[:1]
     if not branch or branch[0] not in torch_builds.find_compat_branches(cuda):
         return ""
     package = f"cuda-compat-{'-'.join(cuda.split('.')[:2])}"
@@ -114,22 +110,18 @@ def find_candidates(torch: str, facts: MachineFacts) -> list[TorchBuild]:
     """Return the builds of a minor version that this platform and this Python can install."""
     platform = find_platform(facts)
     builds = torch_builds.find_builds(torch, platform) if platform else []
-    return [
-        build for build in builds if has_python_wheel(build, facts) and is_system_new_enough(build, facts)
-    ]
+    return [b for b in builds if has_python_wheel(b, facts) and is_system_new_enough(b, facts)]
 
 
 def has_python_wheel(build: TorchBuild, facts: MachineFacts) -> bool:
     """Whether a build has a wheel for this Python; true where the Python's version is unknown."""
     if facts.python.version is None:
         return True
-    span = (
-        build_selection.find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
-    )
+    span = find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
     if span is None:
         return False
-    low, high = (torch_builds.parse_number(version) for version in span)
-    return low <= torch_builds.parse_number(facts.python.version)[:2] <= high
+    low, high = (parse_number(version) for version in span)
+    return low <= parse_number(facts.python.version)[:2] <= high
 
 
 def is_system_new_enough(build: TorchBuild, facts: MachineFacts) -> bool:
@@ -137,7 +129,7 @@ def is_system_new_enough(build: TorchBuild, facts: MachineFacts) -> bool:
     system = facts.platform.macos if facts.platform.system == "Darwin" else facts.platform.glibc
     if build.floor is None or system is None:
         return True
-    return torch_builds.parse_number(system) >= torch_builds.parse_number(build.floor)
+    return parse_number(system) >= parse_number(build.floor)
 
 
 def find_best_build(
@@ -147,9 +139,7 @@ def find_best_build(
 
     Without a GPU it is the CPU build. ``cuda_major`` restricts the choice to builds of one CUDA major version.
     """
-    builds = [
-        b for b in find_candidates(torch, facts) if cuda_major in (None, torch_builds.get_major(b.cuda))
-    ]
+    builds = [b for b in find_candidates(torch, facts) if cuda_major in (None, get_major(b.cuda))]
     if not gpus:
         cpu = facts.torch is None or facts.torch.cuda is None
         either = [b for b in builds if b.default or b.variant == "cpu"]
@@ -164,8 +154,8 @@ def find_newest_release(
     """Return the best build of the newest release (before ``below``) that every GPU in ``gpus`` runs with this driver."""
     # A CUDA or ROCm build that may never have been published is taken only where no older release has a sure one.
     named: TorchBuild | None = None
-    for torch in reversed(torch_builds.list_versions()):
-        if below is not None and torch_builds.parse_number(torch) >= torch_builds.parse_number(below):
+    for torch in reversed(list_versions()):
+        if below is not None and parse_number(torch) >= parse_number(below):
             continue
         build = find_best_build(torch, facts, gpus)
         if build and not (build.variant.startswith(("cu", "rocm")) and build.evidence == "named"):

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,9 @@ READING_PART = 4
 """The share of the import limit (one fourth) for reading what is installed, which may lie on the same network."""
 
 WATCHED_VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK",
-    "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
-)
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK", "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
+)  # fmt: skip
 """The variables that decide which GPUs and backends programs see."""
 
 DEVICE_WARNING = re.compile(r"CUDA|cuDNN|NCCL|GPU|NVML|driver|ROCm|HIP|XPU|MPS|NumPy")
@@ -99,26 +95,14 @@ def collect_facts(
     """
     reading = max(limit / READING_PART, processes.DEFAULT_LIMIT)
     with ThreadPoolExecutor(max_workers=6) as pool:
-        installed = pool.submit(
-            processes.ask_snippet, python, processes.read_snippet("installed"), reading, environ
-        )
-        imported = pool.submit(
-            processes.ask_snippet, python, processes.read_snippet("imported"), limit, environ
-        )
-        nvml = pool.submit(
-            processes.ask_snippet,
-            sys.executable,
-            processes.read_snippet("nvml"),
-            processes.DEFAULT_LIMIT,
-            environ,
-        )
-        cuda = pool.submit(
-            processes.ask_snippet,
-            sys.executable,
-            processes.read_snippet("cuda"),
-            processes.DEFAULT_LIMIT,
-            environ,
-        )
+
+        def ask(name: str, interpreter: str, seconds: float) -> Future[processes.ProcessAnswer]:
+            script = processes.read_snippet(name)
+            return pool.submit(processes.ask_snippet, interpreter, script, seconds, environ)
+
+        installed, imported = ask("installed", python, reading), ask("imported", python, limit)
+        nvml = ask("nvml", sys.executable, processes.DEFAULT_LIMIT)
+        cuda = ask("cuda", sys.executable, processes.DEFAULT_LIMIT)
         smi = pool.submit(ask_nvidia_smi, environ)
         answer = installed.result()
         libraries = pool.submit(ask_linked_libraries, answer.data, reading, environ)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.probe import install_commands
 from torchmigrate.probe.gpu_visibility import find_hiding_variable
+from torchmigrate.probe.install_commands import advise_driver_upgrade
 from torchmigrate.probe.library_findings import STUB_FOLDER
 from torchmigrate.probe.machine_facts import MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning, name_driver, name_gpus
 from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import parse_number
 
 STUB_LIBRARY, NO_DEVICE, NOT_READY, DRIVER_MISMATCH, COMPAT_UNSUPPORTED = 34, 100, 802, 803, 804
 """Results of ``cuInit``: <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>."""
@@ -39,10 +40,8 @@ def find_hiding_variables(facts: MachineFacts) -> Iterator[Finding]:
         return
     for vendor in dict.fromkeys(gpu.vendor for gpu in facts.gpus) or ["nvidia"]:
         if variable := find_hiding_variable(facts, vendor):
-            value = facts.environment[variable]
-            yield create_warning(
-                "RT020", f"{variable}={value} hides every GPU from programs", f"unset {variable}"
-            )
+            message = f"{variable}={facts.environment[variable]} hides every GPU from programs"
+            yield create_warning("RT020", message, f"unset {variable}")
     container = facts.environment.get("NVIDIA_VISIBLE_DEVICES")
     if facts.platform.container and container in ("void", "none"):
         message = f"NVIDIA_VISIBLE_DEVICES={container} keeps the GPUs out of this container"
@@ -100,17 +99,13 @@ def find_start_failure(facts: MachineFacts, is_hidden: bool) -> Finding | None:
     driver, cuda = facts.driver, _choose_cuda(facts)
     if driver.init == COMPAT_UNSUPPORTED:
         needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
-        enough = driver.version is not None and torch_builds.parse_number(
-            driver.version
-        ) >= torch_builds.parse_number(needed)
+        enough = driver.version is not None and parse_number(driver.version) >= parse_number(needed)
         hint = f"remove cuda-compat from the library path: {name_driver(facts)} runs CUDA {cuda} without it"
         message = (
             f"cuda-compat is loaded, but {name_gpus(facts.gpus) or 'this GPU'} does not support it (error 804): "
             "forward compatibility is limited to data-center GPUs and Jetson"
         )
-        return create_error(
-            "RT016", message, hint if enough else install_commands.advise_driver_upgrade(cuda, facts)
-        )
+        return create_error("RT016", message, hint if enough else advise_driver_upgrade(cuda, facts))
     if driver.init == NOT_READY:
         message = (
             "the GPUs are waiting for NVIDIA's Fabric Manager (error 802); nvidia-smi works without it, but "
@@ -134,17 +129,13 @@ def find_unserved_gpus(facts: MachineFacts) -> Finding | None:
     if facts.driver.version is None:
         version = torch_builds.find_recommended_driver(_choose_cuda(facts), facts.platform.system)
         hint = _START_CONTAINER if container else f"install the NVIDIA driver {version} or newer"
-        return create_error(
-            "RT019",
-            f"no driver is loaded for {count} NVIDIA GPU{'s' if count > 1 else ''} on the PCI bus",
-            hint,
-        )
+        message = f"no driver is loaded for {count} NVIDIA GPU{'s' if count > 1 else ''} on the PCI bus"
+        return create_error("RT019", message, hint)
     if facts.torch is not None and facts.torch.imported.available:
         return None
     message = f"{name_driver(facts)} reports no GPU, although the PCI bus has {count} NVIDIA GPU{'s' if count > 1 else ''}"
-    return create_error(
-        "RT018", message, _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid"
-    )
+    hint = _START_CONTAINER if container else "sudo dmesg | grep -e NVRM -e Xid"
+    return create_error("RT018", message, hint)
 
 
 def _choose_cuda(facts: MachineFacts) -> str:

@@ -10,16 +10,14 @@ from torchmigrate.probe import install_commands
 from torchmigrate.probe.build_fit import find_best_build
 from torchmigrate.probe.machine_facts import CompiledExtension, InstalledTorch, MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning
-from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import get_major, get_minor
 
 
 def check_extensions(facts: MachineFacts, torch: InstalledTorch) -> Iterator[Finding]:
     """Find the extensions that were built for another CUDA or torch; each is reported for its first reason."""
     wrong = {e.distribution: e for e in find_other_cuda_extensions(facts, torch)}
     missing = find_missing_runtime(torch)
-    if missing and (
-        missing == torch_builds.get_major(torch.cuda) or not any(e.cuda == missing for e in wrong.values())
-    ):
+    if missing and (missing == get_major(torch.cuda) or not any(e.cuda == missing for e in wrong.values())):
         message = f"importing torch {torch.version} fails: libcudart.so.{missing} is missing"
         yield create_error("RT007", message, install_commands.create_reinstall_command(facts))
     refused = [
@@ -47,7 +45,7 @@ def find_missing_runtime(torch: InstalledTorch) -> str | None:
 
 def find_other_cuda_extensions(facts: MachineFacts, torch: InstalledTorch) -> list[CompiledExtension]:
     """Return the extensions that have no library for torch's CUDA major version."""
-    major = torch_builds.get_major(torch.cuda) or None
+    major = get_major(torch.cuda) or None
     majors: dict[str, list[CompiledExtension]] = {}
     for extension in facts.extensions:
         majors.setdefault(extension.distribution, []).append(extension)
@@ -69,7 +67,7 @@ def report_refusal(facts: MachineFacts, torch: InstalledTorch, project: str, com
 
 def report_other_cuda(facts: MachineFacts, torch: InstalledTorch, extension: CompiledExtension) -> Finding:
     """Create the finding about an extension for another CUDA major version than torch's."""
-    minor, has = torch_builds.get_minor(torch.version), f"provides CUDA {torch_builds.get_major(torch.cuda)}"
+    minor, has = get_minor(torch.version), f"provides CUDA {get_major(torch.cuda)}"
     message = (
         f"{extension.distribution} {extension.version} was built for CUDA {extension.cuda} and needs "
         f"libcudart.so.{extension.cuda}, but torch {torch.version} {has if torch.cuda else 'is a CPU build'}"
@@ -90,7 +88,7 @@ def is_for_other_torch(torch: InstalledTorch, extension: CompiledExtension) -> b
     """Whether an extension was built for another torch, so that a torch of its CUDA would not run it either."""
     return has_other_abi(torch, extension) or extension.torch not in (
         None,
-        torch_builds.get_minor(torch.version),
+        get_minor(torch.version),
     )
 
 
@@ -101,7 +99,7 @@ def check_torch_symbols(
     name, installed = f"{extension.distribution} {extension.version}", f"torch {torch.version}"
     other_abi = has_other_abi(torch, extension)
     reasons = []
-    if extension.torch and extension.torch != torch_builds.get_minor(torch.version):
+    if extension.torch and extension.torch != get_minor(torch.version):
         reasons.append(f"for torch {extension.torch}")
     if other_abi:
         its, torchs = ("old", "new") if torch.new_abi else ("new", "old")

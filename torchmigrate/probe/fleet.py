@@ -15,8 +15,7 @@ from torchmigrate.probe import wording
 from torchmigrate.probe.build_fit import find_candidates, judge_fit
 from torchmigrate.probe.machine_facts import FactsError, Gpu, MachineFacts, parse_facts
 from torchmigrate.probe.verdict import MachineVerdict, judge_machine
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild, rank_build
+from torchmigrate.tables.torch_builds import TorchBuild, find_index_url, rank_build
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -135,7 +134,7 @@ def report_common_build(groups: Sequence[MachineGroup]) -> Finding:
     build = find_common_build(groups)
     if build is None:
         return wording.create_warning("RT033", f"no single build of torch {target} supports all machines")
-    index = torch_builds.find_index_url(build)
+    index = find_index_url(build)
     hint = f"pip install torch=={build.version}" + (f"+{build.variant} --index-url {index}" if index else "")
     return wording.create_info("RT033", f"torch {target} ({build.variant}) supports all machines", hint)
 
@@ -164,9 +163,8 @@ def _build_headers(groups: Sequence[MachineGroup]) -> tuple[str, ...]:
 
 def render_plain_table(groups: Sequence[MachineGroup]) -> str:
     """Render the table for a pipe: columns between tabs."""
-    return "".join(
-        "\t".join(map(escape_controls, row)) + "\n" for row in (_build_headers(groups), *build_rows(groups))
-    )
+    rows = (_build_headers(groups), *build_rows(groups))
+    return "".join("\t".join(map(escape_controls, row)) + "\n" for row in rows)
 
 
 def build_table(groups: Sequence[MachineGroup]) -> Table:

@@ -16,6 +16,7 @@ from torchmigrate.probe.build_fit import (
 )
 from torchmigrate.probe.driver_findings import COMPAT_UNSUPPORTED
 from torchmigrate.probe.gpu_visibility import find_own_gpus, find_vendor
+from torchmigrate.probe.install_commands import create_install_command, create_jetson_command
 from torchmigrate.probe.machine_facts import Gpu, InstalledTorch, MachineFacts
 from torchmigrate.probe.wording import (
     create_error,
@@ -26,7 +27,7 @@ from torchmigrate.probe.wording import (
     name_gpus,
 )
 from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.tables.torch_builds import TorchBuild, get_minor, list_versions, parse_number
 
 WRONG_ADVICE = {"2.11": ("12.8", "7.0"), "2.15": ("12.6", "7.2")}
 """Torch minor version → a CUDA version that torch's own warning recommends though no such build has the kernels, and the
@@ -45,9 +46,8 @@ def check_gpus(facts: MachineFacts) -> Iterator[Finding]:
         yield other
     if torch.cuda is None:
         return
-    fits = [
-        (gpu, judge_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in gpus if gpu.vendor == "nvidia"
-    ]
+    nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
+    fits = [(gpu, judge_code(gpu, torch.compiled, torch.cuda, facts)) for gpu in nvidia]
     if (old := [gpu for gpu, found in fits if not found.driver]) and facts.driver.init != COMPAT_UNSUPPORTED:
         yield report_old_driver(facts, torch, old)
     if bare := [gpu for gpu, found in fits if found.runs is False and found.driver]:
@@ -60,31 +60,23 @@ def check_gpus(facts: MachineFacts) -> Iterator[Finding]:
 
 def report_cpu_build(facts: MachineFacts, torch: InstalledTorch, gpus: Sequence[Gpu]) -> Finding:
     """Create the finding about a CPU build on a machine with GPUs."""
-    build = find_best_build(torch_builds.get_minor(torch.version), facts, gpus) or find_newest_release(
-        facts, gpus
-    )
-    hint = install_commands.create_install_command(build, facts) if build else None
+    build = find_best_build(get_minor(torch.version), facts, gpus) or find_newest_release(facts, gpus)
+    hint = create_install_command(build, facts) if build else None
     if build is None and facts.platform.jetson:
-        hint = install_commands.create_jetson_command(facts)
+        hint = create_jetson_command(facts)
     message = f"torch {torch.version} is a CPU build, but this machine has {name_gpus(gpus)}"
     return create_warning("RT027", message, hint)
 
 
 def find_needless_warnings(torch: InstalledTorch, fits: Sequence[tuple[Gpu, BuildFit]]) -> Iterator[Finding]:
     """Find the GPUs of which torch before 2.11 warned although its kernels run on them."""
-    if torch_builds.parse_number(torch.version)[:2] >= (2, 11):
+    if parse_number(torch.version)[:2] >= (2, 11):
         return
     newest = max(
-        (
-            torch_builds.parse_number(f"{a.split('_')[1][:-1]}.{a[-1]}")
-            for a in torch.compiled
-            if a[-1].isdigit()
-        ),
+        (parse_number(f"{a.split('_')[1][:-1]}.{a[-1]}") for a in torch.compiled if a[-1].isdigit()),
         default=(0,),
     )
-    if above := [
-        gpu for gpu, found in fits if found.runs and torch_builds.parse_number(gpu.capability or "0") > newest
-    ]:
+    if above := [gpu for gpu, found in fits if found.runs and parse_number(gpu.capability or "0") > newest]:
         message = f"torch {torch.version} warns that {name_gpus(above)} is newer than its kernels"
         yield create_info("RT025", f"{message}; the kernels run there anyway, so ignore the warning")
 
@@ -96,18 +88,18 @@ def find_other_vendor(facts: MachineFacts, torch: InstalledTorch) -> Finding | N
         return None
     toolkit = {"nvidia": f"CUDA {torch.cuda}", "amd": "ROCm", "intel": "XPU"}[vendor or "nvidia"]
     message = f"torch {torch.version} is built for {toolkit}, but this machine has {name_gpus(facts.gpus)}"
-    build = find_best_build(torch_builds.get_minor(torch.version), facts, facts.gpus) or find_newest_release(
+    build = find_best_build(get_minor(torch.version), facts, facts.gpus) or find_newest_release(
         facts, facts.gpus
     )
     if build is None:
         return create_warning("RT035", f"{message}; no build for these GPUs is known")
     message += f"; torch {describe_build(build)} supports them"
-    return create_warning("RT035", message, install_commands.create_install_command(build, facts))
+    return create_warning("RT035", message, create_install_command(build, facts))
 
 
 def report_old_driver(facts: MachineFacts, torch: InstalledTorch, gpus: list[Gpu]) -> Finding:
     """Create the finding about a driver that is too old; the hint is a build for the present driver, if there is one."""
-    cuda, minor = torch.cuda or "", torch_builds.get_minor(torch.version)
+    cuda, minor = torch.cuda or "", get_minor(torch.version)
     if is_driver_enough(cuda, facts):
         shipped = torch_builds.find_shipped_driver(cuda)
         message = f"torch {torch.version} has only CUDA {cuda} PTX for {name_gpus(gpus)}, which needs driver {shipped} or newer"
@@ -123,18 +115,12 @@ def report_old_driver(facts: MachineFacts, torch: InstalledTorch, gpus: list[Gpu
         return create_error("RT012", message, upgrade)
     if build is None:
         message += f"; the newest older release for this driver is {describe_build(other)}"
-    return create_error(
-        "RT012", f"{message}. Alternatively, {upgrade}", install_commands.create_install_command(other, facts)
-    )
+    return create_error("RT012", f"{message}. Alternatively, {upgrade}", create_install_command(other, facts))
 
 
 def find_supporting_build(facts: MachineFacts, minor: str, gpus: Sequence[Gpu]) -> TorchBuild | None:
     """Return a build that supports ``gpus``: of the installed release, else of the newest before, else of the next."""
-    later = (
-        t
-        for t in torch_builds.list_versions()
-        if torch_builds.parse_number(t) > torch_builds.parse_number(minor)
-    )
+    later = (t for t in list_versions() if parse_number(t) > parse_number(minor))
     builds = (find_best_build(torch, facts, gpus) for torch in later)
     return (
         find_best_build(minor, facts, gpus)
@@ -145,15 +131,15 @@ def find_supporting_build(facts: MachineFacts, minor: str, gpus: Sequence[Gpu]) 
 
 def report_missing_kernels(facts: MachineFacts, torch: InstalledTorch, gpus: list[Gpu]) -> Iterator[Finding]:
     """Find a build or a release that has the kernels which the installed build lacks for ``gpus``."""
-    minor, holds = torch_builds.get_minor(torch.version), " ".join(torch.compiled)
+    minor, holds = get_minor(torch.version), " ".join(torch.compiled)
     build = find_supporting_build(facts, minor, facts.gpus)
     message = f"torch {torch.version} has no kernels for {name_gpus(gpus)}"
     if facts.platform.jetson and (build is None or build.torch != minor):
         message += f" (only for {holds}): it was built for servers, not for Jetson"
-        yield create_error("RT028", message, install_commands.create_jetson_command(facts))
+        yield create_error("RT028", message, create_jetson_command(facts))
         return
     message += f", only for {holds}"
-    hint = install_commands.create_install_command(build, facts) if build else None
+    hint = create_install_command(build, facts) if build else None
     if build is None and len(gpus) < len(facts.gpus) and find_supporting_build(facts, minor, gpus):
         message += "; no known release supports every GPU here"
         hint = install_commands.create_hiding_command(gpus, facts)
@@ -164,11 +150,7 @@ def report_missing_kernels(facts: MachineFacts, torch: InstalledTorch, gpus: lis
         )
     yield create_error("RT021", message, hint)
     wrong, newest = WRONG_ADVICE.get(minor, (None, "0"))
-    misled = [
-        g
-        for g in gpus
-        if g.capability and torch_builds.parse_number(g.capability) <= torch_builds.parse_number(newest)
-    ]
+    misled = [g for g in gpus if g.capability and parse_number(g.capability) <= parse_number(newest)]
     if wrong and misled and (minor != "2.11" or any(gpu.capability == "7.0" for gpu in misled)):
         message = f"torch {minor}'s own warning recommends CUDA {wrong} for {name_gpus(misled)}"
         yield create_info("RT026", f"{message}; ignore it, since no such build has the kernels", hint)

@@ -139,9 +139,8 @@ def check_visibility(facts: MachineFacts, earlier: Collection[str]) -> Iterator[
         unknown = f"{count} GPU{'s' if count > 1 else ''} that neither the driver nor the system reports"
         yield create_info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
     for text in torch.imported.warnings:
-        if not any(
-            re.search(pattern, text) and codes & set(earlier) for pattern, codes in _EXPLAINED_WARNINGS
-        ):
+        explaining = (codes for pattern, codes in _EXPLAINED_WARNINGS if re.search(pattern, text))
+        if not any(codes & set(earlier) for codes in explaining):
             yield create_info("RT042", f"torch {torch.version} warns: {text}")
 
 

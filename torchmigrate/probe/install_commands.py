@@ -152,9 +152,8 @@ def _create_conda_command(build: TorchBuild, facts: MachineFacts, others: Iterab
     names = [f"pytorch-{flavor}={build.torch}"]
     if build.cuda:
         major = torch_builds.parse_number(build.cuda)[0]
-        if (
-            major == 11
-        ):  # conda-forge dropped CUDA 11 at a release of its own choice: take the newest that has it
+        # conda-forge dropped CUDA 11 at a release of its own choice: take the newest that has it.
+        if major == 11:
             names = [f'"pytorch-{flavor}<{build.torch}.99"']
         names.append(f'"cuda-version>={major},<{major + 1}"')
     names += [project for project in COMPANIONS if project in facts.packages]
@@ -191,9 +190,8 @@ def create_jetson_command(facts: MachineFacts) -> str:
     release = torch_builds.parse_number((facts.platform.jetson or "R36")[1:])
     path = "sbsa/cu130" if release >= (38,) else "jp6/cu126"
     projects = [project for project in COMPANIONS if project in facts.packages]
-    return _create_install(
-        facts, ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"]
-    ).choose_command(facts)
+    arguments = ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"]
+    return _create_install(facts, arguments).choose_command(facts)
 
 
 def create_hiding_command(gpus: Collection[Gpu], facts: MachineFacts) -> str:

@@ -10,7 +10,7 @@ from torchmigrate.probe import install_commands
 from torchmigrate.probe.build_fit import find_platform
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning
-from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import find_builds, get_major, get_minor, parse_number
 
 STUB_FOLDER = "stubs/libcuda.so"
 """The entry of `MachineFacts.shadowing` that stands for the folder of CUDA's stubs."""
@@ -30,7 +30,7 @@ def check_libraries(facts: MachineFacts) -> Iterator[Finding]:
 
 def _name_package(torch: InstalledTorch, library: str) -> str:
     """Return the package that provides a library to torch: ``nvidia-cudnn-cu13``."""
-    return f"nvidia-{library}-cu{torch_builds.get_major(torch.cuda)}"
+    return f"nvidia-{library}-cu{get_major(torch.cuda)}"
 
 
 def find_pinned_version(facts: MachineFacts, torch: InstalledTorch, library: str) -> str | None:
@@ -43,7 +43,7 @@ def find_pinned_version(facts: MachineFacts, torch: InstalledTorch, library: str
         for part in requirement.specifier:
             if part.operator == "==":
                 return part.version
-    for build in torch_builds.find_builds(torch_builds.get_minor(torch.version), find_platform(facts) or ""):
+    for build in find_builds(get_minor(torch.version), find_platform(facts) or ""):
         if build.cuda == torch.cuda and build.version == torch.version.split("+")[0]:
             return dict(build.libraries).get(package.removeprefix("nvidia-"))
     return None
@@ -70,19 +70,15 @@ def compare_library_versions(facts: MachineFacts, torch: InstalledTorch) -> Iter
     """Find cuDNN or NCCL of another version than the build expects: an older one lacks what torch calls."""
     for library, name in (("cudnn", "cuDNN"), ("nccl", "NCCL")):
         wanted, used = find_pinned_version(facts, torch, library), find_used_version(facts, torch, library)
-        if wanted is None or used is None or not torch_builds.parse_number(used):
+        if wanted is None or used is None or not parse_number(used):
             continue
-        expected, found = torch_builds.parse_number(wanted)[:3], torch_builds.parse_number(used)[:3]
+        expected, found = parse_number(wanted)[:3], parse_number(used)[:3]
         if expected == found:
             continue
         package = _name_package(torch, library)
         installed = facts.packages.get(package)
         # The right package is installed, so that torch must have found another copy.
-        if (
-            installed
-            and _get_reported_version(torch, library)
-            and torch_builds.parse_number(installed)[:3] == expected
-        ):
+        if installed and _get_reported_version(torch, library) and parse_number(installed)[:3] == expected:
             message = (
                 f"torch {torch.version} loads {name} {used}, although {package} {installed} is installed"
             )
@@ -112,9 +108,8 @@ def find_shadowed_libraries(facts: MachineFacts, torch: InstalledTorch, other: b
     shown = ", ".join(copies[:4]) + (f" and {len(copies) - 4} more" if len(copies) > 4 else "")
     replaces = f"LD_LIBRARY_PATH replaces torch's own libraries with {shown}"
     if is_import_broken(facts, torch):
-        yield create_error(
-            "RT037", f"importing torch fails ({torch.imported.detail}): {replaces}", _UNSET_PATH
-        )
+        message = f"importing torch fails ({torch.imported.detail}): {replaces}"
+        yield create_error("RT037", message, _UNSET_PATH)
     elif other:
         yield create_warning("RT037", replaces, _UNSET_PATH)
     else:

@@ -83,9 +83,8 @@ def combine_nvidia_sources(
     ):
         sources.append(DriverSource("proc", loaded))
     if smi is not None:
-        sources.append(
-            DriverSource("nvidia-smi", smi.data.get("version"), smi.detail if smi.outcome != "ok" else None)
-        )
+        failure = smi.detail if smi.outcome != "ok" else None
+        sources.append(DriverSource("nvidia-smi", smi.data.get("version"), failure))
     driver = NvidiaDriver(
         version=next((source.version for source in sources if source.version), None),
         cuda=cuda.data.get("cuda"),

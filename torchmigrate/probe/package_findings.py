@@ -10,10 +10,11 @@ from packaging.specifiers import SpecifierSet
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe import extension_findings, install_commands, library_findings
 from torchmigrate.probe.build_fit import find_platform
-from torchmigrate.probe.install_commands import ProbeCall
+from torchmigrate.probe.install_commands import ProbeCall, create_pip_command
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
 from torchmigrate.probe.wording import create_error, create_info, create_warning
 from torchmigrate.tables import torch_builds
+from torchmigrate.tables.torch_builds import get_major, get_minor, parse_number
 
 ENDED_PACKAGES = {
     "torchtext": "its development has ended, and its last release was built for torch 2.3",
@@ -30,9 +31,8 @@ def check_packages(facts: MachineFacts, asked: ProbeCall) -> Iterator[Finding]:
         yield create_error("RT001", message, "choose another interpreter with --python PATH")
         return
     if facts.torch is None:
-        yield create_warning(
-            "RT002", f"torch is not installed in this environment (Python {facts.python.version})"
-        )
+        message = f"torch is not installed in this environment (Python {facts.python.version})"
+        yield create_warning("RT002", message)
     else:
         yield from check_import(facts, facts.torch, asked)
         yield from check_cuda_majors(facts, facts.torch)
@@ -42,7 +42,7 @@ def check_packages(facts: MachineFacts, asked: ProbeCall) -> Iterator[Finding]:
     yield from check_torchcomms(facts)
     for project, why in ENDED_PACKAGES.items():
         if version := facts.packages.get(project):
-            hint = install_commands.create_pip_command(f"uninstall -y {project}", facts)
+            hint = create_pip_command(f"uninstall -y {project}", facts)
             yield create_warning("RT009", f"{project} {version} is obsolete: {why}", hint)
 
 
@@ -68,14 +68,10 @@ def find_dependency_command(facts: MachineFacts, torch: InstalledTorch) -> str |
     if missing := re.search(r"No module named '([\w-]+)", detail):
         if missing[1] in ("torch", "functorch"):
             return None
-        return install_commands.create_pip_command(f"install {missing[1].replace('_', '-')}", facts)
+        return create_pip_command(f"install {missing[1].replace('_', '-')}", facts)
     if re.search(r"\bnumpy\b|_ARRAY_API|multiarray", detail, re.I):
-        again = (
-            "--reinstall"
-            if install_commands.create_pip_command("", facts).startswith("uv")
-            else "--force-reinstall"
-        )
-        return install_commands.create_pip_command(f"install {again} numpy", facts)
+        again = "--reinstall" if create_pip_command("", facts).startswith("uv") else "--force-reinstall"
+        return create_pip_command(f"install {again} numpy", facts)
     return None
 
 
@@ -93,7 +89,7 @@ def find_clashing_packages(facts: MachineFacts, torch: InstalledTorch) -> dict[s
     found = {}
     for package in facts.packages:
         stem, _, number = package.rpartition("-cu")
-        wanted = f"{stem}-cu{torch_builds.get_major(torch.cuda)}"
+        wanted = f"{stem}-cu{get_major(torch.cuda)}"
         if stem.startswith("nvidia-") and number.isdigit() and wanted != package and wanted in facts.packages:
             found[package] = wanted
     return found
@@ -122,7 +118,7 @@ def report_companion(
     facts: MachineFacts, torch: InstalledTorch, project: str, why: str, *, again: bool = False
 ) -> Finding:
     """Create the finding about a companion that does not fit torch; ``again``: its release may be right, its build not."""
-    minor, local = torch_builds.get_minor(torch.version), torch.version.partition("+")[2]
+    minor, local = get_minor(torch.version), torch.version.partition("+")[2]
     version = torch_builds.find_companion_release(project, minor)
     hint = None
     if version is not None:
@@ -132,9 +128,7 @@ def report_companion(
         pin = f"{project}=={version}" + (
             f"+{index} --index-url {torch_builds.INDEX}/{index}" if index else ""
         )
-        hint = install_commands.create_pip_command(
-            f"install {'--force-reinstall --no-deps ' if again else ''}{pin}", facts
-        )
+        hint = create_pip_command(f"install {'--force-reinstall --no-deps ' if again else ''}{pin}", facts)
     name = f"{project} {facts.packages.get(project)}"
     return create_error("RT008", f"{name} {why}, but torch {torch.version} is installed", hint)
 
@@ -149,7 +143,7 @@ def check_companions(facts: MachineFacts, torch: InstalledTorch) -> Iterator[Fin
         if project in other_cuda:
             why = f"was built for CUDA {other_cuda[project]}"
             yield report_companion(facts, torch, project, why, again=True)
-        elif built_for and built_for != torch_builds.get_minor(torch.version):
+        elif built_for and built_for != get_minor(torch.version):
             yield report_companion(facts, torch, project, f"was built for torch {built_for}")
         elif line and not install_commands.is_torch_accepted(line, torch.version, facts):
             yield report_companion(facts, torch, project, f"requires {line}")
@@ -163,20 +157,15 @@ def check_triton(facts: MachineFacts, torch: InstalledTorch) -> Iterator[Finding
     platform, triton = find_platform(facts), facts.packages.get("triton")
     if triton is None or platform is None or torch.cuda is None:
         return
-    for build in torch_builds.find_builds(torch_builds.get_minor(torch.version), platform):
+    for build in torch_builds.find_builds(get_minor(torch.version), platform):
         pin = dict(build.libraries).get("triton")
         # A patch release's own pin may differ from the newest one's; only another minor version is surely wrong.
-        if (
-            pin is None
-            or torch_builds.parse_number(triton)[:2] == torch_builds.parse_number(pin.lstrip("~="))[:2]
-        ):
+        if pin is None or parse_number(triton)[:2] == parse_number(pin.lstrip("~="))[:2]:
             continue
         exact = pin if pin.startswith("~") else f"=={pin}"
         if triton not in SpecifierSet(exact):
             message = f"triton {triton} is installed, but torch {torch.version} was built for triton {pin}"
-            yield create_warning(
-                "RT008", message, install_commands.create_pip_command(f'install "triton{exact}"', facts)
-            )
+            yield create_warning("RT008", message, create_pip_command(f'install "triton{exact}"', facts))
 
 
 def check_torchcomms(facts: MachineFacts) -> Iterator[Finding]:
@@ -185,7 +174,7 @@ def check_torchcomms(facts: MachineFacts) -> Iterator[Finding]:
     on = asked or (facts.torch is not None and facts.torch.imported.torchcomms_on is True)
     version = facts.packages.get("torchcomms")
     if on and version is None:
-        hint = install_commands.create_pip_command("install torchcomms", facts)
+        hint = create_pip_command("install torchcomms", facts)
         yield create_error("RT029", "torchcomms is enabled but not installed", hint)
     elif not on and version is not None:
         message = f"torchcomms {version} is installed but not enabled"

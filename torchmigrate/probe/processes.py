@@ -14,7 +14,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -117,12 +116,9 @@ def start_program(
 
 def kill_program(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and, where the system has process groups, everything that it started."""
-    if sys.platform != "win32":
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            process.kill()
-    else:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):  # Windows has no groups
         process.kill()
     # A process that waits in the kernel for a broken driver cannot be killed: leave it.
     with contextlib.suppress(subprocess.TimeoutExpired):

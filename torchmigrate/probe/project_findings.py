@@ -15,10 +15,10 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from torchmigrate.documents import python_versions
 from torchmigrate.documents.base_images import TORCH_TAG
 from torchmigrate.documents.build_choice import requires_torch
 from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.python_versions import parse_minors
 from torchmigrate.documents.reference_patterns import INDEX_URL
 from torchmigrate.documents.references import Environment, InstallRole, InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.requirement_purposes import Purpose
@@ -30,7 +30,8 @@ from torchmigrate.model.vocabulary import Severity, Sort
 from torchmigrate.probe import gpu_findings, target_findings, wording
 from torchmigrate.probe.build_fit import find_candidates, find_platform, judge_fit
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
-from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.tables import torch_builds
+from torchmigrate.tables.build_selection import PLATFORM, find_python_range, is_known_variant, is_published
 from torchmigrate.tables.torch_builds import TorchBuild
 from torchmigrate.text.finding_factory import create_finding
 
@@ -89,9 +90,8 @@ def judge_environment(
     inside = _restrict_facts(environment, facts)
     asked = [one for one in named if one.sort is Sort.REQUIREMENT and _is_marker_true(one, inside)]
     images = [one for one in named if one.sort is Sort.IMAGE]
-    asked += [
-        one for one in named if (wheel := _parse_torch_wheel(one)) and _is_wheel_installable(wheel, inside)
-    ]
+    wheels = [(one, wheel) for one in named if (wheel := _parse_torch_wheel(one))]
+    asked += [one for one, wheel in wheels if _is_wheel_installable(wheel, inside)]
     # A lock file may have a torch for each of several extras, and each gets a verdict of its own.
     locked = [one for one in asked if one.unit.role is InstallRole.LOCK]
     ways = {(one.text, id(one.unit)): [one] for one in locked}.values() if locked else [asked]
@@ -117,11 +117,7 @@ def _restrict_facts(environment: Environment, facts: MachineFacts) -> MachineFac
             python=dataclasses.replace(bare.python, version=None, free_threaded=False),
             platform=dataclasses.replace(bare.platform, glibc=None),
         )
-    stated = [
-        numbers
-        for one in environment.find_references(Sort.PYTHON)
-        if (numbers := python_versions.parse_minors(one))
-    ]
+    stated = [numbers for one in environment.find_references(Sort.PYTHON) if (numbers := parse_minors(one))]
     allowed = set.intersection(*stated) if stated else set()
     if not allowed or (bare.python.version and torch_builds.parse_number(bare.python.version)[1] in allowed):
         return bare
@@ -133,11 +129,7 @@ def _restrict_facts(environment: Environment, facts: MachineFacts) -> MachineFac
 def _is_marker_true(reference: Reference, facts: MachineFacts) -> bool:
     """Whether a requirement's marker holds on this machine."""
     python = torch_builds.get_minor(facts.python.version) if facts.python.version else None
-    span = (
-        (python, python)
-        if python
-        else build_selection.find_python_range(parse_version(torch_builds.list_versions()[-1]))
-    )
+    span = (python, python) if python else find_python_range(parse_version(torch_builds.list_versions()[-1]))
     return marker_applies(reference, span, (facts.platform.system, facts.platform.machine))
 
 
@@ -165,10 +157,7 @@ def _judge_installation(
 
 def _report_unpublished(wanted: WantedTorch, platform: str) -> Finding:
     """Create the finding about a build that does not exist. Raises UnclearInstallation where it may only be missing in the tables."""
-    if (
-        platform != build_selection.PLATFORM
-        or build_selection.is_published(parse_version(wanted.torch), wanted.variant) is not False
-    ):
+    if platform != PLATFORM or is_published(parse_version(wanted.torch), wanted.variant) is not False:
         raise UnclearInstallation(
             f"torch {wanted.torch} ({wanted.variant}) for {platform} is not in the tables"
         )
@@ -241,7 +230,7 @@ def _parse_index_variant(index: Reference) -> str:
     last = index.text.rstrip("/").rpartition("/")[2]
     if tag := find_cuda_tag(index):
         return tag.name
-    if build_selection.is_known_variant(last):
+    if is_known_variant(last):
         return last
     if index.option == "--torch-backend" or (INDEX_URL.fullmatch(index.text) and last != "whl"):
         raise UnclearInstallation(f"the build `{last}` is not in the tables")

@@ -22,18 +22,9 @@ from torchmigrate.probe.machine_facts import MachineFacts
 from torchmigrate.probe.wording import create_error
 
 STAGE_LIMITS: Mapping[str, float] = {
-    "import": 60,
-    "device": 60,
-    "allocate": 30,
-    "kernel": 30,
-    "matmul": 60,
-    "eigh": 60,
-    "graph": 30,
-    "cond": 120,
-    "process group": 60,
-    "nccl2": 60,
-    "compile": 180,
-}
+    "import": 60, "device": 60, "allocate": 30, "kernel": 30, "matmul": 60, "eigh": 60, "graph": 30, "cond": 120,
+    "process group": 60, "nccl2": 60, "compile": 180,
+}  # fmt: skip
 """Seconds for each stage, in the order in which they run: enough for a first use, which loads or compiles much."""
 
 

@@ -20,6 +20,7 @@ from torchmigrate.probe.build_fit import (
     judge_fit,
 )
 from torchmigrate.probe.gpu_visibility import judge_visibility
+from torchmigrate.probe.install_commands import create_install_command
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts
 from torchmigrate.probe.unsupported_findings import explain_missing_build
 from torchmigrate.probe.wording import create_error, create_info, create_warning, describe_build, name_gpus
@@ -84,9 +85,7 @@ def find_floor_problems(version: str, facts: MachineFacts) -> Iterator[Finding]:
         system, there = ("macOS", facts.platform.macos) if mac else ("glibc", facts.platform.glibc)
         older = find_newest_release(facts, facts.gpus, below=version)
         message = f"torch {version} needs {system} {build.floor} or newer, but this is {system} {there}"
-        yield create_error(
-            "RT011", message, install_commands.create_install_command(older, facts) if older else None
-        )
+        yield create_error("RT011", message, create_install_command(older, facts) if older else None)
 
 
 def choose_python(version: str, facts: MachineFacts) -> str:
@@ -139,7 +138,7 @@ def report_fitting_build(version: str, facts: MachineFacts, build: TorchBuild, s
         return create_info("RT032", message + describe_unconfirmed(facts))
     message = describe_support(version, facts, build, verb) + describe_default_driver(version, facts, build)
     message += describe_moving_packages(facts, build) + describe_unconfirmed(facts)
-    return create_info("RT032", message, install_commands.create_install_command(build, facts))
+    return create_info("RT032", message, create_install_command(build, facts))
 
 
 def describe_support(version: str, facts: MachineFacts, build: TorchBuild, verb: str = "supports") -> str:
@@ -242,6 +241,5 @@ def find_feature_limits(facts: MachineFacts, build: TorchBuild | None) -> Iterat
         yield create_info("RT031", message)
     new = build is not None and build.cuda is not None and torch_builds.parse_number(build.torch) >= (2, 12)
     if new and cuda and torch_builds.parse_number(cuda) < (12, 4):
-        yield create_info(
-            "RT031", f"torch.cond inside a CUDA graph needs CUDA 12.4, but this driver supports {cuda}"
-        )
+        message = f"torch.cond inside a CUDA graph needs CUDA 12.4, but this driver supports {cuda}"
+        yield create_info("RT031", message)

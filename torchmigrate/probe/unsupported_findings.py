@@ -17,8 +17,7 @@ from torchmigrate.probe.build_fit import (
 )
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts, NvidiaDriver
 from torchmigrate.probe.wording import create_error, create_info, describe_build, name_driver, name_gpus
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import rank_build
+from torchmigrate.tables.torch_builds import find_minimum_driver, get_major, parse_number, rank_build
 
 
 def explain_missing_build(version: str, facts: MachineFacts) -> Iterator[Finding]:
@@ -42,13 +41,8 @@ def explain_missing_build(version: str, facts: MachineFacts) -> Iterator[Finding
     if by_driver:
         stopped = [b for b in builds if b.cuda and any(not judge_fit(g, b, facts).driver for g in by_driver)]
         # Of the oldest CUDA major version, which needs the least of the driver, the build to recommend.
-        oldest = min(torch_builds.parse_number(b.cuda or "")[0] for b in stopped)
-        cuda = (
-            max(
-                (b for b in stopped if torch_builds.parse_number(b.cuda or "")[0] == oldest), key=rank_build
-            ).cuda
-            or ""
-        )
+        oldest = min(parse_number(b.cuda or "")[0] for b in stopped)
+        cuda = max((b for b in stopped if parse_number(b.cuda or "")[0] == oldest), key=rank_build).cuda or ""
         yield report_target_driver(version, facts, by_driver, cuda)
     if unknown:
         yield report_unclear_gpus(version, facts, unknown)
@@ -58,9 +52,9 @@ def explain_missing_build(version: str, facts: MachineFacts) -> Iterator[Finding
 
 def report_target_driver(version: str, facts: MachineFacts, gpus: list[Gpu], cuda: str) -> Finding:
     """Create the finding about a driver that is too old for the target; the hint is the newest release without that need."""
-    needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
+    needed = find_minimum_driver(cuda, facts.platform.system)
     message = (
-        f"torch {version} supports {name_gpus(gpus)} only with CUDA {torch_builds.get_major(cuda)}, which needs driver {needed} "
+        f"torch {version} supports {name_gpus(gpus)} only with CUDA {get_major(cuda)}, which needs driver {needed} "
         f"or newer, but this is {name_driver(facts)}{advise_compat(cuda, facts)}"
     )
     upgrade = install_commands.advise_driver_upgrade(cuda, facts)
@@ -114,7 +108,7 @@ def report_unsupported_gpus(version: str, facts: MachineFacts, gpus: list[Gpu]) 
     upgrade = None
     if last != older:
         upgrade = install_commands.advise_driver_upgrade(last.cuda or "", facts)
-        needed = torch_builds.find_minimum_driver(last.cuda or "", facts.platform.system)
+        needed = find_minimum_driver(last.cuda or "", facts.platform.system)
         message += f", which needs driver {needed} or newer, but this is {name_driver(facts)}"
     if older is None:
         return create_error("RT022", message, upgrade)

@@ -21,8 +21,7 @@ from torchmigrate.probe import (
 from torchmigrate.probe.build_fit import BuildFit, find_candidates, judge_fit
 from torchmigrate.probe.install_commands import InstallCommands, ProbeCall, create_install
 from torchmigrate.probe.machine_facts import MachineFacts
-from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.tables.torch_builds import TorchBuild, list_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def judge_machine(
 
     ``asked`` is the call of the probe, for its hints only.
     """
-    version = wanted or torch_builds.list_versions()[-1]
+    version = wanted or list_versions()[-1]
     build = target_findings.choose_build(version, facts)
     findings = check_machine(facts, asked)
     stopping = gpu_visibility.STOPPING_CODES & {f.code for f in findings if f.severity is not Severity.INFO}
@@ -65,10 +64,8 @@ def judge_machine(
         for f in target_findings.check_target(version, facts, build, stopped)
         if (f.code, f.hint) not in reported
     ]
-    rows = [
-        BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus))
-        for b in find_candidates(version, facts)
-    ]
+    candidates = find_candidates(version, facts)
+    rows = [BuildRow(b, tuple(judge_fit(gpu, b, facts) for gpu in facts.gpus)) for b in candidates]
     installation = (
         None
         if build is None or target_findings.is_build_installed(build, facts)

@@ -34,12 +34,8 @@ def render_plain(
     text = [f"torch {describe_build(row.build)} {describe_fits(row)}" for row in verdict.rows]
     text += [f"smoke {stage.name}: {stage.text}" for stage in stages]
     installs = [f"{tool}: {command}" for tool, command in list_install_commands(verdict)]
-    return (
-        render_heading(verdict.facts)
-        + _escape_lines(text)
-        + render_findings(findings)
-        + _escape_lines(installs)
-    )
+    heading = render_heading(verdict.facts) + _escape_lines(text)
+    return heading + render_findings(findings) + _escape_lines(installs)
 
 
 def render_heading(facts: MachineFacts) -> str:

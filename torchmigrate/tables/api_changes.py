@@ -130,20 +130,13 @@ class ApiChange:
         """Return an error if the target lacks it, a warning if the target warns visibly, else info."""
         if self.gone is not None and self.gone <= target:
             return Severity.ERROR
-        if self.category in SHOWN_WARNINGS and self.warns_at(target):
-            return Severity.WARNING
-        return Severity.INFO
+        warns = self.warns is not None and self.warns <= target <= (self.until or target)
+        return Severity.WARNING if warns and self.category in SHOWN_WARNINGS else Severity.INFO
 
     @property
     def is_same_object(self) -> bool:
         """Whether the new name can replace the old one everywhere, called or not."""
         return self.kind is ApiChangeKind.ALIAS or all(recipe.same for recipe in self.recipes)
-
-    def warns_at(self, version: Version) -> bool:
-        """Return whether a release warns, with any category."""
-        return (
-            self.warns is not None and self.warns <= version and (self.until is None or version <= self.until)
-        )
 
     def describe_state(self, target: Version) -> str:
         """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""

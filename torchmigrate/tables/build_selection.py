@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.tables import torch_builds
-from torchmigrate.tables.torch_builds import TorchBuild, rank_build
+from torchmigrate.tables.torch_builds import TorchBuild, get_major, list_versions, parse_number, rank_build
 
 PLATFORM = "linux_x86_64"
 """The platform that project files are checked for: the one that has every variant."""
@@ -29,7 +29,7 @@ def is_published(target: Version, variant: str) -> bool | None:
     if (
         not (rocm or variant.startswith("cu"))
         or target < COMPLETE_SINCE
-        or render_version(target) not in torch_builds.list_versions()
+        or render_version(target) not in list_versions()
     ):
         return None
     found = next((build for build in _find_platform_builds(target) if build.variant == variant), None)
@@ -46,7 +46,7 @@ def find_last_release(variant: str) -> Version | None:
     It is unknown for a variant that is only mentioned, and for ROCm variants of the newest release with such rows.
     """
     rows = [b for b in torch_builds.load_builds() if b.variant == variant and b.platform == PLATFORM]
-    newest = max(rows, key=lambda build: torch_builds.parse_number(build.torch), default=None)
+    newest = max(rows, key=lambda build: parse_number(build.torch), default=None)
     if newest is None or newest.evidence == "named":
         return None
     last = parse_version(newest.torch)
@@ -55,12 +55,9 @@ def find_last_release(variant: str) -> Version | None:
 
 def list_variants(target: Version, kind: str) -> list[str]:
     """Return the published variants of the target that begin with ``kind`` (``rocm``), oldest first."""
-    found = [
-        b.variant
-        for b in _find_platform_builds(target)
-        if b.variant.startswith(kind) and b.evidence != "named"
-    ]
-    return sorted(found, key=lambda variant: torch_builds.parse_number(variant.removeprefix(kind)))
+    published = [b.variant for b in _find_platform_builds(target) if b.evidence != "named"]
+    found = [variant for variant in published if variant.startswith(kind)]
+    return sorted(found, key=lambda variant: parse_number(variant.removeprefix(kind)))
 
 
 def is_known_variant(variant: str) -> bool:
@@ -84,15 +81,11 @@ def choose_build(target: Version, architectures: Iterable[str] = (), asked: str 
     if not asked:
         return max(fitting, key=rank_build, default=None)
     first = min(
-        (
-            major
-            for build in fitting
-            if (major := _parse_build_cuda(build)[0]) >= torch_builds.parse_number(asked)[0]
-        ),
+        (major for build in fitting if (major := _parse_build_cuda(build)[0]) >= parse_number(asked)[0]),
         default=0,
     )
     same = [build for build in fitting if _parse_build_cuda(build)[0] == first]
-    newer = [build for build in same if _parse_build_cuda(build) >= torch_builds.parse_number(asked)]
+    newer = [build for build in same if _parse_build_cuda(build) >= parse_number(asked)]
     if wanted and not newer:
         return max(same or fitting, key=rank_build, default=None)  # these run on all of the GPUs
     return min(newer, key=lambda build: (build.apart, _parse_build_cuda(build)), default=None)
@@ -106,13 +99,13 @@ def parse_variant_cuda(variant: str) -> str:
 
 def _parse_build_cuda(build: TorchBuild) -> tuple[int, ...]:
     """Return the CUDA version of a build; 0 if it has none."""
-    return torch_builds.parse_number(build.cuda or "0")
+    return parse_number(build.cuda or "0")
 
 
 def find_last_build(architectures: Iterable[str]) -> TorchBuild | None:
     """Return the best build of the newest release that runs on all of the compute capabilities; None if there is none."""
     wanted = tuple(architectures)
-    for version in reversed(torch_builds.list_versions()):
+    for version in reversed(list_versions()):
         if found := choose_build(parse_version(version), wanted):
             return found
     return None
@@ -178,11 +171,11 @@ def find_library_pin(target: Version, name: str) -> str | None:
 @functools.cache
 def find_oldest_architecture(cuda: str) -> str:
     """Return the oldest compute capability that any build with this CUDA major is compiled for."""
-    wanted = torch_builds.get_major(cuda)
+    wanted = get_major(cuda)
     names = {
         name
         for build in torch_builds.load_builds()
-        if torch_builds.get_major(build.cuda) == wanted
+        if get_major(build.cuda) == wanted
         for name in build.compiled
         if name.startswith("sm_")
     }

@@ -66,9 +66,11 @@ def explain_refusal(project: str, version: str, torch: str) -> str:
     asked = _find_specifier(row, version)
     if asked is _UNREAD:
         return unknown
-    if asked is not None and asked and not SpecifierSet(asked).contains(torch, prereleases=True):
+    specifier = SpecifierSet(asked or "")
+    if not specifier.contains(torch, prereleases=True):
         return f"it requires torch {asked}"
-    if row["linked"] and not (asked and _is_bounded(asked)):
+    excludes_newer = any(part.operator in ("==", "===", "~=", "<", "<=") for part in specifier)
+    if row["linked"] and not excludes_newer:
         return f"the metadata of {project} {version} does not say which torch it was built for"
     return ""
 
@@ -91,11 +93,6 @@ def _find_specifier(row: dict[str, Any], version: str) -> str | None:
         if Version(since) <= wanted:
             found = asked
     return found
-
-
-def _is_bounded(specifier: str) -> bool:
-    """Return whether a specifier excludes newer releases."""
-    return any(part.operator in ("==", "===", "~=", "<", "<=") for part in SpecifierSet(specifier))
 
 
 def has_wheel_data(python: str) -> bool:

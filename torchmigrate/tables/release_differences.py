@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.tables import api_ledger
@@ -22,15 +22,7 @@ DifferenceKind = Literal["removed", "raises", "parameter", "default", "deprecate
 - added: the name is new.
 """
 
-DIFFERENCE_ORDER: tuple[DifferenceKind, ...] = (
-    "removed",
-    "raises",
-    "parameter",
-    "default",
-    "deprecated",
-    "restored",
-    "added",
-)
+DIFFERENCE_ORDER: tuple[DifferenceKind, ...] = get_args(DifferenceKind)
 
 
 @dataclass(frozen=True, slots=True)

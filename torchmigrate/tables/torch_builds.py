@@ -203,12 +203,8 @@ def find_recommended_driver(cuda: str, system: str) -> str:
 
 def find_compat_branches(cuda: str) -> list[int]:
     """Return the driver branches that support the cuda-compat package of a CUDA version; empty if unknown."""
-    rows = (
-        row["branches"]
-        for row in load_table("drivers")["compat"]
-        if row["cuda"] == ".".join(cuda.split(".")[:2])
-    )
-    return next(rows, [])
+    minor = ".".join(cuda.split(".")[:2])
+    return next((row["branches"] for row in load_table("drivers")["compat"] if row["cuda"] == minor), [])
 
 
 def _find_driver_row(cuda: str) -> dict[str, Any]:
@@ -220,10 +216,8 @@ def _find_driver_row(cuda: str) -> dict[str, Any]:
 
 def find_shipped_driver(cuda: str) -> str | None:
     """Return the driver that came with a toolkit: its PTX needs that driver, its machine code does not."""
-    for row in load_table("drivers")["shipped"]:
-        if row["cuda"] == cuda:
-            return str(row["linux"])
-    return None
+    rows = load_table("drivers")["shipped"]
+    return next((str(row["linux"]) for row in rows if row["cuda"] == cuda), None)
 
 
 def find_companion_release(project: str, torch: str) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import pickle
@@ -33,8 +34,11 @@ class Refusal(Exception):
     """The archive, or the request, cannot be served; the text is for the user."""
 
 
+torch: Any = None
+"""The module, which `main` imports: nothing here may need it earlier."""
+
+
 class State:
-    torch: Any = None
     answer: str = ""
     step: str = "load"
 
@@ -59,7 +63,7 @@ def limit_memory(memory: int) -> None:
 
 def load_archive(path: str) -> Any:
     """Load a fresh copy of the archive, so that no run sees what another one has changed."""
-    return State.torch.jit.load(path, map_location="cpu")
+    return torch.jit.load(path, map_location="cpu")
 
 
 # Inputs
@@ -67,7 +71,6 @@ def load_archive(path: str) -> Any:
 
 def make_value(tree: Any) -> Any:
     """Make a value from its description: ``{"tensor": [dtype, sizes]}``, a container of such, or a plain value."""
-    torch = State.torch
     kind, value = next(iter(tree.items()))
     if kind == "tensor":
         name, sizes = value
@@ -87,7 +90,6 @@ def make_value(tree: Any) -> Any:
 
 def read_inputs(path: str, method: str, names: list[str]) -> list[tuple[Any, ...]]:
     """Read the arguments in a file of `torch.save`, without running anything in it."""
-    torch = State.torch
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
@@ -146,29 +148,28 @@ def get_schema(module: Any, method: str) -> Any:
 
 
 def flatten(value: Any) -> list[Any]:
-    return list(State.torch.utils._pytree.tree_flatten(value)[0])
+    return list(torch.utils._pytree.tree_flatten(value)[0])
 
 
 def unflatten(value: Any, flat: list[Any]) -> Any:
     """Return a value of the structure of ``value`` with other leaves."""
-    pytree = State.torch.utils._pytree
+    pytree = torch.utils._pytree
     return pytree.tree_unflatten(flat, pytree.tree_flatten(value)[1])
 
 
 def copy_value(value: Any) -> Any:
-    tensor = State.torch.Tensor
+    tensor = torch.Tensor
     return unflatten(value, [one.clone() if isinstance(one, tensor) else one for one in flatten(value)])
 
 
 def resize_tensor(tensor: Any, dim: int, size: int) -> Any:
     """Return a tensor of another size with the same values, since they may be indices."""
-    torch = State.torch
     return tensor.index_select(dim, torch.arange(size) % max(tensor.shape[dim], 1))
 
 
 def describe_value(value: Any) -> str:
     """Return a tensor as ``float32[2, 4]``, a container of such, or the beginning of a plain value."""
-    if isinstance(value, State.torch.Tensor):
+    if isinstance(value, torch.Tensor):
         return "{}[{}]".format(str(value.dtype).replace("torch.", ""), ", ".join(map(str, value.shape)))
     if isinstance(value, (tuple, list)):
         return "({})".format(", ".join(describe_value(one) for one in value))
@@ -182,7 +183,6 @@ def describe_value(value: Any) -> str:
 
 def wrap_method(module: Any, method: str, count: int) -> Any:
     """Return a module whose forward is ``method`` with its first ``count`` arguments: only a forward can be converted."""
-    torch = State.torch
     arguments = get_schema(module, method).arguments[1:]
     if method == "forward" and count == len(arguments):
         return module
@@ -198,7 +198,7 @@ def wrap_method(module: Any, method: str, count: int) -> Any:
 
 def find_asked_dims(question: dict[str, Any], args: tuple[Any, ...]) -> list[tuple[int, int, str]]:
     """Return the sizes that have to stay open: the index of a tensor among all inputs, its dimension and its name."""
-    tensor, found = State.torch.Tensor, []
+    tensor, found = torch.Tensor, []
     flat = flatten(args)
     for index, dim, name in question["dynamic"]:
         places = range(len(flat)) if index is None else [index]
@@ -213,7 +213,6 @@ def find_asked_dims(question: dict[str, Any], args: tuple[Any, ...]) -> list[tup
 
 def find_open_sizes(program: Any, args: tuple[Any, ...]) -> dict[str, list[tuple[int, int]]]:
     """Return the sizes of inputs that a program leaves open: symbol → the tensors and dimensions that have it."""
-    torch = State.torch
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     users, flat = list(program.graph_signature.user_inputs), flatten(args)
     found: dict[str, list[tuple[int, int]]] = {}
@@ -244,7 +243,6 @@ def prepare_inputs(
 
 def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
     """Convert, save and compare one method. Whatever fails raises, and `State.step` tells where."""
-    torch = State.torch
     from torch._export.converter import TS2EPConverter
 
     path, began = question["archive"], time.monotonic()
@@ -306,7 +304,6 @@ def compare_variations(
     answer: dict[str, Any],
 ) -> dict[str, Any]:
     """Compare with other values of open sizes, and with the signs turned, as far as the archive accepts them."""
-    torch = State.torch
     opened = {place for places in sizes.values() for place in places}
     for index, dim, name in asked:
         if (index, dim) not in opened:
@@ -341,7 +338,7 @@ def vary_inputs(
     args: tuple[Any, ...], sizes: dict[str, list[tuple[int, int]]], wanted: set[tuple[int, int]]
 ) -> Iterator[tuple[tuple[Any, ...], str, bool]]:
     """Yield other inputs, with their description, and whether the program was asked to accept them."""
-    tensor = State.torch.Tensor
+    tensor = torch.Tensor
     turned = [-one if isinstance(one, tensor) and one.is_floating_point() else one for one in flatten(args)]
     if any(old is not new for old, new in zip(flatten(args), turned)):  # the other side of a branch on values
         yield unflatten(args, turned), "the inputs with their signs flipped", False
@@ -361,7 +358,6 @@ def vary_inputs(
 
 def package(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
     """Compile the program of one method with AOTInductor, and compare it with the archive."""
-    torch = State.torch
     began, module = time.monotonic(), load_archive(question["archive"])
     args = prepare_inputs(question, module, method, answer)[0]
     before = run_function(getattr(module, method), [args])
@@ -380,7 +376,7 @@ def package(question: dict[str, Any], method: str, answer: dict[str, Any]) -> No
 
 def run_function(function: Callable[..., Any], runs: list[tuple[Any, ...]]) -> list[Any]:
     """Return the outputs of each run, with the same random numbers in every process."""
-    torch, results = State.torch, []
+    results = []
     with torch.no_grad():
         for args in runs:
             torch.manual_seed(0)
@@ -412,7 +408,6 @@ def compare_outputs(before: Any, after: Any, question: dict[str, Any]) -> dict[s
 
 def judge_tensors(old: Any, new: Any, question: dict[str, Any]) -> tuple[str, float]:
     """Judge two tensors of the same type and shape."""
-    torch = State.torch
     if old.is_quantized:
         old, new = old.int_repr(), new.int_repr()
     if old.layout != torch.strided:
@@ -436,7 +431,6 @@ def judge_tensors(old: Any, new: Any, question: dict[str, Any]) -> tuple[str, fl
 
 def pair_tensors(old: Any, new: Any, where: str) -> Any:
     """Yield the tensors of two outputs in pairs, each with its position. Raises Difference."""
-    torch = State.torch
     if isinstance(old, torch.Tensor):
         if not isinstance(new, torch.Tensor):
             raise Difference(f"{where} is {type(new).__name__} instead of a tensor")
@@ -520,10 +514,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     set_stage("load", "importing torch")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.getcwd()  # an empty folder, removed after this process
-    import torch
-    import torch.utils._pytree
-
-    State.torch = torch
+    global torch
+    torch = importlib.import_module("torch")
+    importlib.import_module("torch.utils._pytree")
     methods = {method: convert_and_report(question, method) for method in question["methods"]}
     with open(State.answer, "w", encoding="utf-8") as file:
         json.dump({"torch": torch.__version__, "methods": methods}, file)

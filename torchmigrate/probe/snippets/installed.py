@@ -50,11 +50,8 @@ def find_torch() -> Optional[str]:
         spec = importlib.util.find_spec("torch")
     except (ImportError, ValueError, AttributeError):
         return None
-    if spec is None:
-        return None
-    if spec.origin and spec.origin not in ("namespace", "built-in"):
-        return os.path.dirname(spec.origin)
-    return None
+    origin = spec.origin if spec else None
+    return os.path.dirname(origin) if origin and origin not in ("namespace", "built-in") else None
 
 
 def read_version_file(folder: str) -> Dict[str, Optional[str]]:

@@ -20,65 +20,61 @@ class SkipError(Exception):
     """This torch or this machine does not have what the stage needs."""
 
 
-class State:
-    """The results of earlier stages that later ones need."""
-
-    torch: Any = None
-    device: str = "cpu"
-
-
-state = State()
+torch: Any = None
+"""The module, once the first stage has imported it."""
+device: str = "cpu"
+"""The device that the second stage chooses for the later ones."""
 
 
 def get_module() -> Any:
     """Return torch's module for the device: torch.cuda (also for ROCm) or torch.xpu."""
-    return getattr(state.torch, state.device)
+    return getattr(torch, device)
 
 
 def synchronize_device() -> None:
-    if state.device != "cpu":
+    if device != "cpu":
         get_module().synchronize()
 
 
 def import_torch() -> str:
     """Import torch."""
-    state.torch = importlib.import_module("torch")
-    return "torch {}".format(state.torch.__version__)
+    global torch
+    torch = importlib.import_module("torch")
+    return "torch {}".format(torch.__version__)
 
 
 def check_device() -> str:
     """Choose the device, and fail where torch does not see the machine's GPU."""
-    torch = state.torch
+    global device
     expected = sys.argv[2] == "gpu"
     if torch.cuda.is_available():
-        state.device = "cuda"
+        device = "cuda"
     elif hasattr(torch, "xpu") and torch.xpu.is_available():
-        state.device = "xpu"
+        device = "xpu"
     elif hasattr(torch.backends, "mps") and torch.backends.mps.is_available():
-        state.device = "mps"
+        device = "mps"
     elif expected:
         if torch.version.cuda or torch.version.hip:
             torch.cuda.init()  # raises, with the reason
         raise RuntimeError("this machine has a GPU, but torch sees none")
-    if state.device == "cpu":
+    if device == "cpu":
         raise SkipError("no GPU: the following stages run on the CPU")
-    if state.device == "mps":
+    if device == "mps":
         return "mps"
     names = [get_module().get_device_name(index) for index in range(get_module().device_count())]
-    return "{}: {}".format(state.device, ", ".join(names))
+    return "{}: {}".format(device, ", ".join(names))
 
 
 def allocate_memory() -> str:
     """Allocate memory and fill it."""
-    state.torch.empty(1 << 20, device=state.device).fill_(1.0)
+    torch.empty(1 << 20, device=device).fill_(1.0)
     synchronize_device()
     return "4 MiB"
 
 
 def run_kernels() -> str:
     """Run an elementwise kernel and a reduction, and check the result."""
-    torch = state.torch
-    total = (torch.ones(1 << 16, device=state.device) * 2 + 1).sum().item()
+    total = (torch.ones(1 << 16, device=device) * 2 + 1).sum().item()
     if total != 3 * (1 << 16):
         raise RuntimeError("wrong result: {}".format(total))
     return "elementwise and sum"
@@ -86,20 +82,19 @@ def run_kernels() -> str:
 
 def multiply_matrices() -> str:
     """Multiply matrices in every precision that the device has, and check the results."""
-    torch = state.torch
     done, left = [], []
     for name in ("float32", "float16", "bfloat16", "float64"):
         kind = getattr(torch, name)
-        old = name == "bfloat16" and state.device == "cuda" and not torch.cuda.is_bf16_supported()
-        if old or (name == "float64" and state.device in ("mps", "xpu")):
+        old = name == "bfloat16" and device == "cuda" and not torch.cuda.is_bf16_supported()
+        if old or (name == "float64" and device in ("mps", "xpu")):
             left.append(name)
             continue
-        a = torch.eye(64, device=state.device).to(kind)
-        b = torch.arange(64 * 64, device=state.device).remainder(8).reshape(64, 64).to(kind)
+        a = torch.eye(64, device=device).to(kind)
+        b = torch.arange(64 * 64, device=device).remainder(8).reshape(64, 64).to(kind)
         if not torch.equal(a @ b, b):
             raise RuntimeError("wrong result in {}".format(name))
         done.append(name)
-    if torch.version.cuda and state.device == "cuda" and torch.cuda.get_device_capability() >= (8, 9):
+    if torch.version.cuda and device == "cuda" and torch.cuda.get_device_capability() >= (8, 9):
         one = torch.ones((), device="cuda")
         a = torch.eye(64, device="cuda").to(torch.float8_e4m3fn)
         product = torch._scaled_mm(a, a.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
@@ -112,10 +107,9 @@ def multiply_matrices() -> str:
 
 def decompose_matrices() -> str:
     """Decompose a batch of symmetric matrices, and check the result."""
-    torch = state.torch
-    if state.device == "mps":
+    if device == "mps":
         raise SkipError("not on mps")
-    base = torch.arange(16.0, device=state.device).reshape(4, 4)
+    base = torch.arange(16.0, device=device).reshape(4, 4)
     batch = (base + base.t()).expand(8, 4, 4).contiguous()
     values, vectors = torch.linalg.eigh(batch)
     again = vectors @ torch.diag_embed(values) @ vectors.transpose(-1, -2)
@@ -126,8 +120,7 @@ def decompose_matrices() -> str:
 
 def replay_graph() -> str:
     """Capture a CUDA graph, replay it twice, and check the result."""
-    torch = state.torch
-    if state.device != "cuda":
+    if device != "cuda":
         raise SkipError("no CUDA")
     x = torch.zeros(16, device="cuda")
     seen: List[Any] = []
@@ -148,8 +141,7 @@ def replay_graph() -> str:
 
 def run_cond() -> str:
     """Run both branches of a torch.cond inside a CUDA graph, and check the results."""
-    torch = state.torch
-    if state.device != "cuda":
+    if device != "cuda":
         raise SkipError("no CUDA")
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     if version < (2, 12) or tuple(map(int, (torch.version.cuda or "0").split("."))) < (12, 4):
@@ -172,18 +164,17 @@ def run_cond() -> str:
 
 def reduce_in_group(backend: str) -> str:
     """Run an all_reduce in a process group of one, and check the result."""
-    torch = state.torch
     dist = torch.distributed
     if not dist.is_available():
         raise SkipError("torch.distributed is not in this build")
     options = {"rank": 0, "world_size": 1, "store": dist.HashStore()}
-    if state.device == "cuda":
+    if device == "cuda":
         torch.cuda.set_device(0)
         if "device_id" in inspect.signature(dist.init_process_group).parameters:
             options["device_id"] = torch.device("cuda", 0)
     dist.init_process_group(backend=backend, **options)
     try:
-        value = torch.ones(4, device=state.device)
+        value = torch.ones(4, device=device)
         dist.all_reduce(value)
         synchronize_device()
         if value[0].item() != 1:
@@ -195,29 +186,28 @@ def reduce_in_group(backend: str) -> str:
 
 def use_default_group() -> str:
     """Run a process group on NCCL, or on gloo without a GPU."""
-    if state.device not in ("cpu", "cuda"):
+    if device not in ("cpu", "cuda"):
         raise SkipError("no NCCL and no gloo for this device")
-    return reduce_in_group("nccl" if state.device == "cuda" else "gloo")
+    return reduce_in_group("nccl" if device == "cuda" else "gloo")
 
 
 def use_nccl2_group() -> str:
     """Run a process group on nccl2."""
-    if state.device != "cuda":
+    if device != "cuda":
         raise SkipError("no CUDA")
-    backends = getattr(state.torch.distributed.Backend, "backend_list", [])
-    if "nccl2" not in backends and not hasattr(state.torch.distributed.distributed_c10d, "ProcessGroupNCCL2"):
+    backends = getattr(torch.distributed.Backend, "backend_list", [])
+    if "nccl2" not in backends and not hasattr(torch.distributed.distributed_c10d, "ProcessGroupNCCL2"):
         raise SkipError("this torch has no nccl2")
     return reduce_in_group("nccl2")
 
 
 def compile_function() -> str:
     """Compile a small function, and check its result."""
-    torch = state.torch
 
     def function(x: Any) -> Any:
         return torch.nn.functional.gelu(x) * 2 + 1
 
-    x = torch.linspace(-1, 1, 256, device=state.device)
+    x = torch.linspace(-1, 1, 256, device=device)
     if not torch.allclose(torch.compile(function)(x), function(x), atol=1e-4):
         raise RuntimeError("wrong result")
     return "a small function by inductor"
