@@ -80,9 +80,9 @@ def test_what_travels_needs_the_standard_library_only(tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(archive)!r})
 import os
-from torchmigrate.probe.collector import collect
-from torchmigrate.probe.machine_facts import to_json
-print(to_json(collect(sys.executable, os.environ))["format"])
+from torchmigrate.probe.collector import collect_facts
+from torchmigrate.probe.machine_facts import facts_to_json
+print(facts_to_json(collect_facts(sys.executable, os.environ))["format"])
 """
     # -S leaves site-packages out, and with it everything that is installed.
     done = subprocess.run(

@@ -142,7 +142,9 @@ class Engine:
         if MARK in source.text:
             from torchmigrate.engine import suppressions
 
-            found = suppressions.parse_suppressions(source, getattr(source, "find_comments_and_statements", None))
+            found = suppressions.parse_suppressions(
+                source, getattr(source, "find_comments_and_statements", None)
+            )
             every = findings
             findings, number = found.filter_findings(
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target
