@@ -59,7 +59,7 @@ def test_a_tree_with_changes_is_refused() -> None:
     Path("stray.txt").write_text("neither known to git nor to be fixed\n")
     Path("b.py").write_text(FILES["b.py"] + "# mine\n")
     done = run("fix", "--apply", "--commit-per-rule")
-    assert "needs a clean work tree: b.py is not committed" in str(done.exception.__dict__)
+    assert "the work tree must be clean, but b.py is not committed" in str(done.exception.__dict__)
     assert git("log", "--format=%s").splitlines() == ["all"]
     assert Path("a.py").read_text() == FILES["a.py"]
 

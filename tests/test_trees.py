@@ -349,7 +349,7 @@ def test_a_minimum_above_the_target_is_refused(run: Run) -> None:
     outcome = run("check", "--target-version", "2.11")
     assert outcome.status == 2
     assert b"2.12 (pyproject.toml:3), is newer than the target, 2.11" in outcome.err
-    assert b"known are torch 2.0 to 2.15" in outcome.err
+    assert b"torchmigrate covers torch 2.0 to 2.15" in outcome.err
     assert run("check", "--target-version", "2.11", "--min-version", "2.13").status == 2
     assert run("check", "--target-version", "latest").status == 0
 

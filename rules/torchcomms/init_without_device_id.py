@@ -126,7 +126,8 @@ def _build_fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Cont
         raise NoFix(
             "with a device and no backend, the group would have no backend for the CPU; name the backends"
         )
-    if any(given.arg in (None, "device_id") for given in call.keywords) or _has_starred(call):
+    is_starred = any(isinstance(given, ast.Starred) for given in call.args)
+    if is_starred or any(given.arg in (None, "device_id") for given in call.keywords):
         raise NoFix("the arguments of the call are not written out")
     if ctx.options.minimum < (2, 8):
         raise NoFix(
@@ -159,10 +160,6 @@ def _build_fix(use: Use, call: ast.Call, found: frozenset[str] | None, ctx: Cont
     return Fix((AddArgument(call, device, "device_id"),), Safety.UNSAFE, title)
 
 
-def _has_starred(call: ast.Call) -> bool:
-    return any(isinstance(given, ast.Starred) for given in call.args)
-
-
 def _read_hidden(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
     """Return the contents of ``**options`` if it is a dictionary of this function without a device; None if unknown."""
     hidden = [given.value for given in call.keywords if given.arg is None]
@@ -186,12 +183,6 @@ def _read_hidden(use: Use, call: ast.Call) -> dict[str, ast.expr] | None:
 
 def _may_hold_device(use: Use) -> bool:
     """Return whether the function mentions a device that its hidden options may hold."""
-    return "device_id" in _collect_words(use.place.scope.node)
-
-
-def _collect_words(node: ast.AST) -> set[str]:
-    """Return the strings and the names of keyword arguments in a function."""
-    found = set()
-    for part in ast.walk(node):
-        found.add((part.arg or "") if isinstance(part, ast.keyword) else string_value(part) or "")
-    return found
+    parts = ast.walk(use.place.scope.node)
+    names = (part.arg if isinstance(part, ast.keyword) else string_value(part) for part in parts)
+    return "device_id" in names

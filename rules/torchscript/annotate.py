@@ -31,6 +31,7 @@ from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Annotate, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.node_walks import Function
 
 from ._authoring.inert_markers import ASKS, explain_need, find_blocker
 from ._script.script_reach import note_reach
@@ -47,8 +48,6 @@ rule = Rule(
     asks=ASKS,
 )
 rule.note(note_reach)
-
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @rule.check
@@ -93,7 +92,7 @@ def _states_type(use: Use, call: ast.Call, given: ast.expr) -> bool:
     """Whether the statement of the call already states the type, of its value and nothing else."""
     statement, scope = use.place.statement, use.place.scope.node
     stated: ast.expr | None = None
-    if isinstance(statement, ast.Return) and isinstance(scope, _Function):
+    if isinstance(statement, ast.Return) and isinstance(scope, Function):
         stated = scope.returns
     elif isinstance(statement, ast.AnnAssign):
         stated = statement.annotation
@@ -113,7 +112,7 @@ def _can_be_annotated(use: Use, value: ast.expr) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
         return False
     if isinstance(target, ast.Attribute):
-        in_init = isinstance(scope.node, _Function) and scope.node.name == "__init__"
+        in_init = isinstance(scope.node, Function) and scope.node.name == "__init__"
         return in_init and isinstance(target.value, ast.Name)
     if not isinstance(target, ast.Name) or target.id in scope.outer:
         return False

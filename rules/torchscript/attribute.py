@@ -79,13 +79,10 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
         ctx.remove_statement(use.place) if is_same else replace(call, "{value}", value=value)
     ]
     is_hiding = _hides_annotations(owner.node, value, stated, use, ctx)
-    if not is_hiding and not _is_annotated(owner.node, target.attr):
+    annotated = [statement.target for statement in owner.node.body if isinstance(statement, ast.AnnAssign)]
+    if not is_hiding and not any(_is_name(other, target.attr) for other in annotated):
         changes.append(Declare(owner.node, template(f"{target.attr}: {{type}}", type=stated)))
     return Fix(tuple(changes), Safety.UNSAFE, title)
-
-
-def _is_annotated(definition: ast.ClassDef, name: str) -> bool:
-    return any(isinstance(s, ast.AnnAssign) and _is_name(s.target, name) for s in definition.body)
 
 
 def _hides_annotations(

@@ -76,7 +76,7 @@ def test_files_that_are_no_archives_start_nothing_and_do_not_end_a_batch(
     assert run.return_value == 2, run.output
     assert "1 skipped, 2 failed" in run.stdout
     files = {Path(entry["path"]).name: entry for entry in json.loads(report.read_text())["files"]}
-    assert files["evil.pt"]["error"] == "its pickles would run os.mkdir"
+    assert files["evil.pt"]["error"] == "the pickles in the file would run os.mkdir"
     assert "export that with torch.export.export" in files["state.pt"]["skipped"]
     assert not (tmp_path / "out").exists()
 

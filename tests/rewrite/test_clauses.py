@@ -96,7 +96,7 @@ def test_no_part_of_the_file_moves_into_a_string() -> None:
     def change(source: SourceText) -> Replace:
         return replace(in_string(source), "{part}", part=every(source, ast.Name)[0])
 
-    with pytest.raises(NoFix, match="written in a string"):
+    with pytest.raises(NoFix, match="inside a string"):
         changed('x: "old.T[int]" = 1\n', change)
 
 

@@ -134,17 +134,13 @@ def _waits_or_empties(node: ast.AST, parent_of: dict[ast.AST, ast.AST], *, is_ap
     if isinstance(parent, (ast.For, ast.comprehension)):
         return parent.iter is node and _only_waits(parent, parent_of)
     if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-        return _is_empty(parent.value)
+        value = parent.value
+        is_new = isinstance(value, ast.Call) and last_name(value.func) == "list" and not value.args
+        return is_new or (isinstance(value, ast.List) and not value.elts)
     if isinstance(parent, ast.While):
         return parent.test is node
     allowed = ("clear", "pop", "append") if is_appended else ("clear", "pop")
     return isinstance(parent, ast.Attribute) and parent.attr in allowed
-
-
-def _is_empty(value: ast.expr | None) -> bool:
-    return (isinstance(value, ast.List) and not value.elts) or (
-        isinstance(value, ast.Call) and last_name(value.func) == "list" and not value.args
-    )
 
 
 def _only_waits(loop: ast.For | ast.comprehension, parent_of: dict[ast.AST, ast.AST]) -> bool:

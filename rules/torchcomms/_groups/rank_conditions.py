@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.node_walks import walk_nodes
+from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .group_functions import qualify_c10d
 from .rank_evidence import RankEvidence, find_values, judge_rank
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import StatementPlace
 
-AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PLAIN_CALLS = frozenset({"int", "str", "bool", "any", "all"})
 _SEARCH_METHODS = frozenset({"index", "count"})
 """Methods that find or count an item in a list; for a rank, the result differs between ranks."""
@@ -135,7 +133,7 @@ def _judge_call(call: ast.Call, use: Use, ctx: Context, depth: int) -> RankEvide
 
 
 def _judge_parameter(
-    function: AnyFunction, value: ast.expr, call: ast.Call, use: Use, ctx: Context
+    function: Function, value: ast.expr, call: ast.Call, use: Use, ctx: Context
 ) -> RankEvidence:
     """Judge a call by whether the called function compares a parameter for which the call passes a rank."""
     names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
@@ -155,21 +153,21 @@ class _FunctionIndex:
         """The expressions that each function returns, and where."""
         for place in ctx.uses.scopes.places:
             statement = place.statement
-            if isinstance(statement, FUNCTION_NODES):
+            if isinstance(statement, Function):
                 self.by_name.setdefault(statement.name, []).append(place)
             elif isinstance(statement, ast.Return) and statement.value is not None:
                 function = next(
-                    (outer for outer in place.enclosing_statements() if isinstance(outer, FUNCTION_NODES)),
+                    (outer for outer in place.enclosing_statements() if isinstance(outer, Function)),
                     None,
                 )
                 if function is not None:
                     self.returned.setdefault(function, []).append((statement.value, place))
 
 
-def _find_returned(name: str, ctx: Context) -> Iterator[tuple[AnyFunction, ast.expr, StatementPlace]]:
+def _find_returned(name: str, ctx: Context) -> Iterator[tuple[Function, ast.expr, StatementPlace]]:
     """Yield the functions of this name in the file, with each expression that they return, and where."""
     functions = ctx.uses.compute_once(_FunctionIndex, lambda: _FunctionIndex(ctx))
     for place in functions.by_name.get(name, []):
-        assert isinstance(place.statement, FUNCTION_NODES)
+        assert isinstance(place.statement, Function)
         for value, there in functions.returned.get(place.statement, []):
             yield place.statement, value, there

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.node_walks import walk_nodes
+from torchmigrate.semantics.node_walks import Function, walk_nodes
 from torchmigrate.semantics.scopes import StatementPlace
 
-from .rank_conditions import FUNCTION_NODES, judge_condition
+from .rank_conditions import judge_condition
 from .rank_evidence import RankEvidence, judge_rank
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def find_conditions(use: Use, ctx: Context) -> Iterator[RankCondition]:
     inner: ast.stmt | None = None
     for place in use.place.enclosing_places():
         statement = place.statement
-        if isinstance(statement, (*FUNCTION_NODES, ast.ClassDef)):
+        if isinstance(statement, (Function, ast.ClassDef)):
             return
         if inner is not None:
             yield from _find_enclosing(statement, inner, place, use, ctx)
@@ -106,7 +106,7 @@ def is_repeated(use: Use) -> bool:
     if any(isinstance(parent, _COMPREHENSION_NODES) for parent in use.parents):
         return True
     for outer in use.place.enclosing_statements():
-        if isinstance(outer, (*FUNCTION_NODES, ast.ClassDef)):
+        if isinstance(outer, (Function, ast.ClassDef)):
             return False
         if isinstance(outer, _LOOP_NODES):
             return True
@@ -115,7 +115,7 @@ def is_repeated(use: Use) -> bool:
 
 def find_calls(function: ast.AST, use: Use, ctx: Context) -> Iterator[Use]:
     """Yield the calls, in the same file, of a function of the file, or of a method through ``self``."""
-    if not isinstance(function, FUNCTION_NODES):
+    if not isinstance(function, Function):
         return
     for call, place in ctx.uses.compute_once(find_calls, lambda: _index_calls(ctx)).get(function.name, []):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None

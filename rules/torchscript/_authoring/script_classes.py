@@ -27,17 +27,8 @@ if TYPE_CHECKING:
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *class_escapes.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""
 _SCRIPT_ONLY = frozenset(
-    {
-        "define",
-        "save",
-        "save_to_buffer",
-        "graph",
-        "inlined_graph",
-        "graph_for",
-        "code",
-        "code_with_constants",
-        "copy",
-    }
+    {"define", "save", "save_to_buffer", "code", "code_with_constants", "copy"}
+    | {"graph", "inlined_graph", "graph_for"}
 )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import Kind, NoFix
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.node_walks import walk_nodes
+from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import IF_TRACING
 from .expression_kinds import find_binding, find_class
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _IS_TRACING = tuple(name for name in IF_TRACING if name.endswith("is_tracing"))
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PACKS = frozenset({"convert", "convert_fx", "quantize", "quantize_qat", "quantize_dynamic"})
 """Functions whose result has packed weights: objects of C++.
 
@@ -39,7 +38,7 @@ _REDUCES = frozenset(
 def check_tracing_queries(traced: ast.expr, use: Use, ctx: Context) -> None:
     """Raise NoFix where the traced function or module calls `torch.jit.is_tracing` or suppresses `TracerWarning`."""
     bound = find_binding(traced, use.place.scope, ctx)
-    definition = bound if isinstance(bound, _Function) else find_class(traced, use, ctx)
+    definition = bound if isinstance(bound, Function) else find_class(traced, use, ctx)
     for node in ast.walk(definition) if definition is not None else ():
         if last_name(node) == "TracerWarning":
             line = getattr(node, "lineno", 0)

@@ -33,15 +33,8 @@ if TYPE_CHECKING:
 
 _TRACE_ONLY = frozenset(
     [
-        "check_trace",
-        "check_inputs",
-        "check_tolerance",
-        "optimize",
-        "strict",
-        "_force_outplace",
-        "_store_inputs",
-        "_compilation_unit",
-        "_module_class",
+        *("check_trace", "check_inputs", "check_tolerance", "optimize", "strict"),
+        *("_force_outplace", "_store_inputs", "_compilation_unit", "_module_class"),
     ]
 )
 """Arguments of a trace that an export does not need."""

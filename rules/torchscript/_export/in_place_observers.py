@@ -12,6 +12,7 @@ from torchmigrate.semantics.call_arguments import argument_value, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, returns_value
 from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import AUTHORING, BASES, TRACES_ASKS, find_trace, traces_anything
 from .._script.function_escapes import find_importers, find_parameter
@@ -55,7 +56,6 @@ _REPLICAS = (
 _BUILTINS = frozenset({"print", "len", "next", "iter", "isinstance", "type", "id", "repr", "str", "hasattr"})
 _OTHERS = frozenset({"torch", "np", "numpy", "plt", "json", "wandb", "image", "img", "fig"})
 """Names of objects that have methods such as `save` and are not modules."""
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def check_observers(chain: ResultChain, model: ast.expr, target: ast.expr, known: Sequence[ast.expr]) -> None:
@@ -65,7 +65,7 @@ def check_observers(chain: ResultChain, model: ast.expr, target: ast.expr, known
     """
     ctx = chain.ctx
     around = list(chain.use.place.enclosing_statements())
-    inside = next((n for n, statement in enumerate(around) if isinstance(statement, _Function)), len(around))
+    inside = next((n for n, statement in enumerate(around) if isinstance(statement, Function)), len(around))
     for statement in around[:inside]:
         if isinstance(statement, ast.Try) and statement.handlers:
             raise NoFix(f"line {statement.handlers[0].lineno} catches exceptions that scripting raises")
@@ -151,7 +151,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
     qualified = resolved.names[0] if resolved is not None else ""
     passes = f"line {place.lineno} passes the module to `{ctx.get_text(call.func)}`"
     helper = find_binding(call.func, chain.scope, ctx)
-    is_in_sight = isinstance(helper, (*_Function, ast.ClassDef))
+    is_in_sight = isinstance(helper, (Function, ast.ClassDef))
     is_foreign = not is_in_sight and not qualified.startswith("torch.")
     converts = is_foreign and _CONVERTS.search(f"{name} {qualified}")
     if qualified.startswith(_TAKES_SCRIPTED) or _WANTS_MORE.search(name) or converts:
@@ -181,7 +181,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
 
 def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:
     """Whether a function of this file passes its argument ``place`` to nothing but torch's own functions."""
-    name = find_parameter(helper, place, call) if isinstance(helper, _Function) else None
+    name = find_parameter(helper, place, call) if isinstance(helper, Function) else None
     if helper is None or name is None:
         return False
     for inner in ast.walk(helper):
@@ -200,7 +200,7 @@ def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: boo
     ctx = chain.ctx
     _check_project(ctx)
     function, keeps = chain.find_scope(place).node, ctx.options.keep_torchscript_support
-    if keeps or not is_plain_as_well or not isinstance(function, _Function) or function.decorator_list:
+    if keeps or not is_plain_as_well or not isinstance(function, Function) or function.decorator_list:
         raise NoFix(f"the result {RETURNED}")
     name = function.name
     reads = rf"(\w+)[^\n=]*=[^\n=]*\b{name}\([\s\S]*\b\1\.(?:{_ONLY})\b"
