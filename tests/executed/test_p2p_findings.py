@@ -24,7 +24,7 @@ GROUPS = ("subgroup_of_members", "subgroup_local_synchronization")
 """What hangs there is making a group (TC402)."""
 UNFIXED = {
     "gather_by_receives": "in ways that a single batch cannot replace",
-    "pipeline_both_ways": "not waited for together",
+    "pipeline_both_ways": "the operations are waited for separately",
     "pipeline_forward": "uses what they transfer",
     "receive_across_collective": "in ways that a single batch cannot replace",
     "scatter_by_sends": "would not match single operations",
