@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 
+import pytest
 from hypothesis.internal.conjecture import providers
-from pygls.protocol import LanguageServerProtocol
 
 
 def test_the_protocol_of_pygls() -> None:
+    LanguageServerProtocol = pytest.importorskip("pygls.protocol").LanguageServerProtocol  # noqa: N806
     source = inspect.getsource(LanguageServerProtocol.__mro__[1]) + inspect.getsource(LanguageServerProtocol)
     assert "self._register_builtin_features()" in source
     for name in ("structure_message", "handle_message", "_send_response", "_shutdown", "_workspace"):
