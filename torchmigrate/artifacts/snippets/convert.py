@@ -6,6 +6,7 @@ answer then replaces; beside it, the file ``stage`` tells what is being done, in
 All of it is one file because it travels as one: to an interpreter that has no torchmigrate, and to machines of a cluster.
 """
 
+# torchmigrate: ignore-file TS101, TS112 -- TorchScript archives are what is converted here
 from __future__ import annotations
 
 import contextlib
