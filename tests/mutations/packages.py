@@ -142,7 +142,7 @@ def find_edits(path: Path) -> Iterator[Edit]:
             yield replace(node, f"({other.join(f'({ast.unparse(value)})' for value in node.values)})")
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
             yield replace(node.test, f"(not ({ast.unparse(node.test)}))")
-        elif isinstance(node, ast.Return) and node.value is not None:
+        elif isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
             yield replace(node.value, "None")
         elif isinstance(node, ast.Constant) and _can_change(node.value):
             yield replace(node, f"({_change_constant(node.value)!r})")
