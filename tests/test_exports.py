@@ -24,7 +24,7 @@ class Linked:
         self.missing = f"/p/{missing}"
         self.looks: Counter[str] = Counter()
         self.project = Project(self.texts, self._read)
-        hot = [path for path, text in self.texts.items() if WATCH.gate.passes_text(text.encode())]
+        hot = [path for path, text in self.texts.items() if WATCH.prefilter.passes_text(text.encode())]
         self.facts = {path: self._look(path, self.texts[path].encode()) for path in hot}
         self.looks.clear()
         ExportLinker(list(self.texts), self._read, self._look, self.facts, self.project, WATCH).link_exports()

@@ -73,9 +73,8 @@ def test_random_patterns_mean_what_git_says(tmp_path: Path) -> None:
 def lines(chance: random.Random) -> Iterator[str]:
     for _ in range(chance.randint(1, 3)):
         line = "".join(chance.choices(PIECES, k=chance.randint(1, 5)))
-        if not re.search(
-            r"[^/*]\*\*+/", line
-        ):  # where git compares "a" first, its "a**/" means something else
+        # Where git compares "a" first, its "a**/" means something else.
+        if not re.search(r"[^/*]\*\*+/", line):
             yield line
 
 

@@ -237,7 +237,7 @@ def test_uses_come_in_order_of_position() -> None:
     ],
 )
 def test_the_gate(text: bytes, passes: bool) -> None:
-    assert WATCH.gate.passes_text(text) is passes
+    assert WATCH.prefilter.passes_text(text) is passes
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,13 @@ def test_the_gate(text: bytes, passes: bool) -> None:
     ],
 )
 def test_a_token_that_stands_elsewhere_too_is_no_word_of_any_library(text: bytes, passes: bool) -> None:
-    assert WatchedSymbols(["torch.jit.script", "torch.utils.jit.*"]).gate.passes_text(text) is passes
+    assert WatchedSymbols(["torch.jit.script", "torch.utils.jit.*"]).prefilter.passes_text(text) is passes
 
 
 def test_the_beginning_of_a_name_is_enough_beside_a_token() -> None:
-    gate = WatchedSymbols(["torch.onnx.symbolic_opset*"]).gate
-    assert gate.passes_text(b"import torch\ntorch.onnx.symbolic_opset9")
-    assert not gate.passes_text(b"import torch\ntorch.onnx.a_symbolic_opset9")
+    prefilter = WatchedSymbols(["torch.onnx.symbolic_opset*"]).prefilter
+    assert prefilter.passes_text(b"import torch\ntorch.onnx.symbolic_opset9")
+    assert not prefilter.passes_text(b"import torch\ntorch.onnx.a_symbolic_opset9")
 
 
 def test_an_environment_variable_is_a_string_that_is_its_name() -> None:

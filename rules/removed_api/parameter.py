@@ -100,9 +100,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             if use.symbol.startswith(".") and not _is_of_tensor(use, ctx, change):
                 continue
             given = list(_find_arguments(use.call, change, find_unpacked(use.call, use, ctx)))
-            if given and has_required_arguments(
-                use.call, change
-            ):  # few uses do, and the control-flow guards take longer
+            # Few uses do, and the control-flow guards take longer.
+            if given and has_required_arguments(use.call, change):
                 yield from _check_call(use, use.call, ctx, change, given)
     elif use.symbol in derived_classes.CHANGED_BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = find_reach(use, ctx.uses)

@@ -83,9 +83,8 @@ def test_an_interrupt_at_any_moment(memory: Path, jobs: str) -> None:
     for at in moments:
         plant(tree, FILES)
         done = run(*arguments, folder=tree, before=interrupter.at(at))
-        if (
-            interrupter.number < at or done.status == 0
-        ):  # fewer events than in the first run: it was over before
+        # With fewer events than in the first run, it was over before.
+        if interrupter.number < at or done.status == 0:
             assert (done.status, contents(tree)) == (0, after)
             continue
         tried += 1

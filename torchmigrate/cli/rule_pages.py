@@ -63,14 +63,8 @@ def _choose_columns(listed: Sequence[Mapping[str, Any]], width: int) -> dict[str
     """Return the columns beside the summary that fit into ``width``: header → fact."""
     left = width - LEAST_SUMMARY
     shown: dict[str, str] = {}
-    for header in (
-        "Code",
-        "Fix",
-        "Name",
-        "Family",
-        "Deprecated",
-        "Breaks",
-    ):  # the most important first
+    # The most important first.
+    for header in ("Code", "Fix", "Name", "Family", "Deprecated", "Breaks"):
         key = COLUMNS[header]
         left -= 2 + max(len(header), *(len(facts[key] or "") for facts in listed))
         if left < 0 and shown:

@@ -20,7 +20,7 @@ class RuleSet:
     """Rules with their options.
 
     ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so;
-    ``gate`` is the one for the symbols of the rules, where there is one already.
+    ``prefilter`` is the one for the symbols of the rules, where there is one already.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class RuleSet:
         options: RuleOptions,
         selects: Selects = lambda code, path: True,
         covers: Selects = lambda codes, path: True,
-        gate: TextPrefilter | None = None,
+        prefilter: TextPrefilter | None = None,
     ) -> None:
         self.rules = list(rules)
         self.options = options
@@ -37,7 +37,7 @@ class RuleSet:
         self.covers = covers
         symbols = {symbol for rule in self.rules for symbol in rule.watched_symbols}
         self.watch = WatchedSymbols(
-            symbols, gate or create_text_prefilter([*map(Trigger.from_rule, self.rules)])
+            symbols, prefilter or create_text_prefilter([*map(Trigger.from_rule, self.rules)])
         )
         self.on_foreign = [rule for rule in self.rules if rule.foreign]
         self.on_references = [rule for rule in self.rules if rule.references]

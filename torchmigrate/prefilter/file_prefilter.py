@@ -1,6 +1,6 @@
 """The prefilter for files of every kind: whether a file has to be checked, decided by its name and bytes.
 
-No rule is needed to ask: a run over files that are all turned away loads none, where a cache has the screen.
+No rule is needed to ask: a run over files that are all turned away loads none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def create_text_prefilter(triggers: Collection[Trigger]) -> TextPrefilter:
 class FilePrefilter:
     """The prefilter for the rules of one run."""
 
-    gate: TextPrefilter
+    text: TextPrefilter
     """The prefilter for the symbols that the rules watch."""
     sorts: FileSorts
 
@@ -40,9 +40,8 @@ class FilePrefilter:
 
     def passes_file(self, path: str, data: bytes) -> bool:
         """Return whether a rule may have a finding in a file with this path and content."""
-        if path.endswith(
-            ".ipynb"
-        ):  # a cell may be one string, whose line ends would be letters before a name
+        if path.endswith(".ipynb"):
+            # A cell may be one string, whose line ends would be letters before a name.
             data = data.replace(b"\\n", b"\n").replace(b"\\t", b"\t")
         kind = project_file_kinds.kind_of(path)
         if (
@@ -57,4 +56,4 @@ class FilePrefilter:
         if language is not None:
             small = len(data) <= MAX_METADATA_BYTES
             return self.sorts.foreign and small and foreign_languages.may_concern_rules(language, data)
-        return not project_file_kinds.is_document(path) and (self.gate.passes_text(data) or MARK in data)
+        return not project_file_kinds.is_document(path) and (self.text.passes_text(data) or MARK in data)

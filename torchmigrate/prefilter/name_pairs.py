@@ -76,9 +76,8 @@ class NamePairs:
                     entry = (module, needed, calls)
                     for name in names.split():
                         self._by_name[name].append(entry)
-        for module, needed, calls in self._by_name.pop(
-            "*", ()
-        ):  # anything in a module: the module itself has to be named
+        # For anything in a module, the module itself has to be named.
+        for module, needed, calls in self._by_name.pop("*", ()):
             above, _, name = module.rpartition(".")
             self._by_name[name].append((above, needed, calls))
         self._names = frozenset("\n".join(self._by_name).encode().split())

@@ -82,8 +82,8 @@ class TextPrefilter:
 
 
 @lru_cache(maxsize=1)  # a file is asked whether it has any, and then for their lines
-def _sort_offsets(gate: TextPrefilter, text: bytes) -> list[int]:
-    return sorted(gate._generate_offsets(text))
+def _sort_offsets(prefilter: TextPrefilter, text: bytes) -> list[int]:
+    return sorted(prefilter._generate_offsets(text))
 
 
 def _needed_beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:

@@ -28,11 +28,11 @@ def _sets_variable(name: str, text: str) -> bool:
 class WatchedSymbols:
     """Looks up qualified names in a set of symbols (see `torchmigrate.model.rule.Rule.symbols`).
 
-    >>> Watch(["torch.jit.script", "torch._C._jit_*", ".to_torchscript"]).match("torch._C._jit_set_fusion")
+    >>> WatchedSymbols(["torch.jit.script", "torch._C._jit_*", ".to_torchscript"]).match_symbol("torch._C._jit_set_fusion")
     'torch._C._jit_*'
     """
 
-    def __init__(self, symbols: Iterable[str], gate: TextPrefilter | None = None) -> None:
+    def __init__(self, symbols: Iterable[str], prefilter: TextPrefilter | None = None) -> None:
         symbols = sorted(set(symbols))
         self.exact = frozenset(s for s in symbols if not s.endswith("*") and s[0] not in ".$")
         self.prefixes = tuple(sorted((s[:-1] for s in symbols if s.endswith("*")), key=len, reverse=True))
@@ -40,7 +40,7 @@ class WatchedSymbols:
         self._variables = {s[1:]: s for s in symbols if s.startswith("$") and "." not in s}
         self._modules = {s[1:]: s for s in symbols if s.startswith("$") and "." in s}
         self._programs = {name: symbol for name, symbol in self._variables.items() if "-" in name}
-        self.gate = gate or TextPrefilter(symbols)
+        self.prefilter = prefilter or TextPrefilter(symbols)
         self._matched: dict[str, str | None] = {}
         self._pairs: set[tuple[str, ...]] = set()
         self._leaves = set(self.methods)
@@ -51,7 +51,7 @@ class WatchedSymbols:
         for symbol in symbols:
             if symbol[0] in ".$":
                 continue
-            token = self.gate.token_of.get(symbol)
+            token = self.prefilter.token_of.get(symbol)
             if token is None:
                 self._add_namespaces(symbol.removesuffix(".*"))
                 self._pairs.add(tuple(symbol.rsplit(".", 2)[-2:]))

@@ -33,9 +33,8 @@ def copy_attributes(status: os.stat_result, source: Path, target: Path) -> list[
         mode = mode & ~(stat.S_ISGID | 0o070) | shared << 3  # what the old group had and everybody has
     lost += _copy_extended(source, target)
     listed = _read_attribute(source, ACL)
-    if listed is None and not _remove_attribute(
-        target, ACL
-    ):  # the list that the folder gives would let others in
+    # The list that the folder gives would let others in.
+    if listed is None and not _remove_attribute(target, ACL):
         lost.append("its group's access")
         mode &= ~0o070
     elif listed is not None and ("its group" in lost or not _write_attribute(target, ACL, listed)):

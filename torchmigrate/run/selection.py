@@ -38,7 +38,7 @@ class RuleSelection:
 
     @cached_property
     def _triggers(self) -> list[Trigger]:
-        """The triggers of these rules. Raises ConfigError for a selector that fits no rule."""
+        """The triggers of these rules. Raises ConfigError for a selector that matches no rule."""
         every = registry.collect_triggers()
         for one in self._settings:
             registry.check_selectors(one, every)
@@ -57,9 +57,7 @@ class RuleSelection:
 
     def get_file_sorts(self, cache: Cache) -> FileSorts:
         """Return the sorts of files that these rules read. Raises ConfigError for a selector that matches no rule."""
-        if (
-            not cache.is_enabled
-        ):  # without a cache the key is not needed, which depends on the state of all sources
+        if not cache.is_enabled:  # then no key is needed, which depends on the state of all sources
             return FileSorts.from_triggers(self._triggers)
         key = compute_digest(compute_fingerprint(), self._key_of(b"sorts"))
         kept = cache.get(key, FileSorts)
@@ -71,7 +69,7 @@ class RuleSelection:
     @property
     def prefilter(self) -> FilePrefilter:
         """The prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
-        key = self._key_of(b"screen")
+        key = self._key_of(b"prefilter")
         if key not in _prefilters:
             from torchmigrate.prefilter.file_prefilter import FilePrefilter
 
@@ -84,7 +82,7 @@ class RuleSelection:
         if key not in _rule_sets:
             from torchmigrate.engine.rule_set import RuleSet
 
-            _rule_sets[key] = RuleSet(self.rules.values(), options, gate=self.prefilter.gate)
+            _rule_sets[key] = RuleSet(self.rules.values(), options, prefilter=self.prefilter.text)
         return _rule_sets[key].with_options(
             options, partial(self.is_selected, settings), partial(self.are_all_selected, settings)
         )

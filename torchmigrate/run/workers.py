@@ -46,10 +46,8 @@ def map_all(
 
     ``make`` (picklable) is called once in each of the ``count`` processes and returns the function that does the work.
     """
-    if choose_start_method() != "fork" and sys.version_info < (
-        3,
-        11,
-    ):  # see `_modules_of_the_project_left_out`
+    # See `_exclude_current_folder`.
+    if choose_start_method() != "fork" and sys.version_info < (3, 11):
         work = make()
         yield from ((item, work(item)) for item in items)
         return

@@ -53,7 +53,7 @@ class CandidateLines:
     def _find_lines(self) -> None:
         """Find the lines that spell a token, or a name that hides one, until no new such name appears."""
         text, line_of, hot = self._source.text, self._source.line_of, self._hot
-        hot.update(map(line_of, self._watch.gate.find_offsets(text)))
+        hot.update(map(line_of, self._watch.prefilter.find_offsets(text)))
         fresh = {
             name
             for scope in self._scopes.all

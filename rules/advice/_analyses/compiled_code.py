@@ -71,9 +71,8 @@ def _find_definition(node: ast.expr, scope: Scope, use: Use, ctx: Context, depth
         case ast.Name(id=name):
             owner = scope.find_scope(name)
             every = owner.bindings[name] if owner is not None else []
-            bindings = [
-                one for one in every if one.value is None or one.value is not use.call
-            ]  # f = compile(f)
+            # All but `f = compile(f)`.
+            bindings = [one for one in every if one.value is None or one.value is not use.call]
             if len(bindings) == 1 and isinstance(bindings[0].node, (FunctionNode, ast.ClassDef)):
                 return bindings[0].node
             return follow(ctx.uses.data_flow.find_definition(node, scope))

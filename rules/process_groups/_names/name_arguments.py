@@ -76,9 +76,8 @@ def is_stable(name: GroupNameSource, read: ast.expr, ctx: Context) -> bool:
             for identifier in names
         )
         and not names & find_local_bindings(read, ctx.uses.data_flow.parents)
-        and not (
-            attributes and origin is not scope
-        )  # a function inside runs when the object may have changed
+        # A function inside runs when the object may have changed.
+        and not (attributes and origin is not scope)
         and not any(
             isinstance(node, ast.Attribute) and node.attr in attributes and not isinstance(node.ctx, ast.Load)
             for node in ast.walk(origin.node)

@@ -171,9 +171,8 @@ def _create_compile_fix(use: Use, ctx: Context, aligned: tuple[FixChange, ...] =
 def _check_unscripted(function: ast.AST | None, use: Use, ctx: Context) -> tuple[FixChange, ...]:
     """Return the changes in a function that is no longer scripted. Raises NoFix where it has to stay scripted."""
     aligned: tuple[FixChange, ...] = ()
-    if not isinstance(
-        function, ast.ClassDef
-    ):  # scripting a class gives the class, which Python runs as it is
+    # Scripting a class gives the class, which Python runs as it is.
+    if not isinstance(function, ast.ClassDef):
         function_escapes.check_function_escapes(use, ctx)
         aligned = align_with_python(function, use, ctx)
     if isinstance(function, Function) and _may_be_traced(ctx):
