@@ -157,7 +157,7 @@ def _reporting_import_errors(name: str) -> Iterator[None]:
         from torchmigrate.settings.config import ConfigError
 
         raise ConfigError(
-            f"the rules of the package {name}, cannot be imported: {type(error).__name__}: {error}"
+            f"the rules of another package, {name}, cannot be imported: {type(error).__name__}: {error}"
         ) from error
 
 
