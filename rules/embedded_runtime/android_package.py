@@ -50,7 +50,7 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
 
 
 def _is_in_catalog(accessor: str, ctx: ForeignContext) -> bool:
-    """Whether a version catalog of the project defines PyTorch Mobile under the name of a ``libs.…`` accessor."""
+    """Return whether a version catalog of the project defines PyTorch Mobile under the name of a ``libs.…`` accessor."""
     alias = r"[-_.]".join(map(re.escape, accessor.split(".")[1:]))
     entry = rf"(?m)^[ \t]*[\"']?{alias}[\"']?[ \t]*=[^\n]*org\.pytorch\b[^\n]*(?:pytorch_(?:android|jni)|torchvision_ops)"
     return bool(ctx.find_text((("org.pytorch",), (entry,))))

@@ -66,7 +66,7 @@ def check_foreign(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
 
 
 def _loads_no_torchscript(handler: str, project: Project) -> bool:
-    """Whether the project has the file of a handler, and the handler loads no TorchScript."""
+    """Return whether the project has the file of a handler, and the handler loads no TorchScript."""
     name = [part for part in handler.removesuffix(".py").split("/") if part.strip(".")]
     texts = [project.read_bytes(path) or b"" for path in project.find_modules(name)]
     return bool(texts) and all(_OTHERWISE.search(one) and not _AS_TORCHSCRIPT.search(one) for one in texts)
@@ -118,7 +118,7 @@ def _read_part(node: ast.expr, use: Use, ctx: Context) -> str | None:
 
 
 def _is_executed(text: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a string, or the variable that holds it, is the command that a function runs or splits."""
+    """Return whether a string, or the variable that holds it, is the command that a function runs or splits."""
     try:
         places = list(ctx.uses.data_flow.find_value_places(text, use.place.scope))
     except ValueEscapes:

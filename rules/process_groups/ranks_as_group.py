@@ -52,7 +52,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_rank_list(node: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether the value is certainly a list of ranks, or of lists of them."""
+    """Return whether the value is certainly a list of ranks, or of lists of them."""
     if isinstance(node, ast.Name):
         value = ctx.uses.data_flow.find_definition(node, use.place.scope)
         return value is not None and not isinstance(value, ast.Name) and _is_rank_list(value, use, ctx)

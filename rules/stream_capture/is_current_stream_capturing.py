@@ -131,7 +131,7 @@ def _find_device(use: Use, ctx: Context) -> tuple[str, Part]:
 
 
 def _is_device_certain(use: Use, ctx: Context) -> bool:
-    """Whether the use can only be reached where an accelerator is available.
+    """Return whether the use can only be reached where an accelerator is available.
 
     Evidence is a check (`is_available()`, or one of a tensor: `x.is_cuda`, `x.device.type == "cuda"`) in an earlier operand
     of `and`, in an `if` around the use, or in an `if not` before it that leaves; a graph capture around the use; and an earlier

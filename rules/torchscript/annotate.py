@@ -76,7 +76,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
 
 
 def _needs_type(value: ast.expr, given: ast.expr) -> bool:
-    """Whether a value alone certainly does not show its type, or the type is wider than that of the value."""
+    """Return whether a value alone certainly does not show its type, or the type is wider than that of the value."""
     if isinstance(given, ast.Subscript) and last_name(given.value) in ("Optional", "Union", "Future"):
         return True
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
@@ -89,7 +89,7 @@ def _needs_type(value: ast.expr, given: ast.expr) -> bool:
 
 
 def _states_type(use: Use, call: ast.Call, given: ast.expr) -> bool:
-    """Whether the statement of the call already states the type, of its value and nothing else."""
+    """Return whether the statement of the call already states the type, of its value and nothing else."""
     statement, scope = use.place.statement, use.place.scope.node
     stated: ast.expr | None = None
     if isinstance(statement, ast.Return) and isinstance(scope, Function):
@@ -100,7 +100,7 @@ def _states_type(use: Use, call: ast.Call, given: ast.expr) -> bool:
 
 
 def _can_be_annotated(use: Use, value: ast.expr) -> bool:
-    """Whether the target of an assignment of ``value`` may get an annotation, for Python and for TorchScript.
+    """Return whether the target of an assignment of ``value`` may get an annotation, for Python and for TorchScript.
 
     TorchScript accepts one for a variable that no other block binds, and does not read ``__init__``; it rejects
     ``.item()`` as the value of an ``int``.

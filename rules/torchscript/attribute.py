@@ -88,7 +88,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
 def _hides_annotations(
     definition: ast.ClassDef, value: ast.expr, stated: ast.expr, use: Use, ctx: Context
 ) -> bool:
-    """Whether an annotation would hide those of the bases and is not needed. Raise NoFix where it is needed but hidden."""
+    """Return whether an annotation would hide those of the bases and is not needed. Raise NoFix where it is needed but hidden."""
     is_shown = isinstance(stated, ast.Name) and stated.id in _SHOWN
     if is_shown and isinstance(value, ast.Constant):
         is_shown = type(value.value).__name__ == ast.unparse(stated)

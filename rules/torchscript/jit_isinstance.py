@@ -102,7 +102,7 @@ def _find_generic(node: ast.expr, use: Use, ctx: Context) -> str | None:
 
 
 def _is_class_or_tuple(asked: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether `isinstance` accepts the type unchanged: a class, or a tuple of classes."""
+    """Return whether `isinstance` accepts the type unchanged: a class, or a tuple of classes."""
     parts = asked.elts if isinstance(asked, ast.Tuple) else [asked]
     return all(_is_class(part, use, ctx) for part in parts)
 

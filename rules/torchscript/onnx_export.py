@@ -115,7 +115,7 @@ def _check_export(use: Use, call: ast.Call, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_for_new_exporter(call: ast.Call, model: ast.expr | None, use: Use, ctx: Context) -> bool:
-    """Whether a call without ``dynamo=`` is meant for the new exporter: the old one requires a file."""
+    """Return whether a call without ``dynamo=`` is meant for the new exporter: the old one requires a file."""
     keywords = {keyword.arg for keyword in call.keywords}
     has_file = len(call.args) > 2 or "f" in keywords or any(isinstance(a, ast.Starred) for a in call.args)
     exported = model is not None and ctx.is_named(model, use, "torch.export.export()", "torch.export.load()")
@@ -163,13 +163,13 @@ def _find_plain_module(model: ast.expr, made: list[ast.expr], use: Use, ctx: Con
 
 
 def _is_unchanged(inner: ast.expr, use: Use) -> bool:
-    """Whether a variable has the same value at the export as where the module was scripted or traced."""
+    """Return whether a variable has the same value at the export as where the module was scripted or traced."""
     owner = use.place.scope.find_scope(inner.id) if isinstance(inner, ast.Name) else None
     return owner is not None and isinstance(inner, ast.Name) and len(owner.bindings[inner.id]) == 1
 
 
 def _has_control_flow(made: list[ast.expr], use: Use, ctx: Context) -> bool:
-    """Whether a scripted class of this file has control flow that depends on values."""
+    """Return whether a scripted class of this file has control flow that depends on values."""
     for source in made:
         if isinstance(source, ast.Call) and ctx.is_named(source.func, use, *SCRIPTS):
             definition = find_class(find_argument(source, 0, "obj"), use, ctx)

@@ -28,7 +28,7 @@ _DTYPES = {
 
 
 def is_exported_archive(records: ZipRecords) -> bool:
-    """Whether the records are those of a ``.pt2`` file."""
+    """Return whether the records are those of a ``.pt2`` file."""
     return "archive_format" in records or OLD_RECORD in records or bool(records.find_names(COMPILED_FOLDER))
 
 

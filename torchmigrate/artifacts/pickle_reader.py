@@ -46,7 +46,7 @@ class PickledCall:
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
 
     def is_call_to(self, *names: str) -> bool:
-        """Whether the call is to one of these qualified names."""
+        """Return whether the call is to one of these qualified names."""
         return isinstance(self.what, ImportedName) and str(self.what) in names
 
 

@@ -53,7 +53,7 @@ def find_foreign_names(names: Iterable[ImportedName]) -> list[ImportedName]:
 
 
 def _is_running(name: ImportedName) -> bool:
-    """Whether calling a name could run programs or code, or read or write files."""
+    """Return whether calling a name could run programs or code, or read or write files."""
     if name.module in ("builtins", "__builtin__", "__builtins__"):
         return name.name.partition(".")[0] in RUNNING_BUILTINS
     if str(name) in HARMLESS_NAMES or name.module == "torch.jit._pickle":  # the latter is TorchScript's own

@@ -59,14 +59,14 @@ def find_storages(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor, or a parameter or subclass of one."""
+    """Return whether a value is a tensor, or a parameter or subclass of one."""
     return is_plain_tensor(value) or (
         isinstance(value, PickledCall) and _get_function_name(value) in _WRAPPING_FUNCTIONS
     )
 
 
 def is_plain_tensor(value: Any) -> bool:
-    """Whether a value is a tensor that is made of a storage."""
+    """Return whether a value is a tensor that is made of a storage."""
     return isinstance(value, PickledCall) and _get_function_name(value) in _PLAIN_FUNCTIONS
 
 

@@ -47,7 +47,7 @@ def find_model_files(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _is_possible_model(path: str) -> bool:
-    """Whether a file in a folder is worth reading, by its suffix, and by its first bytes where others use the suffix too."""
+    """Return whether a file in a folder is worth reading, by its suffix, and by its first bytes where others use the suffix too."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SHARED_SUFFIXES:
         return suffix in MODEL_SUFFIXES

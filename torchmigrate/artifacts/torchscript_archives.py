@@ -32,7 +32,7 @@ _MANGLED_NAME = re.compile(r"\.___torch_mangle_\d+")
 
 
 def is_torchscript_archive(records: ZipRecords) -> bool:
-    """Whether the records are those of a TorchScript archive."""
+    """Return whether the records are those of a TorchScript archive."""
     return "constants.pkl" in records or "bytecode.pkl" in records or "model.json" in records
 
 

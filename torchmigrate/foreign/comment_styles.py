@@ -44,7 +44,7 @@ def find_comments(language: str, view: str) -> Iterator[Span]:
 
 
 def is_in_string(language: str, view: str, position: int) -> bool:
-    """Whether ``position`` lies inside a string: a message that mentions a command does not run it."""
+    """Return whether ``position`` lies inside a string: a message that mentions a command does not run it."""
     return any(
         match["string"] is not None and match.start() < position < match.end()
         for match in _compile_pattern(language).finditer(view)

@@ -252,7 +252,7 @@ class _CppReader:
         )
 
     def _is_declaration(self, start: int) -> bool:
-        """Whether the word at ``start`` is the name of a function that is being declared: a type stands before it."""
+        """Return whether the word at ``start`` is the name of a function that is being declared: a type stands before it."""
         before = self.tokens[start - 1] if start else None
         is_type = before is not None and before.kind == WORD and before.text not in _BEFORE_CALLS
         return is_type and self._peek_text(0) == "("

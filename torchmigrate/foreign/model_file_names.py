@@ -47,7 +47,7 @@ def find_model_files(every: Sequence[ForeignToken]) -> Iterator[tuple[str, Forei
 
 
 def _is_assigned(word: str, string: ForeignToken, every: Sequence[ForeignToken]) -> bool:
-    """Whether the statement that holds ``string`` sets the variable ``word``."""
+    """Return whether the statement that holds ``string`` sets the variable ``word``."""
     index = every.index(string)
     for back in range(index - 1, max(-1, index - 14), -1):
         token = every[back]

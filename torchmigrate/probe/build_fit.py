@@ -38,7 +38,7 @@ def find_platform(facts: MachineFacts) -> str | None:
 
 
 def is_driver_enough(cuda: str, facts: MachineFacts) -> bool:
-    """Whether the driver runs builds of this CUDA version; true where the driver's version is unknown."""
+    """Return whether the driver runs builds of this CUDA version; true where the driver's version is unknown."""
     driver = facts.driver
     # Minor-version compatibility: the major version decides. With cuda-compat loaded, an older driver runs a newer CUDA,
     # and what counts is the CUDA version of the loaded library.
@@ -114,7 +114,7 @@ def find_candidates(torch: str, facts: MachineFacts) -> list[TorchBuild]:
 
 
 def has_python_wheel(build: TorchBuild, facts: MachineFacts) -> bool:
-    """Whether a build has a wheel for this Python; true where the Python's version is unknown."""
+    """Return whether a build has a wheel for this Python; true where the Python's version is unknown."""
     if facts.python.version is None:
         return True
     span = find_free_threaded_range(build.torch) if facts.python.free_threaded else build.python
@@ -125,7 +125,7 @@ def has_python_wheel(build: TorchBuild, facts: MachineFacts) -> bool:
 
 
 def is_system_new_enough(build: TorchBuild, facts: MachineFacts) -> bool:
-    """Whether glibc or macOS is new enough for a build; true where its version is unknown."""
+    """Return whether glibc or macOS is new enough for a build; true where its version is unknown."""
     system = facts.platform.macos if facts.platform.system == "Darwin" else facts.platform.glibc
     if build.floor is None or system is None:
         return True

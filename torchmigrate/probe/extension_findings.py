@@ -80,12 +80,12 @@ def report_other_cuda(facts: MachineFacts, torch: InstalledTorch, extension: Com
 
 
 def has_other_abi(torch: InstalledTorch, extension: CompiledExtension) -> bool:
-    """Whether an extension is known to use another C++ ABI than torch."""
+    """Return whether an extension is known to use another C++ ABI than torch."""
     return None not in (extension.new_abi, torch.new_abi) and extension.new_abi != torch.new_abi
 
 
 def is_for_other_torch(torch: InstalledTorch, extension: CompiledExtension) -> bool:
-    """Whether an extension was built for another torch, so that a torch of its CUDA would not run it either."""
+    """Return whether an extension was built for another torch, so that a torch of its CUDA would not run it either."""
     return has_other_abi(torch, extension) or extension.torch not in (
         None,
         get_minor(torch.version),

@@ -110,7 +110,7 @@ def find_common_build(groups: Sequence[MachineGroup]) -> TorchBuild | None:
 
 
 def is_build_usable(build: TorchBuild, facts: MachineFacts) -> bool:
-    """Whether every GPU of a machine runs this variant; a machine without a GPU runs any that its platform has."""
+    """Return whether every GPU of a machine runs this variant; a machine without a GPU runs any that its platform has."""
     same = [other for other in find_candidates(build.torch, facts) if other.variant == build.variant]
     return any(all(judge_fit(gpu, other, facts).runs for gpu in facts.gpus) for other in same)
 

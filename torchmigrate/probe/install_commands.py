@@ -44,12 +44,12 @@ class InstallCommands:
 
 
 def _uses_uv(facts: MachineFacts) -> bool:
-    """Whether to install with uv, which also works where the interpreter has no pip."""
+    """Return whether to install with uv, which also works where the interpreter has no pip."""
     return facts.python.manager == "uv" or not facts.python.pip
 
 
 def is_from_conda(facts: MachineFacts) -> bool:
-    """Whether conda installed torch: pip would overwrite files that conda counts as its own."""
+    """Return whether conda installed torch: pip would overwrite files that conda counts as its own."""
     return facts.torch is not None and facts.torch.installer == "conda"
 
 
@@ -133,7 +133,7 @@ def parse_requirement(line: str) -> Requirement | None:
 
 
 def is_torch_accepted(line: str, version: str, facts: MachineFacts) -> bool:
-    """Whether a package's requirement allows a version of torch; true where either is unreadable."""
+    """Return whether a package's requirement allows a version of torch; true where either is unreadable."""
     requirement = parse_requirement(line)
     if requirement is None or not torch_builds.parse_number(version):
         return True

@@ -92,7 +92,7 @@ def compare_library_versions(facts: MachineFacts, torch: InstalledTorch) -> Iter
 
 
 def is_import_broken(facts: MachineFacts, torch: InstalledTorch) -> bool:
-    """Whether importing torch fails because ``LD_LIBRARY_PATH`` replaces libraries that torch's own need."""
+    """Return whether importing torch fails because ``LD_LIBRARY_PATH`` replaces libraries that torch's own need."""
     broken = re.search(r"undefined symbol: (?!nccl)|version `", torch.imported.detail or "")
     return torch.imported.outcome == "raised" and bool(broken) and bool(set(facts.shadowing) - {STUB_FOLDER})
 

@@ -108,7 +108,7 @@ def _read_proc_gpus(root: Path) -> list[dict[str, str]]:
 
 
 def _is_compat_loaded(environ: Mapping[str, str], root: Path) -> bool:
-    """Whether cuda-compat's ``libcuda`` comes before the driver's: on LD_LIBRARY_PATH, or in the linker's own list."""
+    """Return whether cuda-compat's ``libcuda`` comes before the driver's: on LD_LIBRARY_PATH, or in the linker's own list."""
     for entry in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
         if entry.rstrip("/").endswith("compat") and list(Path(entry).glob("libcuda.so*")):
             return True

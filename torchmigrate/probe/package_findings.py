@@ -76,7 +76,7 @@ def find_dependency_command(facts: MachineFacts, torch: InstalledTorch) -> str |
 
 
 def is_import_explained(facts: MachineFacts, torch: InstalledTorch) -> bool:
-    """Whether another finding explains why the import fails."""
+    """Return whether another finding explains why the import fails."""
     return bool(
         ("undefined symbol: nccl" in (torch.imported.detail or "") and find_clashing_packages(facts, torch))
         or extension_findings.find_missing_runtime(torch)

@@ -79,7 +79,7 @@ def find_torch_references(document: ProjectDocument) -> list[tuple[Environment, 
 
 
 def is_installed_to_run(reference: Reference) -> bool:
-    """Whether a machine that runs the project installs this, and not only its tests, documentation or developers."""
+    """Return whether a machine that runs the project installs this, and not only its tests, documentation or developers."""
     return reference.unit.role in _INSTALLING_ROLES and reference.purpose in _SERVING_PURPOSES
 
 
@@ -127,7 +127,7 @@ def _restrict_facts(environment: Environment, facts: MachineFacts) -> MachineFac
 
 
 def _is_marker_true(reference: Reference, facts: MachineFacts) -> bool:
-    """Whether a requirement's marker holds on this machine."""
+    """Return whether a requirement's marker holds on this machine."""
     python = torch_builds.get_minor(facts.python.version) if facts.python.version else None
     span = (python, python) if python else find_python_range(parse_version(torch_builds.list_versions()[-1]))
     return marker_applies(reference, span, (facts.platform.system, facts.platform.machine))
@@ -254,7 +254,7 @@ def _parse_torch_wheel(reference: Reference) -> TorchWheel | None:
 
 
 def _is_wheel_installable(wheel: TorchWheel, facts: MachineFacts) -> bool:
-    """Whether a wheel is for this machine's Python and platform."""
+    """Return whether a wheel is for this machine's Python and platform."""
     python = f"cp{''.join(facts.python.version.split('.')[:2])}" if facts.python.version else ""
     system = {"Linux": "linux", "Windows": "win", "Darwin": "macosx"}.get(facts.platform.system, "")
     return any(

@@ -37,7 +37,7 @@ def choose_build(version: str, facts: MachineFacts) -> TorchBuild | None:
 
 
 def is_build_installed(build: TorchBuild, facts: MachineFacts) -> bool:
-    """Whether the installed torch is this build, in this or another patch release."""
+    """Return whether the installed torch is this build, in this or another patch release."""
     torch = facts.torch
     if torch is None or torch_builds.get_minor(torch.version) != build.torch:
         return False
@@ -218,7 +218,7 @@ def find_lost_gpus(version: str, facts: MachineFacts) -> Iterator[Finding]:
 
 
 def _has_kernels(version: str, gpu: Gpu, facts: MachineFacts) -> bool:
-    """Whether any build of a version for this platform has kernels for a GPU, whatever the driver and the Python."""
+    """Return whether any build of a version for this platform has kernels for a GPU, whatever the driver and the Python."""
     platform = find_platform(facts)
     builds = torch_builds.find_builds(version, platform) if platform else []
     known = [b for b in builds if b.cuda and b.evidence != "named"]

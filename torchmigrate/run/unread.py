@@ -13,7 +13,7 @@ CODE = "ER600"
 
 
 def is_unread(result: FileResult) -> bool:
-    """Whether the result reports that the file could not be read."""
+    """Return whether the result reports that the file could not be read."""
     return any(finding.code == CODE for finding in result.findings)
 
 

@@ -69,7 +69,7 @@ def find_literal_name(path: ast.expr | None, use: Use, uses: SymbolUses) -> str 
 
 
 def is_buffer(path: ast.expr | None, use: Use, uses: SymbolUses) -> bool:
-    """Whether a model is saved to or loaded from a buffer in memory instead of a file."""
+    """Return whether a model is saved to or loaded from a buffer in memory instead of a file."""
     value = _find_path_end(path, use, uses) if path is not None else None
     return isinstance(value, ast.Call) and last_name(value.func) == "BytesIO"
 

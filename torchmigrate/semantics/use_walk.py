@@ -255,7 +255,7 @@ def _is_module_argument(node: ast.Constant, parent: ast.AST) -> bool:
 
 
 def _is_call_result(resolved: ResolvedName) -> bool:
-    """Whether a name is below what a call of torch's returns, as in ``torch.zeros().storage``: an object, and no module."""
+    """Return whether a name is below what a call of torch's returns, as in ``torch.zeros().storage``: an object, and no module."""
     return all(name.startswith("torch.") and "()." in name for name in resolved.names)
 
 

@@ -50,7 +50,7 @@ class OpenProject:
         self._partners: dict[str, set[str]] = {}
 
     def __contains__(self, place: str) -> bool:
-        """Whether the file was there when the list of files was last read."""
+        """Return whether the file was there when the list of files was last read."""
         return place in self._files
 
     def refresh(self) -> None:

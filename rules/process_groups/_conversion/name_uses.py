@@ -33,7 +33,7 @@ class GroupNameUses:
         return None
 
     def is_group_argument(self, read: ast.expr) -> bool:
-        """Whether a value is passed to something that takes the name of a group."""
+        """Return whether a value is passed to something that takes the name of a group."""
         call = self.find_call(read)
         callee = self.resolve_callee(call) if call is not None else ""
         if callee in RESOLVE or callee in GROUP_SIZE:

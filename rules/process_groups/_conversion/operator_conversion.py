@@ -110,7 +110,7 @@ class OperatorConverter(FunctionConverter):
         self._replace_expression(node, name.replacement)
 
     def _follow_parameter(self, node: ast.expr) -> bool:
-        """Whether a value is a parameter of an operator, which then becomes a group as well."""
+        """Return whether a value is a parameter of an operator, which then becomes a group as well."""
         function = self.find_function(node)
         while isinstance(node, ast.Name) and function is not None:
             names = [parameter.arg for parameter in list_parameters(function)]
@@ -123,7 +123,7 @@ class OperatorConverter(FunctionConverter):
         return False
 
     def _follow_attribute(self, node: ast.expr) -> bool:
-        """Whether a value is ``ctx.x`` in a backward function, where a parameter of the operator was stored."""
+        """Return whether a value is ``ctx.x`` in a backward function, where a parameter of the operator was stored."""
         function = self.find_function(node)
         if (
             not isinstance(node, ast.Attribute)

@@ -72,7 +72,7 @@ def find_named_group(node: ast.expr, scope: Scope, ctx: Context) -> GroupNameSou
 
 
 def _is_name_getter(call: ast.Call, scope: Scope, ctx: Context) -> bool:
-    """Whether a call returns the name of its only argument, by torch's function or by a one-line helper of the file."""
+    """Return whether a call returns the name of its only argument, by torch's function or by a one-line helper of the file."""
     resolved = ctx.uses.names.resolve_expression(call.func, scope)
     if resolved is not None:
         tags = [string_value(argument) for argument in call.args[1:]]
@@ -185,7 +185,7 @@ def _explain_doubt(node: ast.expr, scope: Scope, ctx: Context) -> str | None:
 
 
 def _is_group(node: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether an expression certainly is a process group."""
+    """Return whether an expression certainly is a process group."""
     if isinstance(node, ast.Name):
         annotation = _find_annotation(node, scope)
         if annotation is not None:

@@ -63,7 +63,7 @@ def _create_fix(name: GroupNameSource, argument: ast.expr, ctx: Context) -> Fix:
 
 
 def is_stable(name: GroupNameSource, read: ast.expr, ctx: Context) -> bool:
-    """Whether the group, written where its name is read, certainly is the group whose name was taken."""
+    """Return whether the group, written where its name is read, certainly is the group whose name was taken."""
     origin, scope = ctx.uses.scope_of(name.node), ctx.uses.scope_of(read)
     inside = list(ast.walk(name.group))
     names = {node.id for node in inside if isinstance(node, ast.Name)}
@@ -109,7 +109,7 @@ def remove_variable(value: ast.expr, replaced: list[ast.Name], ctx: Context) -> 
 
 
 def _takes_group(read: ast.expr, ctx: Context) -> bool:
-    """Whether the value is passed to something that accepts groups at the project's minimum version."""
+    """Return whether the value is passed to something that accepts groups at the project's minimum version."""
     parents = ctx.uses.data_flow.parents
     call = parents[parents[read]] if isinstance(parents[read], ast.keyword) else parents[read]
     if not isinstance(call, ast.Call) or not has_exact_position(call, parents):

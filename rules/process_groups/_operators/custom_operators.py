@@ -75,14 +75,14 @@ class CustomOperator:
         return [name for name in names if name != "*"]
 
     def takes_string(self, index: int) -> bool:
-        """Whether a parameter is a string, by the schema if it is written out, else by the annotation."""
+        """Return whether a parameter is a string, by the schema if it is written out, else by the annotation."""
         if self.schema is not None:
             return f"str {self.parameters[index]}" in str(self.schema.value)
         return self.body is not None and is_string_parameter(list_parameters(self.body)[index])
 
 
 def is_string_parameter(parameter: ast.arg) -> bool:
-    """Whether a parameter is annotated as a string, or as one of torch.distributed's types of names."""
+    """Return whether a parameter is annotated as a string, or as one of torch.distributed's types of names."""
     annotation = parameter.annotation
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return annotation.value == "str" or annotation.value.endswith("GroupName")
@@ -97,7 +97,7 @@ def collect_operators(ctx: Context) -> dict[str, CustomOperator]:
 
 
 def is_in_operator(use: Use, ctx: Context) -> bool:
-    """Whether a use is in a function of an operator, which has a rule of its own."""
+    """Return whether a use is in a function of an operator, which has a rule of its own."""
     inside = set(use.place.enclosing_statements()) | set(use.parents)
     return any(
         part in inside for operator in collect_operators(ctx).values() for part in operator.all_functions

@@ -31,7 +31,7 @@ def find_variables(function: Function, name: str) -> list[ast.Name]:
 
 
 def is_name_taken(function: Function, name: str) -> bool:
-    """Whether a function, or one inside it, has a parameter or a variable of this name."""
+    """Return whether a function, or one inside it, has a parameter or a variable of this name."""
     every = [function, *(node for node in walk_body(function) if isinstance(node, FUNCTION))]
     return bool(find_variables(function, name)) or any(
         p.arg == name for f in every for p in list_parameters(f)
@@ -39,7 +39,7 @@ def is_name_taken(function: Function, name: str) -> bool:
 
 
 def is_first_parameter(node: ast.expr, function: Function) -> bool:
-    """Whether a value is the first parameter of a function."""
+    """Return whether a value is the first parameter of a function."""
     own = list_parameters(function)
     return isinstance(node, ast.Name) and bool(own) and node.id == own[0].arg
 

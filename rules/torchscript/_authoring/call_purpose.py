@@ -85,7 +85,7 @@ def check_plain_result(call: ast.Call, given: ast.expr, place: StatementPlace, c
 
 
 def _is_rebinding(statement: ast.stmt) -> bool:
-    """Whether a statement rebinds a name to the result of a call on it, so that nothing is left without the call."""
+    """Return whether a statement rebinds a name to the result of a call on it, so that nothing is left without the call."""
     match statement:
         case ast.Assign(targets=[target], value=ast.Call() as call):
             given = find_argument(call, 0, "obj", "mod", "func")
@@ -135,13 +135,13 @@ def _match_test(statement: ast.If) -> str | None:
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file holds tests, judging by the names of the file and of the folders around it."""
+    """Return whether a file holds tests, judging by the names of the file and of the folders around it."""
     *folders, name = path.replace(os.sep, "/").split("/")
     return bool(_TEST_FILE.fullmatch(name.partition(".")[0])) or not _TEST_FOLDERS.isdisjoint(folders[-4:])
 
 
 def is_result_unused(value: ast.expr, place: StatementPlace, ctx: Context) -> bool:
-    """Whether nothing uses the value of an expression, which is then there for its effect."""
+    """Return whether nothing uses the value of an expression, which is then there for its effect."""
     statement = place.statement
     if isinstance(statement, ast.Expr) and statement.value is value:
         return True
@@ -161,7 +161,7 @@ def is_result_unused(value: ast.expr, place: StatementPlace, ctx: Context) -> bo
 
 
 def _is_demonstration(name: str, value: ast.expr, place: StatementPlace, ctx: Context) -> bool:
-    """Whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
+    """Return whether a module scripts or traces new instances under one name, and nothing imports it: it shows that this works."""
     given = value.args[0] if isinstance(value, ast.Call) and value.args else None
     # A model that the module goes on to use has a name of its own.
     is_rebound = len(place.scope.bindings[name]) > 1
@@ -171,7 +171,7 @@ def _is_demonstration(name: str, value: ast.expr, place: StatementPlace, ctx: Co
 
 
 def _is_asserted(use: Use, ctx: Context) -> bool:
-    """Whether the use is in an assertion of its own, or under one about what it raises."""
+    """Return whether the use is in an assertion of its own, or under one about what it raises."""
     inner: ast.AST = use.call or use.node
     for parent in reversed(use.parents):
         if parent is inner:

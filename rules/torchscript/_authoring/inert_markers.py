@@ -65,7 +65,7 @@ def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = Fal
 
 
 def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
-    """Whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
+    """Return whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
     noted = ctx.uses.compute_once(SCRIPTED_LINES, lambda: _collect_notes(makers, ctx)).get(
         (maker.path, maker.line)
     )

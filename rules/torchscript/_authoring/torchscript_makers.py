@@ -47,7 +47,7 @@ TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.
 
 
 def traces_anything(ctx: Context) -> bool:
-    """Whether the checked project traces in a way that rejects compiled functions.
+    """Return whether the checked project traces in a way that rejects compiled functions.
 
     Such are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
@@ -82,12 +82,12 @@ def _measure_distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
 
 
 def checks_for_tracing(ctx: Context) -> bool:
-    """Whether this file expects to be traced: it checks whether it is."""
+    """Return whether this file expects to be traced: it checks whether it is."""
     return not ctx.uses.used_symbols.isdisjoint(IF_TRACING)
 
 
 def makes_torchscript(ctx: Context) -> bool:
-    """Whether anything in the checked project scripts or traces."""
+    """Return whether anything in the checked project scripts or traces."""
     kinds = frozenset(Kind) - frozenset(_INERT)
     return bool(
         ctx.project.find_uses(*AUTHORING, kinds=kinds) or ctx.project.find_uses(*BASES, kinds=(Kind.BASE,))
@@ -95,5 +95,5 @@ def makes_torchscript(ctx: Context) -> bool:
 
 
 def runs_torchscript(ctx: Context) -> bool:
-    """Whether the project makes TorchScript, or loads it from files."""
+    """Return whether the project makes TorchScript, or loads it from files."""
     return makes_torchscript(ctx) or bool(ctx.project.find_uses(*LOADING))

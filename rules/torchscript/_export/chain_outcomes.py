@@ -193,7 +193,7 @@ def _collect_lines(
 
 
 def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
-    """Whether ``model`` is put into eval mode before the chain begins."""
+    """Return whether ``model`` is put into eval mode before the chain begins."""
     bound = find_binding(model, chain.scope, chain.ctx)
     if isinstance(bound, ast.Call) and last_name(bound.func) == "eval":
         return True
@@ -208,7 +208,7 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
 
 
 def _is_known_before(call: ast.Call, chain: ResultChain) -> bool:
-    """Whether the arguments of a call exist already where the module is scripted."""
+    """Return whether the arguments of a call exist already where the module is scripted."""
     if not call.args or call.keywords:
         return False
     names = [node for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)]

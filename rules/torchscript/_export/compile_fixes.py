@@ -164,7 +164,7 @@ def _find_target(chain: ResultChain) -> ast.expr | None:
 
 
 def _is_module(model: ast.expr, chain: ResultChain) -> bool:
-    """Whether a module is scripted, by how it is made, annotated or named, or by what the file asks of it."""
+    """Return whether a module is scripted, by how it is made, annotated or named, or by what the file asks of it."""
     kind = find_kind(model, chain.use, chain.ctx)
     if kind is not None:
         return kind == "module"

@@ -135,14 +135,14 @@ def _walk_forward(definition: ast.ClassDef) -> Iterator[ast.AST]:
 
 
 def _takes_number(call: ast.Call) -> bool:
-    """Whether a call makes a number or an array of a tensor, which a trace keeps as a constant."""
+    """Return whether a call makes a number or an array of a tensor, which a trace keeps as a constant."""
     if isinstance(call.func, ast.Attribute):
         return call.func.attr in _NUMBERS and not call.args and last_name(call.func.value) != "self"
     return last_name(call.func) in ("int", "float", "bool") and any(map(_reduces_tensor, call.args))
 
 
 def _depends_on_tensor(test: ast.expr) -> bool:
-    """Whether a condition certainly depends on the value of a tensor."""
+    """Return whether a condition certainly depends on the value of a tensor."""
     if isinstance(test, ast.BoolOp):
         return any(map(_depends_on_tensor, test.values))
     if isinstance(test, ast.UnaryOp):
@@ -154,7 +154,7 @@ def _depends_on_tensor(test: ast.expr) -> bool:
 
 
 def _reduces_tensor(node: ast.expr) -> bool:
-    """Whether an expression reduces a tensor: ``x.abs().max()``, ``torch.any(mask) + 1``."""
+    """Return whether an expression reduces a tensor: ``x.abs().max()``, ``torch.any(mask) + 1``."""
     if isinstance(node, ast.BinOp):
         return _reduces_tensor(node.left) or _reduces_tensor(node.right)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

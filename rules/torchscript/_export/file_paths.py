@@ -26,7 +26,7 @@ _SUFFIXES = (".pt", ".pth")
 
 
 def is_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: ResultChain) -> bool:
-    """Whether two expressions name the same file: equal literals, the same code in one scope, or the same name."""
+    """Return whether two expressions name the same file: equal literals, the same code in one scope, or the same name."""
     if path is None:
         return False
     if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
@@ -38,7 +38,7 @@ def is_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Result
 
 
 def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: ResultChain) -> bool:
-    """Whether the ``path`` that ``use`` loads may be the file that a chain saves to ``other``, in whatever scope.
+    """Return whether the ``path`` that ``use`` loads may be the file that a chain saves to ``other``, in whatever scope.
 
     It is another file where the code spells both names and they differ, and where one is a buffer in memory.
     """
@@ -50,7 +50,7 @@ def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Re
 
 
 def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a file does not outlive the program: a buffer in memory, or one with "temp" or "tmp" in its path."""
+    """Return whether a file does not outlive the program: a buffer in memory, or one with "temp" or "tmp" in its path."""
     if is_buffer(path, use, ctx.uses):
         return True
     names = [node for node in ast.walk(path) if isinstance(node, ast.Name)]

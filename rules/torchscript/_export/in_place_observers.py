@@ -180,7 +180,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
 
 
 def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:
-    """Whether a function of this file passes its argument ``place`` to nothing but torch's own functions."""
+    """Return whether a function of this file passes its argument ``place`` to nothing but torch's own functions."""
     name = find_parameter(helper, place, call) if isinstance(helper, Function) else None
     if helper is None or name is None:
         return False

@@ -87,7 +87,7 @@ def render_call_sizes(chain: ResultChain) -> str:
 
 
 def may_differ(example: str, sizes: str) -> bool:
-    """Whether the sizes of some call may differ from those of the example, as far as both are spelled."""
+    """Return whether the sizes of some call may differ from those of the example, as far as both are spelled."""
     if not example:
         return False
     pairs = (zip(example.split(","), call.split(","), strict=False) for call in sizes.split())
@@ -141,13 +141,13 @@ def _find_positional(inputs: ast.expr | None, chain: ResultChain) -> list[ast.ex
 
 
 def _is_whole(call: ast.Call, inputs: ast.expr, chain: ResultChain) -> bool:
-    """Whether a call has the example inputs themselves: ``traced(*inputs)``."""
+    """Return whether a call has the example inputs themselves: ``traced(*inputs)``."""
     given = call.args[0] if len(call.args) == 1 else None
     return isinstance(given, ast.Starred) and _is_like(given.value, inputs, chain)
 
 
 def _is_like(given: ast.expr, example: ast.expr, chain: ResultChain) -> bool:
-    """Whether an input is the example, or derived from it by operations that keep its sizes."""
+    """Return whether an input is the example, or derived from it by operations that keep its sizes."""
     if isinstance(given, ast.Constant):
         return True
     if ast.dump(given) == ast.dump(example) and not isinstance(given, ast.Call):
@@ -170,7 +170,7 @@ def _is_like(given: ast.expr, example: ast.expr, chain: ResultChain) -> bool:
 
 
 def _have_same_values(one: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
-    """Whether the variables in two equal expressions have the same values."""
+    """Return whether the variables in two equal expressions have the same values."""
     pairs = zip(ast.walk(one), ast.walk(other), strict=True)
     return all(_binding_key(a, chain) == _binding_key(b, chain) for a, b in pairs if isinstance(a, ast.Name))
 
@@ -185,7 +185,7 @@ def _binding_key(name: ast.AST, chain: ResultChain) -> object:
 
 
 def _are_equal(one: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
-    """Whether two sizes are certainly the same: one number, or variables with one value."""
+    """Return whether two sizes are certainly the same: one number, or variables with one value."""
     if (number := _find_number(one, chain)) is not None:
         return number == _find_number(other, chain)
     if ast.dump(one) != ast.dump(other) or any(isinstance(part, ast.Call) for part in ast.walk(one)):
@@ -205,7 +205,7 @@ def _find_value(node: ast.expr, chain: ResultChain) -> ast.expr:
 
 
 def _do_differ(example: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
-    """Whether two sizes certainly differ: two numbers, or a number and a loop variable."""
+    """Return whether two sizes certainly differ: two numbers, or a number and a loop variable."""
     one, two = _find_number(example, chain), _find_number(other, chain)
     if one is not None and two is not None:
         return one != two

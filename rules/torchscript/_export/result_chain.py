@@ -226,7 +226,7 @@ def get_targets(statement: ast.AST) -> list[ast.expr | None]:
 
 
 def is_method_save(place: ast.expr, call: ast.Call) -> bool:
-    """Whether a save is the method of the module, and not the function."""
+    """Return whether a save is the method of the module, and not the function."""
     return isinstance(call.func, ast.Attribute) and call.func.value is place
 
 
@@ -235,7 +235,7 @@ def _is_attribute_of_self(node: ast.AST | None) -> bool:
 
 
 def _is_none_test(node: ast.AST) -> bool:
-    """Whether a node is ``m is None``, or another comparison with None."""
+    """Return whether a node is ``m is None``, or another comparison with None."""
     return isinstance(node, ast.Compare) and all(
         isinstance(other, ast.Constant) and other.value is None for other in node.comparators
     )

@@ -152,7 +152,7 @@ def _find_remarks(node: ast.stmt, ctx: Context) -> Iterator[tuple[int, str]]:
 
 
 def _is_small(function: Function) -> bool:
-    """Whether a function is only a few operations on elements, which plain Python runs nearly as fast."""
+    """Return whether a function is only a few operations on elements, which plain Python runs nearly as fast."""
     if sum(isinstance(node, ast.stmt) for node in walk_nodes(function)) > _SMALL:
         return False
     for node in walk_nodes(function):
@@ -207,7 +207,7 @@ def _is_mask(index: ast.expr, masks: set[str], types: InferredTypes) -> bool:
 
 
 def _is_counted(iterable: ast.expr) -> bool:
-    """Whether the number of iterations is written in the code."""
+    """Return whether the number of iterations is written in the code."""
     if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, (ast.Constant, ast.UnaryOp)) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

@@ -17,7 +17,7 @@ _STATIC_ATTRIBUTES = frozenset({"ndim", "dtype", "device", "is_cuda", "requires_
 
 
 def depends_on_values(function: Function) -> bool:
-    """Whether a loop, a branch or a number may depend on the value or the size of a tensor.
+    """Return whether a loop, a branch or a number may depend on the value or the size of a tensor.
 
     Tests for None, of types, and of flags (parameters annotated as bool or str) do not count, and neither do loops over literals.
     Numbers are the results of `int`, `.item()` and the like, and the arguments of `torch.tensor`: a trace keeps the values that
@@ -40,7 +40,7 @@ def depends_on_values(function: Function) -> bool:
 
 
 def calls_autograd(function: Function) -> bool:
-    """Whether a function calls `torch.autograd.grad` or `.backward`, which a trace does not record."""
+    """Return whether a function calls `torch.autograd.grad` or `.backward`, which a trace does not record."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     named = (called for called in calls if isinstance(called, ast.Attribute))
     return any(
@@ -49,7 +49,7 @@ def calls_autograd(function: Function) -> bool:
 
 
 def _is_frozen(call: ast.Call) -> bool:
-    """Whether a trace keeps the result of the call as a constant, although it is not one."""
+    """Return whether a trace keeps the result of the call as a constant, although it is not one."""
     if last_name(call.func) not in (_NUMBERS if isinstance(call.func, ast.Name) else _CONVERSIONS):
         return False
     functions = {
@@ -80,7 +80,7 @@ def _is_static(test: ast.expr, flags: set[str]) -> bool:
 
 
 def _is_counted(iterable: ast.expr) -> bool:
-    """Whether the number of iterations is written in the code."""
+    """Return whether the number of iterations is written in the code."""
     if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate", "zip"):
         return all(isinstance(a, ast.Constant) or _is_counted(a) for a in iterable.args)
     return isinstance(iterable, (ast.Tuple, ast.List))

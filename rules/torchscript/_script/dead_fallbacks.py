@@ -68,7 +68,7 @@ def decide_test(test: ast.expr, use: Use, ctx: Context) -> bool | None:
 
 
 def _is_torch_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) -> bool:
-    """Whether an expression is torch's version, parsed or not, without arithmetic, and not a single part of it."""
+    """Return whether an expression is torch's version, parsed or not, without arithmetic, and not a single part of it."""
     if isinstance(node, ast.Name) and depth:
         value = ctx.uses.data_flow.find_definition(node, use.place.scope)
         return value is not None and _is_torch_version(value, use, ctx, depth - 1)
@@ -89,7 +89,7 @@ def _is_torch_version(node: ast.expr, use: Use, ctx: Context, depth: int = 3) ->
 
 
 def _only_compiles(node: ast.Try, use: Use, ctx: Context) -> bool:
-    """Whether the ``try`` block does nothing but name or call `torch.compile`."""
+    """Return whether the ``try`` block does nothing but name or call `torch.compile`."""
     for statement in node.body:
         value = getattr(statement, "value", None)
         if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)) or value is None:

@@ -191,7 +191,7 @@ def _find_rebound(function: Function, parameters: Iterable[str], below: Iterable
 
 
 def _is_fresh(value: ast.expr) -> bool:
-    """Whether an expression makes a list or dictionary, which nothing else holds."""
+    """Return whether an expression makes a list or dictionary, which nothing else holds."""
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and value.func.id in ("list", "dict", "sorted")
     return isinstance(value, (ast.List, ast.ListComp, ast.Dict, ast.DictComp))

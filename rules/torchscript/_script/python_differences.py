@@ -168,7 +168,7 @@ def _explain_torch_call(
 
 
 def _is_converted(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether the type of a number does not matter: it is converted, divided or part of a comparison."""
+    """Return whether the type of a number does not matter: it is converted, divided or part of a comparison."""
     parent = parents.get(node)
     if isinstance(parent, ast.Call):
         return isinstance(parent.func, ast.Name) and parent.func.id in ("int", "float")
@@ -178,7 +178,7 @@ def _is_converted(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _is_message(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a text is only shown to somebody: in a message, a warning or an exception."""
+    """Return whether a text is only shown to somebody: in a message, a warning or an exception."""
     parent = parents.get(node)
     while parent is not None and not isinstance(parent, Function):
         if isinstance(parent, (ast.Raise, ast.Assert)):

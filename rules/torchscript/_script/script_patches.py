@@ -56,7 +56,7 @@ def find_no_op(ctx: Context) -> str | None:
 
 
 def _returns_argument(value: ast.expr, use: Use, ctx: Context) -> bool:
-    """Whether a function returns its first argument, whatever the others are."""
+    """Return whether a function returns its first argument, whatever the others are."""
     if isinstance(value, ast.Lambda):
         return _is_first_parameter(value.body, value.args)
     found = find_binding(value, use.place.scope, ctx) if isinstance(value, ast.Name) else None

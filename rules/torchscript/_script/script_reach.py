@@ -51,7 +51,7 @@ def note_reach(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, o
 
 
 def _is_self_contained(function: ast.AST, scope: Scope, ctx: Context) -> bool:
-    """Whether a function calls only functions of its file within the project, and uses none of the file's classes."""
+    """Return whether a function calls only functions of its file within the project, and uses none of the file's classes."""
     for node in walk_nodes(function):
         if isinstance(node, ast.Call) and not _is_known_callee(node.func, scope, ctx):
             return False
@@ -63,7 +63,7 @@ def _is_self_contained(function: ast.AST, scope: Scope, ctx: Context) -> bool:
 
 
 def _is_known_callee(function: ast.expr, scope: Scope, ctx: Context) -> bool:
-    """Whether the called function is one of this file, a builtin, torch's, or a method of a value."""
+    """Return whether the called function is one of this file, a builtin, torch's, or a method of a value."""
     resolved = ctx.uses.names.resolve_expression(function, scope)
     if resolved is not None:
         return all(name.startswith(_LIBRARIES) for name in resolved.names)
@@ -75,7 +75,7 @@ def _is_known_callee(function: ast.expr, scope: Scope, ctx: Context) -> bool:
 
 
 def _is_global_method(method: ast.Attribute, scope: Scope) -> bool:
-    """Whether a method may belong to a module of the project, or to an object in one of its global variables."""
+    """Return whether a method may belong to a module of the project, or to an object in one of its global variables."""
     owner: ast.expr = method
     while isinstance(owner, (ast.Attribute, ast.Subscript)):
         owner = owner.value

@@ -83,7 +83,7 @@ def _find_scripted(use: Use, ctx: Context) -> ast.AST | None:
 
 
 def _is_called_by_module(function: Function, ctx: Context) -> bool:
-    """Whether a method of a class of this file, which may be a module's, calls the function."""
+    """Return whether a method of a class of this file, which may be a module's, calls the function."""
     for scope in ctx.uses.scopes.all:
         if isinstance(scope.node, ast.ClassDef) and "Function" not in map(last_name, scope.node.bases):
             for node in walk_nodes(scope.node):

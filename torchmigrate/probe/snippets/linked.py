@@ -60,7 +60,7 @@ class Library:
                 yield symbol.name
 
     def defines(self, name: str) -> bool:
-        """Whether the file defines a symbol that others may use."""
+        """Return whether the file defines a symbol that others may use."""
         if self._hash is not None:
             return self._hash.get_symbol(name) is not None
         found = (self._symbols.get_symbol_by_name(name) if self._symbols else None) or []
@@ -76,7 +76,7 @@ def open_library(path: str) -> Optional[Library]:
 
 
 def mentions_torch(path: str) -> bool:
-    """Whether the name of one of torch's libraries is anywhere in a file, which is a fast check."""
+    """Return whether the name of one of torch's libraries is anywhere in a file, which is a fast check."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(b"libc10.so") >= 0 or content.find(b"libtorch") >= 0
@@ -85,7 +85,7 @@ def mentions_torch(path: str) -> bool:
 
 
 def find_abi(torchs: List[Library]) -> Optional[bool]:
-    """Whether torch takes strings of the new ABI; None where that is unknown."""
+    """Return whether torch takes strings of the new ABI; None where that is unknown."""
     for is_new, string in ((True, NEW_STRING), (False, OLD_STRING)):
         if any(library.defines(ERROR + string) for library in torchs):
             return is_new
