@@ -21,7 +21,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.console.markdown_text import render_code, render_message
 from torchmigrate.documents.minimum_torch import Minimum
 from torchmigrate.engine import registry
-from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Place, Span
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan import build, html, markdown, text
@@ -172,7 +172,8 @@ def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
 
 
 def test_what_waits_takes_what_its_fix_will_take() -> None:
-    waiting = Finding("TS151", "x", Severity.INFO, "a.py", withheld="waits for `torch.jit.script` at b.py:3")
+    reason = "waits for `torch.jit.script` at b.py:3"
+    waiting = Finding("TS151", "x", Severity.INFO, "a.py", withheld=reason, waits_for=Place("b.py", 3))
     (item,) = planned([Evaluation(FileResult("a.py", (waiting,)), (EvaluatedFinding(waiting),))]).items
     assert item.effort is Effort.MECHANICAL
 

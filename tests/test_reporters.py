@@ -15,7 +15,17 @@ import pytest
 from torchmigrate import reporters
 from torchmigrate.console.terminal import escape_controls
 from torchmigrate.documents.minimum_torch import Minimum
-from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Span
+from torchmigrate.model.findings import (
+    UNKNOWN_PLACE,
+    Edit,
+    FileError,
+    FileResult,
+    Finding,
+    Fix,
+    Location,
+    Place,
+    Span,
+)
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters.report import Report, load_reporter
@@ -99,6 +109,16 @@ def written(name: str, *results: FileResult, **options: Any) -> str:
 
 def one(name: str, finding: Finding, **options: Any) -> str:
     return written(name, FileResult(finding.path, (finding,)), **options)
+
+
+def test_only_what_becomes_fixable_counts_as_fixable_after_other_changes() -> None:
+    def wait(line: int, waits_for: Place) -> Finding:
+        return replace(FINDING, fix=None, location=Location(line, 1, line, 2), waits_for=waits_for)
+
+    fixed = replace(FINDING, location=Location(1, 1, 1, 2))
+    fixable = [wait(2, Place("pkg/a.py", 1)), wait(3, Place("pkg/a.py", 2)), wait(4, UNKNOWN_PLACE)]
+    stuck = [wait(5, Place("pkg/a.py", 9)), wait(6, Place("pkg/a.py", 7)), wait(7, Place("pkg/a.py", 6))]
+    assert report([FileResult("pkg/a.py", (fixed, *fixable, *stuck))]).waiting_for_others == 3
 
 
 class TestFull:

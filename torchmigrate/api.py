@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet
+from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet, Place
 from torchmigrate.model.rule import Calls, Rule
 from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
@@ -20,6 +20,7 @@ __all__ = [
     "Kind",
     "NoFix",
     "NotYet",
+    "Place",
     "Rule",
     "Safety",
     "Severity",

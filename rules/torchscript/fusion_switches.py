@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
 
@@ -102,8 +102,10 @@ def _create_change(use: Use, ctx: Context) -> FixChange:
         return ctx.remove_decorator(use)
     match use.place.statement:
         case ast.If(test=test, body=body, orelse=orelse) if test is use.node:
-            if not all(isinstance(part, ast.Pass) for part in (*body, *orelse)):
-                raise NotYet("the `if` statement contains nothing else")
+            others = [part for part in (*body, *orelse) if not isinstance(part, ast.Pass)]
+            if others:
+                place = Place(ctx.source.path, others[0].lineno)
+                raise NotYet("the `if` statement contains nothing else", place)
             return ctx.remove_statement(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
             return ctx.remove_statement(use.place)

@@ -95,6 +95,6 @@ def test_what_only_a_later_round_fixes_is_announced(case: Case) -> None:
     for path, result in case.checked.results.items():
         made = Counter(finding.code for finding in results[path].applied)
         for finding in result.findings:
-            if finding.fix is not None or "waits " in (finding.withheld or ""):
+            if finding.fix is not None or finding.waits_for is not None:
                 made[finding.code] -= 1
         assert not +made

@@ -68,6 +68,16 @@ class Fix:
             object.__setattr__(self, "edits", self.changes)
 
 
+class Place(NamedTuple):
+    """A line of a file, 1-based; the path is as it is shown."""
+
+    path: str
+    line: int
+
+
+UNKNOWN_PLACE = Place("", 0)
+
+
 class NoFix(Exception):
     """The reason why a finding has no fix; the message is shown after "no fix: "."""
 
@@ -77,10 +87,14 @@ class NoFix(Exception):
 
 
 class NotYet(NoFix):
-    """The reason why a finding has no fix yet: another change has to come first, as in ``NotYet("`x` is gone")``."""
+    """The reason why a finding has no fix yet: another change has to come first, as in ``NotYet("`x` is gone", place)``.
 
-    def __init__(self, condition: str) -> None:
+    ``place`` is the line that has to change, where it is known.
+    """
+
+    def __init__(self, condition: str, place: Place | None = None) -> None:
         super().__init__(f"waits until {condition}")
+        self.place = place or UNKNOWN_PLACE
 
 
 class Location(NamedTuple):
@@ -115,6 +129,8 @@ class Finding:
     """The source lines that the span covers, without line ends; what reporters show."""
     source: str | None = None
     """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""
+    waits_for: Place | None = None
+    """The line whose change makes a fix possible (`NotYet`), or `UNKNOWN_PLACE`; None for a finding that waits for nothing."""
 
 
 @dataclass(frozen=True, slots=True)

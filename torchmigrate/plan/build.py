@@ -131,7 +131,7 @@ class _StageSorter:
     def _estimate_effort(self, finding: Finding) -> Effort:
         rule = self._asked.rules.get(finding.code)
         safety = finding.fix.safety if finding.fix else Safety.MANUAL
-        if finding.fix is None and rule is not None and (finding.withheld or "").startswith("waits "):
+        if finding.fix is None and rule is not None and finding.waits_for is not None:
             safety = rule.safety  # another run of `fix`, after the fix that it waits for, may change it
         return _EFFORTS[safety]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from torchmigrate.model.findings import UNKNOWN_PLACE, Place
 from torchmigrate.model.vocabulary import Safety, Severity
 
 if TYPE_CHECKING:
@@ -97,10 +98,18 @@ class Report:
         """The number of findings that this run has fixed, or would fix."""
         return len(self.applied)
 
+    waiting: list[tuple[Place, Place]] = field(default_factory=list)
+    """The place of each finding that waits for another change, and the place of that change."""
+    changing: set[Place] = field(default_factory=set)
+    """The places of findings that have a fix."""
+
     @property
     def waiting_for_others(self) -> int:
-        """The number of findings that become fixable once another fix has been made."""
-        return sum(number for (_, reason), number in self.withheld.items() if "waits " in reason)
+        """The number of findings that become fixable once another fix has been made, in one step or several."""
+        changing = {*self.changing, UNKNOWN_PLACE}
+        while reached := {place for place, waits_for in self.waiting if waits_for in changing} - changing:
+            changing |= reached
+        return sum(waits_for in changing for _, waits_for in self.waiting)
 
     @property
     def findings(self) -> int:
@@ -116,9 +125,13 @@ class Report:
             self.failing += self.is_failing(finding)
             self.severities[finding.severity] += 1
             self.rules_found[finding.code, finding.severity] += 1
+            place = Place(finding.path, finding.location.line if finding.location else 0)
             if finding.withheld:
                 self.withheld[finding.code, finding.withheld] += 1
+            if finding.waits_for is not None:
+                self.waiting.append((place, finding.waits_for))
             if finding.fix is not None:
+                self.changing.add(place)
                 if finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes:
                     self.withheld[finding.code, "its fix is unsafe and needs --unsafe"] += 1
                     self.hidden_unsafe += 1

@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import cached_property
 
-from torchmigrate.model.findings import NoFix, NotYet
+from torchmigrate.model.findings import NoFix, NotYet, Place
 from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
 from torchmigrate.semantics.scopes import Binding, BindingKind, Scope, StatementPlace
 from torchmigrate.semantics.symbol_uses import SymbolUses
@@ -44,7 +44,8 @@ class NameSpeller:
         found = self._extend_any_import(name) or self._add_import(name)
         if found is None and (binding := self._find_torch_import(parts[-1])):
             raise NotYet(
-                f"the import of `{binding.name}` from `{binding.module}` is removed, so that `{name}` can be imported"
+                f"the import of `{binding.name}` from `{binding.module}` is removed, so that `{name}` can be imported",
+                Place(self.source.path, getattr(binding.node, "lineno", 0)),
             )
         if found is None:
             raise NoFix(f"importing `{name}` would overwrite another name in this file")

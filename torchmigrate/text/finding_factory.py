@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmigrate.model.findings import Finding, Fix, NoFix, Span
+from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet, Span
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.text.source_text import SourceText
 
@@ -22,12 +22,13 @@ def create_finding(
 ) -> Finding:
     """Create a finding at ``span`` of ``source``; ``fix`` makes the fix or raises NoFix, and ``facts`` becomes
     `Finding.source`."""
-    made, withheld = None, None
+    made, withheld, waits_for = None, None, None
     if fix is not None:
         try:
             made = fix()
         except NoFix as none:
             withheld = none.reason
+            waits_for = none.place if isinstance(none, NotYet) else None
     return Finding(
         code,
         message,
@@ -37,6 +38,7 @@ def create_finding(
         source.locate_span(span),
         fix=made,
         withheld=withheld,
+        waits_for=waits_for,
         hint=hint,
         source_lines=source.get_lines(span),
         source=facts,

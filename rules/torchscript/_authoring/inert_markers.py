@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Kind, NoFix, NotYet, Place
 
 from .torchscript_makers import AUTHORING, BASES, TRACING, find_nearest
 
@@ -28,27 +28,38 @@ ASKS = (*AUTHORING, *BASES, *_COMPILED_IN_TRACES)
 _MAKING = frozenset(Kind) - {Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING}
 
 
-def explain_need(use: Use, ctx: Context, *others: Mention) -> str | None:
+class NeededBy(NotYet):
+    """The reason that a marker waits for a place that makes TorchScript."""
+
+    def __init__(self, maker: Mention, because: str = "") -> None:
+        NoFix.__init__(self, f"{because}waits for `{maker.symbol}` at {maker.path}:{maker.line}")
+        self.place = Place(maker.path, maker.line)
+
+
+def find_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> NoFix | None:
     """Return why a marker for TorchScript has to stay, or None if it can be removed.
 
-    ``others`` are further places that need the marker.
+    ``others`` are further places that need the marker; ``because`` begins the reason.
     """
-    waiting = find_blocker(use, ctx, *others)
-    if waiting is None and ctx.options.keep_torchscript_support:
-        return "users of the project may script this code; if they do not, set `keep-torchscript-support = false`"
-    return waiting
+    if maker := find_blocker(use, ctx, *others):
+        return NeededBy(maker, because)
+    if not ctx.options.keep_torchscript_support:
+        return None
+    return NoFix(
+        f"{because}users of the project may script this code; if they do not, set `keep-torchscript-support = false`"
+    )
 
 
 def check_removable(use: Use, ctx: Context, *others: Mention) -> None:
     """Raise NoFix, with the reason, if a marker cannot be removed."""
-    if reason := explain_need(use, ctx, *others):
-        raise NoFix(reason)
+    if need := find_need(use, ctx, *others):
+        raise need
 
 
-def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> str | None:
+def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = False) -> Mention | None:
     """Return the nearest place where the project makes TorchScript that may contain the code of ``use``, or of ``others``.
 
-    The result is a reason for NoFix, or None. ``is_traced``: whether a trace does more with the marker than to run the code.
+    ``is_traced``: whether a trace does more with the marker than to run the code.
     """
     uses = ctx.project.find_uses
     makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
@@ -58,10 +69,7 @@ def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = Fal
     used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
     makers = [m for m in makers if m.kind is not Kind.IMPORT or (m.path, m.symbol) not in used]
     makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
-    if not makers:
-        return None
-    maker = find_nearest(makers, ctx)
-    return f"waits for `{maker.symbol}` at {maker.path}:{maker.line}"
+    return find_nearest(makers, ctx) if makers else None
 
 
 def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
 from torchmigrate.model.findings import FixChange
 
 from .._script.control_flow import depends_on_values
@@ -87,7 +87,8 @@ def _remove_alias(name: ast.Name, use: Use, ctx: Context) -> FixChange:
     for path, line in ctx.project.find_spellings(
         ((name.id,), (rf"\b{name.id}\b",)), beside="", among=find_importers(ctx)
     ):
-        raise NotYet(f"{ctx.project.get_display_path(path)}:{line} no longer mentions `{name.id}`")
+        importer = Place(ctx.project.get_display_path(path), line)
+        raise NotYet(f"{importer.path}:{line} no longer mentions `{name.id}`", importer)
     return ctx.remove_statement(use.place)
 
 

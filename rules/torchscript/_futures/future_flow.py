@@ -13,7 +13,7 @@ from torchmigrate.semantics.call_arguments import list_arguments
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
 
-from .._authoring.inert_markers import find_blocker
+from .._authoring.inert_markers import NeededBy, find_blocker
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -37,8 +37,8 @@ def create_future_fix(use: Use, ctx: Context) -> Fix:
         raise NoFix(f"a future {reason}") from None
     if not changes:
         raise NoFix("only futures that `fork` returns are analyzed")
-    if waiting := find_blocker(use, ctx, is_traced=True):
-        raise NoFix(f"TorchScript runs forked calls concurrently; {waiting}")
+    if maker := find_blocker(use, ctx, is_traced=True):
+        raise NeededBy(maker, "TorchScript runs forked calls concurrently; ")
     safety = Safety.UNSAFE if ctx.options.keep_torchscript_support else Safety.SAFE
     return Fix(tuple(changes), safety, "Call the function, and use its result")
 

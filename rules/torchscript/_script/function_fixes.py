@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, NotYet, Safety
+from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.node_walks import Function
@@ -120,7 +120,8 @@ def _check_compilable(use: Use, ctx: Context) -> None:
         raise NoFix(f"line {line} scripts a function through this name, and the function is not plain Python")
     if compile_choice.explain_eager(function, use, ctx):
         raise NotYet(
-            f"line {line} no longer scripts, through this name, a function that must not be compiled"
+            f"line {line} no longer scripts, through this name, a function that must not be compiled",
+            Place(ctx.source.path, line),
         )
     scripted_callers.check_callers(function, use, ctx)
 

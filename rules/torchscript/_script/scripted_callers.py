@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NotYet
+from torchmigrate.api import Kind, NotYet, Place
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
@@ -35,9 +35,10 @@ def check_callers(function: ast.AST | None, use: Use, ctx: Context) -> None:
     """Raise NotYet where code that is still scripted calls the function, and would no longer compile."""
     if not isinstance(function, Function) or not (read := _find_unknown_name(function, use, ctx)):
         return
-    for place in _find_scripting(function, use, ctx):
+    for caller, place in _find_scripting(function, use, ctx):
         raise NotYet(
-            f"{place} is no longer scripted, because TorchScript does not find `{read}` in a compiled function"
+            f"{caller} is no longer scripted, because TorchScript does not find `{read}` in a compiled function",
+            place,
         )
 
 
@@ -53,13 +54,14 @@ def _find_unknown_name(function: Function, use: Use, ctx: Context) -> str | None
     return None
 
 
-def _find_scripting(function: Function, use: Use, ctx: Context) -> Iterator[str]:
-    """Find the places where callers of the function are scripted, as text for a message."""
+def _find_scripting(function: Function, use: Use, ctx: Context) -> Iterator[tuple[str, Place | None]]:
+    """Find the code that is scripted and calls the function: a text for a message, and where it is scripted."""
     for other in ctx.uses.all_uses:
         if other is not use and other.symbol in (*SCRIPTS, *METHODS):
             root = _find_scripted(other, ctx)
             if root is not function and function in collect_reached(root, other.place.scope, ctx):
-                yield f"the code scripted on line {other.node.lineno}"
+                line = other.node.lineno
+                yield f"the code scripted on line {line}", Place(ctx.source.path, line)
     calling = ctx.project.find_spellings(
         ((function.name,), (rf"(?<!def )\b{function.name}\(",)),
         beside=ctx.source.path,
@@ -68,12 +70,12 @@ def _find_scripting(function: Function, use: Use, ctx: Context) -> Iterator[str]
     scripting = ctx.project.find_uses(*SCRIPTS, *METHODS, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE))
     for path, line in calling:
         if any(os.path.abspath(mention.path) == path for mention in scripting):
-            yield f"the caller at {ctx.project.get_display_path(path)}:{line}"
+            yield f"the caller at {ctx.project.get_display_path(path)}:{line}", None
     if calling or _is_called_by_module(function, ctx):
         known = {(note.path, note.line) for note in ctx.project.find_uses(SCRIPTED_LINES)}
         modules = [m for m in scripting if m.kind is not Kind.DECORATOR and (m.path, m.line) not in known]
         for mention in (*modules, *ctx.project.find_uses(*BASES, kinds=(Kind.BASE,))):
-            yield f"the module at {mention.path}:{mention.line}"
+            yield f"the module at {mention.path}:{mention.line}", Place(mention.path, mention.line)
 
 
 def _find_scripted(use: Use, ctx: Context) -> ast.AST | None:
