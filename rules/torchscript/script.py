@@ -22,13 +22,13 @@ Export a module with example inputs if it is saved or deployed, and compile it i
 
 Fix safety: unsafe.
 - A model that calls a compiled function can no longer be given to `torch.jit.trace`, to `torch.fx.symbolic_trace`, or to
-  `torch.onnx.export(..., dynamo=False)`: they raise RuntimeError. Where the project does one of these, the fix removes the
-  decorator instead. There is then no fix for a function with loops or branches that depend on values, or that makes numbers
+  `torch.onnx.export(..., dynamo=False)`: they raise RuntimeError. Where one of these may reach the function, through calls,
+  attributes, or as what others hand on, the fix removes the decorator instead. There is then no fix for a function with loops or branches that depend on values, or that makes numbers
   of tensors (`int(x)`, `x.item()`, `torch.tensor([h, w])`), which a trace would freeze (with a TracerWarning), unless
   `script-replacement = "eager"` asks for it. A library whose users may trace should set that too.
 - Compiled code rejects second derivatives, batched gradients and forward mode (`create_graph=True`, `gradgradcheck`,
-  `is_grads_batched=True`, `jacobian(..., vectorize=True)`, `make_dual`): where a file of the project uses one, functions and
-  modules stay plain. A library whose users take such derivatives should set `script-replacement = "eager"`.
+  `is_grads_batched=True`, `jacobian(..., vectorize=True)`, `make_dual`): functions and modules that one of these may reach
+  stay plain. A library whose users take such derivatives should set `script-replacement = "eager"`.
 - The first call compiles, which takes seconds and needs a C++ compiler or Triton, and so does a call with new sizes. A small
   function can become slower.
 - Results may differ in the last bits; random numbers (dropout, rand) differ for the same seed.
@@ -68,17 +68,10 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._authoring import call_purpose
-from ._authoring.torchscript_makers import (
-    IF_TRACING,
-    SCRIPTS,
-    TRACES_ASKS,
-    checks_for_tracing,
-    find_trace,
-    traces_anything,
-)
+from ._authoring.torchscript_makers import SCRIPTS, TRACES_ASKS
 from ._export import chain_fixes
 from ._export.expression_kinds import find_kind
-from ._script import function_escapes, function_fixes, plain_bodies, script_patches
+from ._script import function_escapes, function_fixes, plain_bodies, script_patches, traced_code
 from ._script.dead_fallbacks import remove_dead_branch
 
 if TYPE_CHECKING:
@@ -101,14 +94,10 @@ rule.note(chain_fixes.collect_notes)
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.kind in (Kind.DECORATOR, Kind.CALL, Kind.REFERENCE):
-        traced = (
-            f"{find_trace(ctx)} runs a trace, which rejects compiled functions"
-            if traces_anything(ctx)
-            else None
-        )
-        yield ctx.finding(
-            use, fix=lambda: _create_fix(use, ctx), hint=chain_fixes.find_stub_hint(use, ctx) or traced
-        )
+        hint = chain_fixes.find_stub_hint(use, ctx)
+        if hint is None and (place := traced_code.find_trace_of(use.decorated, ctx)):
+            hint = f"{place} runs a trace, which rejects compiled functions"
+        yield ctx.finding(use, fix=lambda: _create_fix(use, ctx), hint=hint)
     else:
         yield ctx.finding(use)
 
@@ -130,8 +119,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     kind = find_kind(given, use, ctx) if given is not None else None
     if given is not None and kind in ("function", "class"):
         return function_fixes.fix_called(use, use.call, given, kind, ctx)
-    if kind is None and checks_for_tracing(ctx):
-        line = next(found.node.lineno for found in ctx.uses.all_uses if found.symbol in IF_TRACING)
+    if kind is None and (line := traced_code.find_tracing_test(None, ctx)):
         raise NoFix(
             f"line {line} checks whether the code is being traced, and a trace rejects compiled functions"
         )

@@ -1,7 +1,8 @@
-"""The files of a project that a file imports, directly or through others."""
+"""The files of a project that a file imports, directly or through others, and those that import it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -12,8 +13,22 @@ _IMPORT = re.compile(
     rb"|^[ \t]*import[ \t]+(?P<whole>[\w.]+)",
     re.MULTILINE,
 )
-_MOST = 200
+_PROJECTS = r"(?!torch\b)"
+"""The beginning of the name of a module outside of torch."""
+MOST_FILES = 200
 """The number of files after which no more imports are followed."""
+
+
+def find_importing_files(project: Project, path: str) -> list[str]:
+    """Return the paths of the other files that may import the module at ``path``, or something from it."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
+    names = (
+        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
+        rf"|from\s+{_PROJECTS}[\w.]+\s+import\b(?:.*|[ \t]*\([^)]*)\b{module}\b"
+    )
+    sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
+    return [importer for importer, _ in project.find_spellings(sought, beside=path)]
 
 
 def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
@@ -22,7 +37,7 @@ def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     waiting = [(path, text)]
     for importer, content in waiting:  # the list grows while it is walked
         for one in _iter_imports(project, importer, content):
-            of_one = None if one in found or len(found) > _MOST else project.read_bytes(one)
+            of_one = None if one in found or len(found) > MOST_FILES else project.read_bytes(one)
             if of_one is not None:
                 found[one] = None
                 waiting.append((one, of_one))

@@ -17,9 +17,10 @@ from .._script.control_flow import depends_on_values
 from .._script.function_escapes import find_importers
 from .._script.plain_bodies import ASKS as BODIES_ASK
 from .._script.plain_bodies import check_body, collect_reached
+from .._script.traced_code import find_trace_of, find_tracing_test
 from . import class_escapes, cpp_casts
 from .call_purpose import check_class
-from .torchscript_makers import BASES, METHODS, TRACES_ASKS, checks_for_tracing, find_trace, traces_anything
+from .torchscript_makers import BASES, METHODS, TRACES_ASKS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -102,10 +103,9 @@ def _remove_decorator(use: Use, ctx: Context) -> FixChange:
         raise NoFix(
             f"line {definition.lineno} derives `{definition.name}` from a class in another file, which has to change as well"
         )
-    if (checks_for_tracing(ctx) or traces_anything(ctx)) and any(
-        map(depends_on_values, collect_reached(method, use.place.scope, ctx))
-    ):
-        place = "this file" if checks_for_tracing(ctx) else find_trace(ctx)
+    depends = any(map(depends_on_values, collect_reached(method, use.place.scope, ctx)))
+    place = "this file" if depends and find_tracing_test(method, ctx) else None
+    if depends and (place := place or find_trace_of(definition, ctx)):
         raise NoFix(
             f"{place} runs a trace, which preserves the loops, branches and conversions to numbers in the method on line {use.node.lineno} only while it is scripted"
         )

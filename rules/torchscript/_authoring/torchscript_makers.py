@@ -46,22 +46,12 @@ TRACES_ASKS = (*TRACING, ".to_torchscript", *SYMBOLIC, *IF_TRACING, "torch.onnx.
 """The symbols that a rule lists in its ``asks`` to call the functions below that are about tracing."""
 
 
-def traces_anything(ctx: Context) -> bool:
-    """Return whether the checked project traces in a way that rejects compiled functions.
+def find_traces(ctx: Context) -> Iterator[Mention]:
+    """Find the places of the checked project that trace in a way that rejects compiled functions.
 
     Such are tracing to TorchScript, symbolic tracing, and the TorchScript ONNX exporter (the only one before torch
     2.5, and the default one before 2.9).
     """
-    return any(True for _ in _find_traces(ctx))
-
-
-def find_trace(ctx: Context) -> str:
-    """Return the nearest place that traces, where there is one, as ``path:line``."""
-    found = find_nearest(list(_find_traces(ctx)), ctx)
-    return f"{found.path}:{found.line}"
-
-
-def _find_traces(ctx: Context) -> Iterator[Mention]:
     yield from ctx.project.find_uses(
         *TRACING, ".to_torchscript", *SYMBOLIC, kinds=(Kind.CALL, Kind.DECORATOR, Kind.REFERENCE)
     )
@@ -79,11 +69,6 @@ def _measure_distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
     steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
     shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
     return -shared, mention.path, mention.line
-
-
-def checks_for_tracing(ctx: Context) -> bool:
-    """Return whether this file expects to be traced: it checks whether it is."""
-    return not ctx.uses.used_symbols.isdisjoint(IF_TRACING)
 
 
 def makes_torchscript(ctx: Context) -> bool:

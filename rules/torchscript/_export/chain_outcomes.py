@@ -20,7 +20,7 @@ from .._script import compile_choice
 from . import export_checks, in_place_observers
 from .compile_fixes import create_compile_fix, create_eager_fix, create_in_place_fix
 from .export_fix import create_export_fix
-from .expression_kinds import find_binding, find_kind
+from .expression_kinds import find_binding, find_class, find_kind
 from .result_chain import MODES, ResultChain
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def _create_trace_fix(chain: ResultChain) -> Fix:
         raise NoFix(f"it is unclear whether `{text}` is a module or a method of another object")
     export_checks.check_tracing_queries(model, chain.use, chain.ctx)
     if kind == "function":
-        title = compile_choice.explain_rejection("function", chain.ctx)
+        function = find_binding(model, chain.scope, chain.ctx)
+        title = compile_choice.explain_rejection("function", function, chain.ctx)
         return create_eager_fix(chain, model, title) if title else create_compile_fix(chain, model)
     return create_export_fix(chain, model, _find_inputs(chain))
 
@@ -133,7 +134,8 @@ def _create_script_fix(chain: ResultChain) -> Fix:
     model = _find_plain_module(chain)
     if not chain.saves:
         _check_original(model, chain)
-        if title := compile_choice.explain_uncompiled("module", chain.ctx):
+        definition = find_class(model, chain.use, chain.ctx)
+        if title := compile_choice.explain_uncompiled("module", definition, chain.ctx):
             return create_eager_fix(chain, model, title)
         compile_choice.check_author_choice(chain.use, chain.ctx)
         return create_compile_fix(chain, model)

@@ -28,7 +28,7 @@ from .._authoring import call_purpose, cpp_casts
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script import compile_choice
 from . import in_place_observers
-from .expression_kinds import find_declared_kind, find_kind
+from .expression_kinds import find_class, find_declared_kind, find_kind
 from .module_keepers import find_reads
 from .result_chain import MODES, MOVES, PARTS, ResultChain, get_targets
 
@@ -118,7 +118,7 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     frozen = _find_freezing_calls(chain, target)
     in_place_observers.check_observers(chain, model, target, [chain.call, *frozen.values()])
     chain.members += [call.func for call in frozen.values()]
-    uncompiled = compile_choice.explain_uncompiled("module", ctx)
+    uncompiled = compile_choice.explain_uncompiled("module", find_class(model, chain.use, ctx), ctx)
     if uncompiled:
         call_purpose.check_plain_result(chain.call, model, chain.use.place, ctx)
     elif ctx.options.minimum < _COMPILE_METHOD:

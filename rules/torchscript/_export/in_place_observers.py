@@ -14,9 +14,10 @@ from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
 
-from .._authoring.torchscript_makers import AUTHORING, BASES, TRACES_ASKS, find_trace, traces_anything
+from .._authoring.torchscript_makers import AUTHORING, BASES, TRACES_ASKS
 from .._script.function_escapes import find_importers, find_parameter
 from .._script.plain_bodies import IS_SCRIPTING
+from .._script.traced_code import find_trace_of
 from .export_checks import find_origin_files
 from .expression_kinds import find_binding, find_class, get_assigned_attributes
 from .module_keepers import find_keepers
@@ -83,12 +84,13 @@ def check_observers(chain: ResultChain, model: ast.expr, target: ast.expr, known
             if isinstance(call, ast.Call) and call.func is not node and call not in known:
                 _check_argument(node, call, chain, is_plain_as_well=is_plain_as_well)
             if returns_value(node, chain.flow.parents):
+                _check_project(chain, model)
                 _check_callers(node, chain, is_plain_as_well=is_plain_as_well)
         if isinstance(keeper, ast.Attribute):
-            _check_project(ctx)
+            _check_project(chain, model)
             _check_reads(rf"\.{keeper.attr}", keeper.attr, ctx)
         elif isinstance(keeper, ast.Name) and _is_global(keeper, chain):
-            _check_project(ctx)
+            _check_project(chain, model)
             check_global(chain)
     _check_files(chain, model, is_plain_as_well=is_plain_as_well)
     _check_spelling(*_REPLICAS, ctx, {os.path.abspath(ctx.source.path)})
@@ -198,7 +200,6 @@ def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: 
 def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where callers of the enclosing function may need TorchScript of the module that it returns."""
     ctx = chain.ctx
-    _check_project(ctx)
     function, keeps = chain.find_scope(place).node, ctx.options.keep_torchscript_support
     if keeps or not is_plain_as_well or not isinstance(function, Function) or function.decorator_list:
         raise NoFix(f"the result {RETURNED}")
@@ -214,11 +215,11 @@ def _is_global(target: ast.Name, chain: ResultChain) -> bool:
     return owner.parent is None
 
 
-def _check_project(ctx: Context) -> None:
+def _check_project(chain: ResultChain, model: ast.expr) -> None:
     """Raise NoFix where the project may trace or replicate a module that other files can reach."""
-    if traces_anything(ctx):
-        raise NoFix(f"{find_trace(ctx)} runs a trace, and compiled code cannot be traced")
-    _check_spelling(*_REPLICAS, ctx)
+    if place := find_trace_of(find_class(model, chain.use, chain.ctx), chain.ctx):
+        raise NoFix(f"{place} runs a trace, and compiled code cannot be traced")
+    _check_spelling(*_REPLICAS, chain.ctx)
 
 
 def _check_reads(read: str, name: str, ctx: Context, among: Collection[str] | None = None) -> None:

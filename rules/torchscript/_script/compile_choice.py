@@ -11,9 +11,10 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
-from .._authoring.torchscript_makers import checks_for_tracing, traces_anything
 from . import script_patches
+from .differentiation import find_derivative
 from .inferred_types import InferredTypes, infer_types
+from .traced_code import find_trace_of, find_tracing_test
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -28,14 +29,6 @@ _COMPILES = re.compile(r"compile|dynamo|inductor", re.IGNORECASE)
 _SIZED_BY_VALUES = frozenset(
     {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave"}
 )
-_DIFFERENTIATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
-    (("is_grads_batched",), (r"\bis_grads_batched\s*=\s*(?!False\b)",)),
-    (("gradgradcheck",), (r"\bgradgradcheck\(",)),
-    (("vectorize",), (r"\bjacobian\([^\n]*\bvectorize\s*=\s*True",)),
-    (("_dual",), (r"\b(?:make_dual|unpack_dual)\(",)),
-)
-"""The spellings of second derivatives, batched gradients and forward mode; torch 2.13 rejects each in compiled code."""
 _SMALL = 12
 """The number of statements up to which a function is small."""
 _HEAVY = frozenset(
@@ -49,10 +42,10 @@ def explain_eager(function: ast.AST | None, use: Use, ctx: Context) -> str | Non
 
     ``function`` is its definition, if the file shows it. Raises NoFix where the author has to decide.
     """
-    if title := explain_uncompiled("function", ctx):
+    if title := explain_uncompiled("function", function, ctx):
         return title
     # `torch.jit.trace` and symbolic tracing raise an error when they reach a compiled function.
-    if traces_anything(ctx) or checks_for_tracing(ctx):
+    if find_tracing_test(function, ctx) or find_trace_of(function, ctx):
         return "Use the function as it is: a trace rejects compiled functions"
     _check_switch(use, ctx)
     argued = _find_argument_line(function, use, ctx)
@@ -68,19 +61,22 @@ def explain_eager(function: ast.AST | None, use: Use, ctx: Context) -> str | Non
     return None
 
 
-def explain_uncompiled(kind: str, ctx: Context) -> str | None:
+def explain_uncompiled(kind: str, definition: ast.AST | None, ctx: Context) -> str | None:
     """Return why nothing scripted is to be compiled, as the title of a fix for a function or module; None if it may be."""
     if ctx.options.script_replacement == "eager":
         return f"Use the {kind} as it is"
     if place := script_patches.find_no_op(ctx):
         return f"Use the {kind} as it is: {place} makes `torch.jit.script` return its argument"
-    return explain_rejection(kind, ctx)
+    return explain_rejection(kind, definition, ctx)
 
 
-def explain_rejection(kind: str, ctx: Context) -> str | None:
-    """Return why compiled code cannot work in the project, as the title of a fix for a function or module; None if it can."""
-    for path, line in ctx.project.find_spellings(*_DIFFERENTIATES, beside=""):
-        return f"Use the {kind} as it is: {ctx.project.get_display_path(path)}:{line} takes derivatives that compiled code does not support"
+def explain_rejection(kind: str, definition: ast.AST | None, ctx: Context) -> str | None:
+    """Return why compiled code cannot work, as the title of a fix for a function or module; None if it can.
+
+    ``definition`` is the function or class, if this file shows it.
+    """
+    if place := find_derivative(definition, ctx):
+        return f"Use the {kind} as it is: {place} takes derivatives that compiled code does not support"
     return None
 
 

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
+from torchmigrate.project.import_closure import find_importing_files
 from torchmigrate.semantics.dataflow import returns_value
 from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.name_resolution import last_name
@@ -39,8 +40,6 @@ _TAKES_FUNCTIONS = frozenset(
     | {"apply", "apply_"}
 )
 """Functions that only call the function in their arguments."""
-_PROJECTS = r"(?!torch\b)"
-"""The beginning of the name of a module outside of torch."""
 _DEPTH = 3
 """How many assignments and helper functions a function is followed through."""
 
@@ -193,12 +192,4 @@ def _check_other_files(name: str, scope: Scope, ctx: Context) -> None:
 
 def find_importers(ctx: Context) -> list[str]:
     """Return the other files of the project that may import this module, or something from it."""
-    path = os.path.abspath(ctx.source.path)
-    stem = os.path.splitext(os.path.basename(path))[0]
-    module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
-    names = (
-        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
-        rf"|from\s+{_PROJECTS}[\w.]+\s+import\b.*\b{module}\b"
-    )
-    sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
-    return [importer for importer, _ in ctx.project.find_spellings(sought, beside=path)]
+    return find_importing_files(ctx.project, os.path.abspath(ctx.source.path))

@@ -12,10 +12,10 @@ from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.node_walks import Function
 
 from .._authoring import call_purpose
-from .._authoring.torchscript_makers import checks_for_tracing, find_trace, traces_anything
 from .._export.expression_kinds import find_binding
 from . import compile_choice, control_flow, function_escapes, scripted_callers
 from .plain_bodies import align_with_python, check_origin
+from .traced_code import find_trace_of, find_tracing_test
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -61,8 +61,7 @@ def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Con
     found = find_binding(function, use.place.scope, ctx) if isinstance(function, ast.Name) else None
     is_seen = isinstance(found, Function) or isinstance(function, ast.Lambda)
     # Only the body shows whether the function has control flow that a trace would freeze.
-    if kind == "function" and not is_seen and _may_be_traced(ctx):
-        place = "this file" if checks_for_tracing(ctx) else find_trace(ctx)
+    if kind == "function" and not is_seen and (place := _find_trace(None, ctx)):
         raise NoFix(f"{place} {_UNSEEN}")
     if isinstance(found, ast.arg):
         raise NoFix(f"it is unclear which function `{found.arg}` is, and whether it is plain Python")
@@ -176,7 +175,7 @@ def _check_unscripted(function: ast.AST | None, use: Use, ctx: Context) -> tuple
     if not isinstance(function, ast.ClassDef):
         function_escapes.check_function_escapes(use, ctx)
         aligned = align_with_python(function, use, ctx)
-    if isinstance(function, Function) and _may_be_traced(ctx):
+    if isinstance(function, Function) and _find_trace(function, ctx):
         if control_flow.depends_on_values(function):
             raise NoFix(_KEPT)
         if control_flow.calls_autograd(function):
@@ -186,5 +185,8 @@ def _check_unscripted(function: ast.AST | None, use: Use, ctx: Context) -> tuple
     return aligned
 
 
-def _may_be_traced(ctx: Context) -> bool:
-    return checks_for_tracing(ctx) or (ctx.options.script_replacement != "eager" and traces_anything(ctx))
+def _find_trace(function: ast.AST | None, ctx: Context) -> str | None:
+    """Return what shows that a function is traced, to be left as it is; None where nothing does."""
+    if find_tracing_test(function, ctx):
+        return "this file"
+    return find_trace_of(function, ctx) if ctx.options.script_replacement != "eager" else None

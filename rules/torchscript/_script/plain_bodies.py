@@ -13,6 +13,7 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._export.export_checks import find_origin_files
 from .._export.expression_kinds import find_binding, find_class, get_assigned_attributes
+from .error_handlers import ERRORS, find_handler
 from .inferred_types import infer_types
 from .python_differences import PythonDifference, find_differences
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
-ERRORS = ("torch.jit.Error",)
 ASKS = (*IS_SCRIPTING, *ERRORS)
 """The symbols that a rule lists in its ``asks`` to call the functions below."""
 
@@ -78,11 +78,9 @@ def _find_alignments(
                 [replace(operand, "list({operand})", operand=operand) for operand in difference.operands],
             )
         _check_scripting_test(function, ctx)
-        if any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk_nodes(function)):
-            for mention in ctx.project.find_uses(*ERRORS):
-                if mention.kind is not Kind.IMPORT:
-                    place = f"{mention.path}:{mention.line}"
-                    raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
+        raises = any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk_nodes(function))
+        if raises and (place := find_handler(function, ctx)):
+            raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
 
 
 def _find_differences(function: Function, ctx: Context) -> list[PythonDifference]:
