@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 _AWAITS = ("_awaitable", "_awaitable_nowait", "_awaitable_wait", "_Await")
-_COMPILED = ("torch._C.fork", "torch._C.wait", "torch._C.Future")
+_COMPILED = ("torch._C.fork", "torch._C.wait")
 
 rule = Rule(
     code="TS131",

@@ -8,7 +8,13 @@ from functools import cached_property
 
 from torchmigrate.semantics import node_walks
 from torchmigrate.semantics.parent_nodes import ParentMap
-from torchmigrate.semantics.reaching_bindings import COMPREHENSIONS, DEFERRED, FUNCTIONS, ReachingBindings
+from torchmigrate.semantics.reaching_bindings import (
+    COMPREHENSIONS,
+    DEFERRED,
+    FUNCTIONS,
+    ReachingBindings,
+    State,
+)
 from torchmigrate.semantics.scope_builder import ModuleScopes
 from torchmigrate.semantics.scopes import Scope
 
@@ -98,16 +104,20 @@ class DataFlow:
         if target.id in scope.outer or scope.is_class:
             raise ValueEscapes(f"is kept in `{target.id}`, which other functions can change")
         reaching = self.find_reaching(target.id, scope)
-        if reaching.unclear or (reaching.captured and len(reaching.bindings) > 1):
+        captured = {read: reaching.find_captured_bindings(read) for read in reaching.captured}
+        if reaching.unclear or not all(self._is_sole(target, state, scope) for state in captured.values()):
             raise ValueEscapes(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
-                if not all(other is target or self._is_none(other, target.id, scope) for other in state):
+                if not self._is_sole(target, state, scope):
                     raise ValueEscapes(self._describe_ambiguity(target, read, reaching))
                 yield from self.find_value_places(read, scope)
-        if len(reaching.bindings) == 1:
-            for read in reaching.captured:
-                yield read
+        yield from (read for read, state in captured.items() if target in state)
+
+    def _is_sole(self, target: ast.Name, state: State, scope: Scope) -> bool:
+        """Return whether a binding is not in a state, or the only one there that gives a value."""
+        others = state - {target} if target in state else ()
+        return all(self._is_none(other, target.id, scope) for other in others)
 
     def _describe_ambiguity(self, target: ast.Name, read: ast.Name, reaching: ReachingBindings) -> str:
         """Return the message for a value that is not the only one a read may see; being returned comes first."""

@@ -32,12 +32,19 @@ class ReachingBindings:
 
     name: str
     reads: dict[ast.Name, State] = field(default_factory=dict)
-    captured: list[ast.Name] = field(default_factory=list)
-    """Reads in functions defined inside, which run at an unknown time."""
+    captured: dict[ast.Name, State] = field(default_factory=dict)
+    """Reads in functions defined inside, which run at an unknown time, with the bindings known at the definition."""
     bindings: set[ast.AST] = field(default_factory=set)
     unclear: bool = False
     """Whether the variable is bound in a way that is not followed (``:=``, ``nonlocal``)."""
+    _definitions: dict[ast.Name, ast.AST] = field(default_factory=dict)
+    """The function around each captured read."""
     _loops: list[_LoopState] = field(default_factory=list)
+
+    def find_captured_bindings(self, read: ast.Name) -> State:
+        """Return the bindings that a captured read may see: those known at its function, and all later ones."""
+        line = getattr(self._definitions[read], "lineno", 0)
+        return self.captured[read] | {node for node in self.bindings if getattr(node, "lineno", line) >= line}
 
     def run_block(self, body: Iterable[ast.stmt], state: State) -> State:
         """Run a block of statements; return the state after them."""
@@ -97,7 +104,8 @@ class ReachingBindings:
         if any(not isinstance(n.ctx, ast.Load) for n in names):
             self.unclear |= declared
             return  # a variable of its own
-        self.captured.extend(names)
+        self.captured.update(dict.fromkeys(names, state))
+        self._definitions.update(dict.fromkeys(names, node))
 
     def _bind_target(self, target: ast.AST | None, state: State) -> State:
         """Bind a target; return the state after it."""

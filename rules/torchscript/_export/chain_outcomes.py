@@ -80,10 +80,23 @@ def _create_fix(chain: ResultChain) -> Fix:
         fix = create_in_place_fix(chain, _find_plain_module(chain), leaves)
     else:
         in_place_observers.check_global(chain)
+        _check_attributes(chain)
         fix = _create_script_fix(chain) if chain.use.symbol in SCRIPTS else _create_trace_fix(chain)
     if not chain.use.certain:
         raise NoFix("the name may refer to something else")
     return fix
+
+
+def _check_attributes(chain: ResultChain) -> None:
+    """Raise NoFix where another file may read an attribute that keeps the result."""
+    for kept in chain.kept:
+        owner, _, attribute = kept.rpartition(".")
+        sought = (owner, f".{attribute}"), (rf"\.{attribute}\b",)
+        for path, line in (
+            chain.ctx.project.find_spellings(sought, beside=chain.ctx.source.path) if owner else ()
+        ):
+            place = f"{chain.ctx.project.get_display_path(path)}:{line}"
+            raise NoFix(f"{place} may use `.{attribute}` of `{owner}`, which keeps the result")
 
 
 def _create_trace_fix(chain: ResultChain) -> Fix:

@@ -83,9 +83,8 @@ def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that take `freeze(…)` and `optimize_for_inference(…)` off their arguments."""
     for place, call in chain.wrappers:
         statement = chain.flow.parents[call]
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(place, ast.Name) and isinstance(target, ast.Name) and target.id == place.id:
-            assert isinstance(statement, ast.Assign)
+        targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.Assign) and targets == [ast.unparse(place)]:
             yield Remove(statement)
         else:
             yield replace(call, "{module}", module=place)
@@ -108,6 +107,8 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     where something may observe the difference.
     """
     ctx, target = chain.ctx, _find_target(chain)
+    frozen = _find_freezing_calls(chain, target) if target is not None else {}
+    chain.members += [call.func for call in frozen.values()]
     if target is None or chain.scope.is_class or not _is_module(model, chain):
         raise NoFix(leaves)
     is_same = ast.unparse(target) == ast.unparse(model)
@@ -115,9 +116,7 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
         raise NoFix(leaves)
     compile_choice.check_author_choice(chain.use, ctx)
     cpp_casts.check_casts(ctx)
-    frozen = _find_freezing_calls(chain, target)
     in_place_observers.check_observers(chain, model, target, [chain.call, *frozen.values()])
-    chain.members += [call.func for call in frozen.values()]
     uncompiled = compile_choice.explain_uncompiled("module", find_class(model, chain.use, ctx), ctx)
     if uncompiled:
         call_purpose.check_plain_result(chain.call, model, chain.use.place, ctx)

@@ -10,8 +10,11 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
+from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring.torchscript_makers import FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACE_MODULES, TRACES
+from .._script.function_escapes import find_importers
+from .foreign_callers import collect_calls
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -36,6 +39,8 @@ _TAKES_INSTEAD = dict.fromkeys(("coremltools.convert", "coremltools.converters.c
 """Functions of other packages, and what they accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
 MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
 MODES = frozenset({"eval", "train"})
+_PLAIN_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
+"""Base classes of classes that are no modules."""
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ class ResultChain:
             self._sort_argument(place, around)
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is place:
             self._follow_attribute(parent)
-        elif isinstance(parent, ast.Return) and self.use.symbol in LOADING:
+        elif isinstance(parent, ast.Return):
             self._follow_callers(parent)
         elif returns_value(place, self.flow.parents):
             raise NoFix(f"the result {RETURNED}")
@@ -139,29 +144,59 @@ class ResultChain:
             raise NoFix(f"line {place.lineno} uses the result in a way that cannot be analyzed")
 
     def _follow_attribute(self, statement: ast.Assign | ast.AnnAssign) -> None:
-        """Follow a loaded module that a method keeps in ``self.name`` through all methods of its class."""
+        """Follow a module that a method keeps in ``self.name`` through all methods of its class."""
         target, *others = get_targets(statement)
         assert isinstance(target, ast.expr)
         out = NoFix(
             f"line {target.lineno} stores the result in `{self.ctx.get_text(target)}`, which other functions can use"
         )
         owner = self.scope.parent.node if self.scope.parent is not None else None
-        is_own = _is_attribute_of_self(target) and isinstance(owner, ast.ClassDef) and not others
-        if not is_own or self.use.symbol not in LOADING:
+        if self.use.symbol in SCRIPTS or others or not is_attribute_of_self(target):
+            raise out  # a script is compiled in place, wherever it is kept
+        if not isinstance(owner, ast.ClassDef):
             raise out
         assert isinstance(target, ast.Attribute)
-        assert isinstance(owner, ast.ClassDef)
-        inside = set(ast.walk(owner))
+        if any(last_name(base) not in _PLAIN_BASES for base in owner.bases):
+            raise NoFix(
+                f"line {target.lineno} stores the result in `{owner.name}`, whose `.eval()` and `.train()` would reach it if "
+                "that is a module, and an exported program rejects both"
+            )
+        name = f"{owner.name}.{target.attr}"
+        if name in self.kept:  # by the statement above: `self.m = freeze(self.m)`
+            return
+        self.kept.append(name)
+        inside, is_read = set(ast.walk(owner)), False
         for node in self.flow.parents:
-            if isinstance(node, ast.Attribute) and node.attr == target.attr and node is not target:
-                if (
-                    node not in inside
-                    or not _is_attribute_of_self(node)
-                    or not isinstance(node.ctx, ast.Load)
-                ):
-                    raise out
+            if not isinstance(node, ast.Attribute) or node.attr != target.attr or node is target:
+                continue
+            if node not in inside and self._is_of_other_class(node, owner):
+                continue
+            if node not in inside or not is_attribute_of_self(node):
+                raise out
+            if isinstance(node.ctx, ast.Load):
                 self._sort_place(node)
-        self.kept.append(f"{owner.name}.{target.attr}")
+                is_read = True
+            elif not (self._wraps_itself(node) or _is_none_value(self.flow.parents[node])):
+                raise out
+        if not is_read:
+            raise out
+
+    def _is_of_other_class(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
+        """Return whether an attribute of ``self`` belongs to a class that is not derived from ``owner``."""
+        around = self.flow.parents.get(node)
+        while around is not None and not isinstance(around, ast.ClassDef):
+            around = self.flow.parents.get(around)
+        bases = around.bases if isinstance(around, ast.ClassDef) else []
+        is_derived = any(last_name(base) not in _PLAIN_BASES for base in bases)
+        return isinstance(around, ast.ClassDef) and is_attribute_of_self(node) and not is_derived
+
+    def _wraps_itself(self, target: ast.expr) -> bool:
+        """Return whether a statement freezes what an attribute keeps: ``self.m = freeze(self.m)``."""
+        statement = self.flow.parents[target]
+        call = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(call, ast.Call) or not self.ctx.is_named(call.func, self.use, *FREEZES, *OPTIMIZES):
+            return False
+        return [*map(ast.unparse, list_arguments(call))] == [ast.unparse(target)]
 
     def _sort_method(self, place: ast.expr, attribute: ast.Attribute, call: ast.Call) -> None:
         name = attribute.attr
@@ -201,13 +236,16 @@ class ResultChain:
             raise NoFix(f"line {call.lineno} passes the result to `{text}`{instead}")
 
     def _follow_callers(self, statement: ast.Return) -> None:
-        """Follow a loaded module through the calls of the function that returns it."""
+        """Follow a module through the calls of the function that returns it."""
         function = self.find_scope(statement).node
         out = NoFix(f"the result {RETURNED}")
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             raise out
         if not isinstance(self.flow.parents[function], ast.Module) or function.name in self.kept:
             raise out
+        importers = find_importers(self.ctx)
+        if importers and self.use.symbol in SCRIPTS and self.ctx.options.keep_torchscript_support:
+            raise out  # users may save what the function returns
         self.kept.append(function.name)
         nodes = self.flow.parents
         names = [node for node in nodes if isinstance(node, ast.Name) and node.id == function.name]
@@ -216,7 +254,11 @@ class ResultChain:
             if not isinstance(call, ast.Call) or call.func is not name:
                 raise out
             self.follow_value(call)
-        if not names:
+        foreign = [] if self.use.symbol in LOADING else collect_calls(function.name, importers, self.ctx)
+        for place, call in foreign:
+            if call.args or call.keywords:
+                raise NoFix(f"{place} calls the result, maybe with other sizes than the example's")
+        if not names and not foreign:
             raise out
 
 
@@ -230,8 +272,14 @@ def is_method_save(place: ast.expr, call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.value is place
 
 
-def _is_attribute_of_self(node: ast.AST | None) -> bool:
+def is_attribute_of_self(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _is_none_value(statement: ast.AST) -> bool:
+    """Return whether a statement assigns None."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else statement
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _is_none_test(node: ast.AST) -> bool:

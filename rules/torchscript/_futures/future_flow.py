@@ -25,7 +25,7 @@ FORKS = tuple(
     for name in ("fork", "_fork")
 )
 WAITS = tuple(name.replace("fork", "wait") for name in FORKS)
-_FUTURES = ("torch.jit.Future", "torch._C.Future", "torch._jit_internal.Future")
+_FUTURES = ("torch.jit.Future", "torch._jit_internal.Future")
 _Loops = (ast.For, ast.comprehension)
 
 

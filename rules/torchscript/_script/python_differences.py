@@ -98,6 +98,8 @@ def _find_list_operands(node: ast.AST, types: InferredTypes) -> Iterator[ast.exp
 
 def _explain_comparison(left: Types, right: Types) -> str | None:
     for one, other in ((left, right), (right, left)):
+        if one == {"sizes"} and other == {"tuple"}:
+            return None  # a `torch.Size` is a tuple
         if one & (TUPLES | {"List"}) and other & (LISTS | {"tuple"}):
             return "compares a list with a value that is a list in TorchScript but may be a tuple in Python, and the two are never equal"
         if one & {"dtype", "layout"} and "int" in other:
