@@ -7,80 +7,149 @@ contain anything but tensors, plain containers and allowed classes. With `pickle
     →
     model.load_state_dict(torch.load(path, weights_only=True))
 
+The uses of what is loaded decide, in the whole module. An object, such as `torch.load(path).eval()` or
+`checkpoint["args"].lr`, is an error from torch 2.6 on. A state dict or a tensor is info, because the new default loads it;
+so is a call that runs only after a TypeError, on a torch without the argument. Everything else is a warning.
+
 What to do: pass the argument. Use `True` if the file contains a state dict; `False`, which lets the file run any code, only
-for your own files; or allow the classes with `torch.serialization.add_safe_globals`.
+for your own files; or allow the classes with `torch.serialization.safe_globals`.
 
-Nothing is reported if the project requires torch 2.6 or newer. From torch 2.6 on, a result that goes straight into
-`load_state_dict` is info, because the new default loads it; so is a call that runs only after a TypeError, on a torch
-without the argument.
+Nothing is reported if the project's files require torch 2.6 or newer (`--min-version` does not count: it does not tell what
+the code was written for), if classes are allowed with `add_safe_globals` in the same file or one that it imports, or if the
+package sets `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`.
 
-Fix safety: unsafe. If the result goes into `load_state_dict`, the fix adds `weights_only=True`, which rejects a state dict
-with other objects in it. Otherwise it adds `weights_only=False`, which keeps the behavior of the code and its risk.
+Fix safety: safe with `weights_only=False` for an object that the same function has just saved: nothing else can be in the
+file. Otherwise unsafe: `weights_only=True` is added where the uses show tensors and plain values, and for files that are
+downloaded or that the user chooses; it rejects a file with other objects in it. `weights_only=False` is added elsewhere; it
+keeps the behavior of the code, and its risk. An object from a download or a file of the user has no fix.
 
-Source: torch 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
+Source: torch 1.12, 1.13, 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.project.import_closure import find_imported_files
 from torchmigrate.rewrite.changes import AddArgument, template
-from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_oldest_reaching
+from ._changes.change_fixes import find_declared, require_minimum
+from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
+from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
+from ._loading.loaded_content import LoadedContent, find_content, names_state
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.version_guards import VersionReach
 
 _SYMBOLS = ("torch.load", "torch.serialization.load")
+_ALLOWING = "torch.serialization.add_safe_globals"
+_VARIABLE = "$TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+_ALLOWED = "load-weights-only: allowed"
+"""The name of the fact that a file allows other classes for every load."""
 
 rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
+    asks=(_ALLOWING, _VARIABLE),
     pairs=dict.fromkeys(_SYMBOLS, ()),
     calls=dict.fromkeys(_SYMBOLS, Calls(without=frozenset(["weights_only"]))),
     message="from torch 2.6 on, `{symbol}` without `weights_only=` rejects files that hold more than tensors and plain containers; pass the argument",
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     deprecated=(2, 4),
-    safety=Safety.UNSAFE,
+    safety=Safety.SAFE,
 )
 
+_ADDED = (1, 13)
 _WARNS = (2, 4)
 _FLIPPED = (2, 6)
+
+
+@rule.note
+def note_allowance(use: Use, ctx: Context) -> Iterator[str]:
+    """Note that a file allows classes for every load, or turns `weights_only` off."""
+    if use.symbol != _VARIABLE:
+        if use.kind is Kind.CALL:
+            yield _ALLOWED
+        return
+    parent = use.parents[-1] if use.parents else None
+    stored = isinstance(getattr(parent, "ctx", None), ast.Store)
+    if (
+        stored
+        or isinstance(use.node, ast.keyword)
+        or last_name(getattr(parent, "func", use.node)) in ("setdefault", "setenv", "putenv")
+    ):
+        yield _ALLOWED
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What is known about the file that a call loads."""
+
+    content: LoadedContent
+    saved: tuple[ast.Call, Saved] | None
+    foreign: Foreign | None
+    named: bool
+
+    @property
+    def object_at(self) -> ast.expr | None:
+        """The code that shows that the file holds an object: its save, or a use of what is loaded."""
+        if self.saved is not None and self.saved[1] is Saved.OBJECT:
+            return self.saved[0]
+        return self.content.object_use
+
+    @property
+    def is_state(self) -> bool:
+        """Whether the file certainly holds a state dict or tensors, or is only used so."""
+        if self.saved is not None:
+            return self.saved[1] is Saved.STATE
+        return self.content.is_state or (self.named and self.object_at is None)
+
+    @property
+    def is_plain_checkpoint(self) -> bool:
+        """Whether parts are state dicts, and nothing suggests that other parts are objects."""
+        content = self.content
+        return content.part_state is not None and not content.escapes and not content.is_tested
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call or _find_deferred(use, ctx), ctx.options.target
-    if call is None or target < _WARNS or _decides_loading(call.args if use.call else call.args[1:], call):
+    if call is None or target < _WARNS or _decides_loading(call, use, ctx):
         return
     reached = find_reach(use, ctx.uses)
-    if find_oldest_reaching(ctx, reached) >= _FLIPPED:
+    if find_declared(ctx, reached) >= _FLIPPED or _is_prepared(use, ctx, reached):
         return
-    if tests_parameter(use, "weights_only") or has_other_call(use, "weights_only"):
-        return
-    if has_alternative(use, ctx, reached, is_always_there=True):
-        return
-    open_ended = any(keyword.arg is None for keyword in call.keywords)
-    weights = _is_state_dict(call, use, ctx)
-    tried = (below for statement in find_tried(use) for below in ast.walk(statement))
-    is_retry = any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
-    for_older = "TypeError" in reached.fallback or is_retry
-    mild = (
-        open_ended or for_older or (weights and target >= _FLIPPED) or (reached.unheard and target < _FLIPPED)
-    )
+    evidence = _collect_evidence(use, call, ctx)
+    shown = evidence.object_at if target >= _FLIPPED and not reached.caught else None
     yield ctx.finding(
         use,
-        severity=Severity.INFO if mild else None,
-        fix=None
-        if open_ended
-        else lambda: _create_fix(call, weights, for_older, mapped=_is_map(use.call or call)),
+        None if shown is None else _describe_object(shown, ctx),
+        severity=_judge_severity(use, ctx, reached, evidence),
+        fix=lambda: _create_fix(use, call, ctx, reached, evidence),
+        hint=None
+        if shown is None
+        else "pass `weights_only=False` only if you trust the file; otherwise load it under `with torch.serialization.safe_globals([...]):` with the classes that the error names",
+    )
+
+
+def _is_prepared(use: Use, ctx: Context, reached: VersionReach) -> bool:
+    """Return whether the code around a call, or the package, deals with the new default."""
+    return (
+        tests_parameter(use, "weights_only")
+        or has_other_call(use, "weights_only")
+        or has_alternative(use, ctx, reached, is_always_there=True)
+        or _is_below_allowance(use)
+        or _is_allowed(use, ctx)
     )
 
 
@@ -96,35 +165,118 @@ def _is_map(call: ast.Call) -> bool:
     return last_name(call.func) == "map" and len(call.args) == 2 and not call.keywords
 
 
-def _decides_loading(arguments: list[ast.expr], call: ast.Call) -> bool:
+def _decides_loading(call: ast.Call, use: Use, ctx: Context) -> bool:
     """Return whether a call decides how to load: with `weights_only`, a pickle module, or unknown arguments."""
-    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    arguments = call.args if use.call else call.args[1:]
+    keywords = {keyword.arg: keyword.value for keyword in (*call.keywords, *find_unpacked(call, use, ctx))}
     module = keywords.get("pickle_module") or (arguments[2] if len(arguments) > 2 else None)
     chosen = module is not None and not (isinstance(module, ast.Constant) and module.value is None)
-    return "weights_only" in keywords or chosen or any(isinstance(a, ast.Starred) for a in call.args)
-
-
-def _is_state_dict(call: ast.Call, use: Use, ctx: Context) -> bool:
-    """Return whether the result is only passed to `load_state_dict`."""
-    try:
-        places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
-    except ValueEscapes:
-        return False
-    parents = ((place, ctx.uses.data_flow.parents.get(place)) for place in places)
-    return bool(places) and all(
-        isinstance(parent, ast.Call)
-        and last_name(parent.func) == "load_state_dict"
-        and parent.args[:1] == [place]
-        for place, parent in parents
+    return (
+        "weights_only" in keywords
+        or chosen
+        or any(isinstance(a, ast.Starred) for a in call.args)
+        or any(_is_set_later(keyword.value, use) for keyword in call.keywords if keyword.arg is None)
     )
 
 
-def _create_fix(call: ast.Call, weights: bool, for_older: bool, *, mapped: bool) -> Fix:
-    if mapped:
+def _is_set_later(options: ast.expr, use: Use) -> bool:
+    """Return whether the function sets `weights_only` in a dictionary that a call unpacks."""
+    nodes = ast.walk(use.place.scope.node)
+    return isinstance(options, ast.Name) and any(
+        isinstance(node, (ast.Subscript, ast.Call))
+        and ast.unparse(node).startswith((f"{options.id}[", f"{options.id}."))
+        and "weights_only" in ast.unparse(node)
+        for node in nodes
+    )
+
+
+def _is_below_allowance(use: Use) -> bool:
+    """Return whether a call is below ``with torch.serialization.safe_globals(…):``."""
+    return any(
+        last_name(getattr(item.context_expr, "func", item.context_expr)) == "safe_globals"
+        for statement in use.place.enclosing_statements()
+        if isinstance(statement, (ast.With, ast.AsyncWith))
+        for item in statement.items
+    )
+
+
+def _is_allowed(use: Use, ctx: Context) -> bool:
+    """Return whether the file, a package around it, or a file that it imports, allows classes for every load."""
+    path, allowing = ctx.source.path, {mention.path for mention in ctx.project.find_uses(_ALLOWED)}
+    if not allowing or path in allowing:
+        return path in allowing
+    around = {one for one in allowing if os.path.basename(one) in ("__init__.py", "conftest.py")}
+    if any(path.startswith(os.path.join(os.path.dirname(one), "")) for one in around):
+        return True
+    return not allowing.isdisjoint(find_imported_files(ctx.project, path, ctx.source.text))
+
+
+def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:
+    path = find_argument(call, 0, "f") if use.call else None
+    content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
+    return _Evidence(content, find_saved(path, use, ctx), find_foreign(path, use, ctx), names_state(path))
+
+
+def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Severity | None:
+    """Return the severity of a call; None for that of the rule."""
+    flips = ctx.options.target >= _FLIPPED
+    content = evidence.content
+    loads_state = flips and content.state is not None and content.object_use is None and not content.escapes
+    if (
+        _is_for_older(use, reached)
+        or (loads_state and evidence.object_at is None)
+        or (reached.unheard and not flips)
+    ):
+        return Severity.INFO
+    if _is_open_ended(use, ctx):
+        return Severity.INFO
+    return Severity.ERROR if flips and evidence.object_at is not None and not reached.caught else None
+
+
+def _is_open_ended(use: Use, ctx: Context) -> bool:
+    """Return whether a call unpacks arguments that the file does not show."""
+    call = use.call
+    unpacked = sum(keyword.arg is None for keyword in call.keywords) if call else 0
+    return call is not None and unpacked > 0 and not list(find_unpacked(call, use, ctx))
+
+
+def _is_for_older(use: Use, reached: VersionReach) -> bool:
+    """Return whether a call runs only on a torch without the argument."""
+    tried = (below for statement in find_tried(use) for below in ast.walk(statement))
+    is_retry = any(isinstance(below, ast.keyword) and below.arg == "weights_only" for below in tried)
+    return "TypeError" in reached.fallback or is_retry
+
+
+def _describe_object(shown: ast.expr, ctx: Context) -> str:
+    code = " ".join(ctx.get_text(shown).split())
+    code = code if len(code) <= 60 else f"{code[:57]}..."
+    return f"from torch 2.6 on, `{{symbol}}` without `weights_only=` rejects this file, which holds an object: see `{code}` on line {shown.lineno}"
+
+
+def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Fix:
+    if _is_map(use.call or call):
         raise NoFix("`map` passes only the file; replace it with a comprehension")
-    if for_older:
+    if _is_open_ended(use, ctx):
+        raise NoFix("the unpacked arguments may already contain `weights_only`")
+    if _is_for_older(use, reached):
         raise NoFix("this code runs on a torch version without the argument")
-    value = "True" if weights else "False"
-    reason = "it rejects a state dict with other objects" if weights else "the file can run any code"
-    change = AddArgument(call, template(value), keyword="weights_only")
-    return Fix((change,), Safety.UNSAFE, f"Add `weights_only={value}`; unsafe because {reason}")
+    value, safety, reason = _choose_value(evidence)
+    require_minimum(_ADDED, ctx, reached)
+    change = AddArgument(call, template(str(value)), keyword="weights_only")
+    return Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
+
+
+def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
+    """Return the argument to pass, with the safety of doing so and the reason. Raises NoFix."""
+    if evidence.saved is not None and not evidence.is_state:
+        return False, Safety.SAFE, f"line {evidence.saved[0].lineno} has just saved the file"
+    content = evidence.content
+    if evidence.object_at is not None or (content.is_model_named and not evidence.is_state):
+        if evidence.foreign is not None:
+            raise NoFix(
+                f"`weights_only=False` would let the file, which {evidence.foreign.value}, run any code; allow its classes with `torch.serialization.safe_globals`"
+            )
+        return False, Safety.UNSAFE, "unsafe because the file can run any code"
+    if evidence.is_state or evidence.foreign is not None or evidence.is_plain_checkpoint:
+        return True, Safety.UNSAFE, "unsafe because it rejects a file with other objects"
+    return False, Safety.UNSAFE, "unsafe because the file can run any code"

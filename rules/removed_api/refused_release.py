@@ -82,7 +82,7 @@ def _find_bound(
         if since is None:
             failing = reach_of_test(statement.test, False, place.scope, ctx.uses)
             since = failing.low if failing.includes_version(ctx.options.target) else None
-    return since if since is not None and ctx.options.minimum < since <= ctx.options.target else None
+    return since if since is not None and ctx.options.declared < since <= ctx.options.target else None
 
 
 def _next_release(test: ast.expr, place: StatementPlace, ctx: Context) -> Version | None:

@@ -168,3 +168,49 @@ is_scheduler = isinstance(scheduler, torch.optim.lr_scheduler._LRScheduler)
         exec(after, second)
     assert first["result"] == second["result"]
     assert (first["is_scheduler"], second["is_scheduler"]) == (False, True)
+
+
+OBJECT = """\
+import argparse
+import io
+
+import torch
+
+args = argparse.Namespace(lr=0.1)
+buffer = io.BytesIO()
+torch.save({"args": args, "x": torch.ones(2)}, buffer)
+buffer.seek(0)
+result = torch.load(buffer)["args"].lr
+"""
+STATE = """\
+import io
+
+import torch
+
+model = torch.nn.Linear(2, 2)
+buffer = io.BytesIO()
+torch.save({"model": model.state_dict(), "epoch": 3}, buffer)
+buffer.seek(0)
+loaded = torch.load(buffer)
+model.load_state_dict(loaded["model"])
+result = loaded["epoch"]
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.serialization, "get_unsafe_globals_in_checkpoint"), reason="older than torch 2.6"
+)
+def test_an_object_that_was_just_saved_loads_again() -> None:
+    with pytest.raises(Exception, match="Namespace"):
+        exec(OBJECT, {})
+    after: dict[str, Any] = {}
+    exec(fix_text(OBJECT), after)
+    assert after["result"] == 0.1
+
+
+def test_a_state_dict_that_was_just_saved_loads_with_weights_only() -> None:
+    after: dict[str, Any] = {}
+    fixed_code = fix_text(STATE, "--unsafe")
+    assert "weights_only=True" in fixed_code
+    exec(fixed_code, after)
+    assert after["result"] == 3

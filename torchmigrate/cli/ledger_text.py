@@ -71,7 +71,7 @@ def _describe_change(change: Written, name: str) -> str:
     instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
     value = f"={change.values[0]}" if len(change.values) == 1 else ""
     names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
-    if change.kind is written.ApiChangeKind.DEFAULT:
+    if change.kind in (written.ApiChangeKind.DEFAULT, written.ApiChangeKind.MEANING):
         return f"without {names}, the default is {change.was}; {instead}"
     subject = f"positional {names} " if change.by_place else f"{names} " if names else ""
     return f"{subject}{change.describe_state(NEWEST)}; {instead}"

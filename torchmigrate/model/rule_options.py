@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmigrate.model.torch_versions import Version
+from torchmigrate.model.torch_versions import OLDEST, Version
 
 
 @dataclass(frozen=True)
@@ -18,3 +18,6 @@ class RuleOptions:
     keep_torchscript_support: bool = True
     gpu_architectures: tuple[str, ...] = ()
     resolve: bool = False
+    declared: Version = OLDEST
+    """The lower bound in the project's own files, which tells what its code was written for; ``minimum``, which the user can
+    set, tells what it has to support."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.torch_versions import render_version
 from torchmigrate.run.cache import compute_digest
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.selection import RuleSelection
@@ -67,8 +66,8 @@ class Engines:
         if profile not in self._contexts:
             settings = profile.settings
             edits = b"edits" if settings.wants_edits else b""
-            minimum = render_version(profile.minimum.version).encode()
-            self._contexts[profile] = compute_digest(self.facts_key, minimum, settings.digest_values(), edits)
+            bounds = f"{profile.minimum.version} {profile.declared}".encode()
+            self._contexts[profile] = compute_digest(self.facts_key, bounds, settings.digest_values(), edits)
         return self._contexts[profile]
 
     def get_engine(self, place: str) -> Engine:
@@ -94,4 +93,5 @@ def _create_options(profile: Profile) -> RuleOptions:
         settings.keep_torchscript_support,
         settings.gpu_architectures,
         settings.resolve,
+        profile.declared,
     )

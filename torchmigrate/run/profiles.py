@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchmigrate.documents.minimum_torch import Minimum, MinimumFinder
-from torchmigrate.model.torch_versions import KNOWN, Version, render_version
+from torchmigrate.model.torch_versions import KNOWN, OLDEST, Version, render_version
 from torchmigrate.project.folders import is_repository
 from torchmigrate.project.ignores import Excludes
 from torchmigrate.settings import config
@@ -24,11 +24,13 @@ class Profile:
     minimum: Minimum
     config_file: str | None = None
     """The file that the settings come from, if any."""
+    declared: Version = OLDEST
+    """The lower bound on torch in the project's own files, whatever the settings say."""
 
 
 def create_uniform_profile(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
     """Return a function that gives the same profile for every folder."""
-    profile = Profile(settings, Minimum(minimum))
+    profile = Profile(settings, Minimum(minimum), declared=minimum)
     return lambda folder: profile
 
 
@@ -63,14 +65,15 @@ class Profiles:
         if folder not in self._profiles:
             file, settings = self._find_config_file(folder), self.get_settings(folder)
             stated = settings.min_version
-            minimum = self._minimums.find_minimum(folder) if stated is None else Minimum(stated)
+            declared = self._minimums.find_minimum(folder)
+            minimum = declared if stated is None else Minimum(stated)
             if minimum.version > settings.target_version:
                 where = f" ({minimum.source})" if minimum.source else ""
                 raise ConfigError(
                     f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(settings.target_version)}; "
                     f"torchmigrate covers torch {KNOWN}"
                 )
-            self._profiles[folder] = Profile(settings, minimum, file)
+            self._profiles[folder] = Profile(settings, minimum, file, declared.version)
         return self._profiles[folder]
 
     def get_layers(self, folder: str) -> list[Layer]:

@@ -33,6 +33,8 @@ class ApiChangeKind(enum.Enum):
     """A parameter of a callable."""
     DEFAULT = "default"
     """The default of a callable's parameter."""
+    MEANING = "meaning"
+    """A default that is written as before and means something else; a rule of its own reports it."""
     ALIAS = "alias"
     """A class that is now an alias or a subclass of another, so that tests of an instance's type go wrong."""
     VARIABLE = "variable"

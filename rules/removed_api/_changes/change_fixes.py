@@ -42,6 +42,11 @@ def find_oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
     return max(ctx.options.minimum, reached.low or ctx.options.minimum)
 
 
+def find_declared(ctx: Context, reached: VersionReach) -> Version:
+    """Return the oldest torch for which the code around a use was written."""
+    return max(ctx.options.declared, reached.low or ctx.options.declared)
+
+
 def hint_branch(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> str | None:
     """Return a hint on how to support older releases as well, if the replacement is too new for them."""
     new = next((recipe.to for recipe in change.recipes if recipe.to), "").replace("{leaf}", last_part(use))

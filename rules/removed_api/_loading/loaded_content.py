@@ -1,0 +1,383 @@
+"""The content of a file that `torch.load` reads, as the uses of the result show it.
+
+The result is followed through variables, parts of containers, attributes of ``self``, and functions of the module: into
+those that it is passed to, and out of those that return it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import Scope
+from torchmigrate.semantics.symbol_uses import SymbolUses
+from torchmigrate.tables import api_ledger
+
+from .function_calls import bind_parameter, find_function, find_function_calls
+
+_MOST = 300
+"""The number of expressions after which a value is followed no further."""
+
+_PLAIN_MEMBERS = frozenset(
+    name
+    for kind in (dict, OrderedDict, list, tuple, set, str, bytes, int, float, complex)
+    for name in dir(kind)
+) | frozenset({"_metadata", "type", "index", "most_common"})
+"""The members of plain containers and values, and of `torch.device`: all that `weights_only=True` loads besides tensors."""
+_SHARED_MEMBERS = frozenset(
+    """to cuda cpu xpu float double half bfloat16 type requires_grad_ share_memory share_memory_ copy clone detach
+    contiguous pop get setdefault values""".split()  # noqa: SIM905 -- a list of names is read as one
+)
+"""The methods that return the object itself, or a part of it, whatever it is."""
+_STATE_TAKERS = re.compile(
+    r"(?i)load_?(?:\w+_)?(?:state_?dict|weights|params)|set_\w*state_?dict|(?:state_?dict|weights)_to_load|^copy_$"
+)
+"""The functions that take a state dict, or a tensor."""
+_STATE_NAMES = re.compile(
+    r"(?i)(?:^|_)(?:state_?dicts?|weights?|embeddings?|tensors?|param_?dict|params|sd|latents?|logits)(?:_\w+)?$|state_?dict$"
+)
+"""Names of variables, parameters and functions that say what a file holds."""
+_MODEL_NAMES = re.compile(r"(?i)^(?:\w+_)?(?:model|net|network|module|dataset)$")
+"""Names of variables that say that a file holds an object."""
+_KEEPERS = frozenset(
+    {"dict", "OrderedDict", "list", "tuple", "set", "sorted", "reversed", "iter", "next", "copy", "deepcopy"}
+)
+"""Functions whose result is their argument, or has the same parts."""
+_TESTS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "type", "callable", "is_tensor"})
+_Part = (ast.Tuple, ast.List, ast.Set, ast.Starred)
+
+
+class _Value(NamedTuple):
+    """An expression that has the loaded value, or something that is in it."""
+
+    node: ast.expr
+    scope: Scope
+    is_part: bool
+    is_only: bool
+    """Whether the expression has no other value."""
+
+
+@dataclass(slots=True)
+class LoadedContent:
+    """What the uses of a loaded value show."""
+
+    state: ast.AST | None = None
+    """The first use that shows that it is a state dict, or tensors."""
+    part_state: ast.AST | None = None
+    """The first use that shows such a part of it."""
+    object_use: ast.expr | None = None
+    """The first use that only an object can have, neither a tensor nor a plain container or value."""
+    is_model: bool = False
+    """Whether that use is of the whole, such as ``torch.load(path).eval()``."""
+    is_tested: bool = False
+    """Whether the code asks what it is."""
+    escapes: bool = False
+    """Whether it goes where it is not followed."""
+    is_named: bool = False
+    """Whether a name says that it is a state dict, or tensors."""
+    is_model_named: bool = False
+    """Whether a name says that it is an object."""
+    has_sections: bool = False
+    """Whether it is read with keys that no state dict has, such as ``checkpoint["epoch"]``."""
+
+    @property
+    def is_state(self) -> bool:
+        """Whether everything that happens to it happens to state dicts and tensors."""
+        return self.object_use is None and (
+            self.state is not None or (self.is_named and not self.has_sections)
+        )
+
+
+def find_content(call: ast.expr, scope: Scope, uses: SymbolUses) -> LoadedContent:
+    """Return what the uses of the result of a call show about it."""
+    walk = _ContentWalk(uses)
+    walk.follow_value(_Value(call, scope, is_part=False, is_only=True))
+    return walk.found
+
+
+@functools.cache
+def _tensor_members() -> frozenset[str]:
+    return frozenset(api_ledger.list_members("torch.Tensor"))
+
+
+class _ContentWalk:
+    """Follows a loaded value through the module."""
+
+    def __init__(self, uses: SymbolUses) -> None:
+        self.found = LoadedContent()
+        self._uses = uses
+        self._parents = uses.data_flow.parents
+        self._seen: set[ast.AST] = set()
+        self._tested: set[str] = set()
+
+    def follow_value(self, value: _Value) -> None:
+        """Follow the loaded value, and add what its uses show."""
+        waiting = [value]
+        for one in waiting:  # the list grows while it is walked
+            if one.node in self._seen:
+                continue
+            if len(self._seen) > _MOST:
+                self.found.escapes = True
+                return
+            self._seen.add(one.node)
+            waiting += self._follow_once(one)
+
+    def _follow_once(self, value: _Value) -> Iterator[_Value]:
+        """Yield the expressions that have the value, or a part of it, because of the code around it."""
+        node, parent = value.node, self._parents.get(value.node)
+        match parent:
+            case ast.Attribute():
+                yield from self._read_member(parent, value)
+            case ast.Subscript(value=owner) if owner is node:
+                if isinstance(parent.ctx, ast.Load):
+                    key = string_value(parent.slice)
+                    is_section = (last_name(parent.slice) or "").isupper() or (
+                        key is not None and "." not in key
+                    )
+                    self.found.has_sections |= is_section and not value.is_part
+                    yield value._replace(node=parent, is_part=True)
+            case ast.Call(func=function) if function is node:
+                self._show_object(parent, value)
+            case ast.Call():
+                yield from self._enter_call(parent, node, value)
+            case ast.keyword():
+                call = self._parents[parent]
+                if isinstance(call, ast.Call):
+                    yield from self._enter_call(call, parent, value)
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    yield from self._bind_target(target, value)
+            case ast.AnnAssign(target=target):
+                yield from self._bind_target(target, value)
+            case ast.For(iter=source, target=target) | ast.comprehension(iter=source, target=target):
+                if source is node:
+                    yield from self._iterate(parent, target, value)
+            case ast.Return():
+                yield from self._return_value(parent, None, value)
+            case ast.Tuple() if isinstance(around := self._parents.get(parent), ast.Return):
+                yield from self._return_value(around, parent.elts.index(node), value)
+            case ast.IfExp(test=test) if test is not node:
+                yield value._replace(node=parent, is_only=False)
+            case ast.BoolOp():
+                yield value._replace(node=parent, is_only=False)
+            case ast.NamedExpr(target=target):
+                yield value._replace(node=parent)
+                yield from self._bind_target(target, value)
+            case ast.Await():
+                yield value._replace(node=parent)
+            case ast.Dict() if node in parent.values:
+                yield value._replace(node=parent, is_part=True)
+            case ast.DictComp() | ast.ListComp() | ast.GeneratorExp():
+                yield value._replace(node=parent)
+            case ast.Yield() | ast.YieldFrom() | ast.withitem():
+                self.found.escapes = True
+            case None:
+                self.found.escapes = True
+            case _ if isinstance(parent, _Part):
+                self.found.escapes = True
+
+    def _read_member(self, member: ast.Attribute, value: _Value) -> Iterator[_Value]:
+        """Judge ``value.name``, read, called or set."""
+        name, call = member.attr, self._parents.get(member)
+        if not isinstance(call, ast.Call) or call.func is not member:
+            call = None
+        if name == "items" and call is not None:
+            yield value._replace(node=call)
+        elif name in _SHARED_MEMBERS and call is not None:
+            yield value._replace(node=call, is_part=value.is_part or name in ("pop", "get", "values"))
+        elif name in _PLAIN_MEMBERS or (name.startswith("__") and name != "__dict__"):
+            pass
+        elif name in _tensor_members():
+            self._show_state(member, value)
+        else:
+            self._show_object(member, value)
+
+    def _show_state(self, node: ast.AST, value: _Value) -> None:
+        if value.is_part:
+            self.found.part_state = self.found.part_state or node
+        else:
+            self.found.state = self.found.state or node
+
+    def _show_object(self, node: ast.expr, value: _Value) -> None:
+        if self._is_tested(value):
+            self.found.is_tested = True
+        elif value.is_only and self.found.object_use is None:
+            self.found.object_use, self.found.is_model = node, not value.is_part
+        else:
+            self.found.escapes = True
+
+    def _is_tested(self, value: _Value) -> bool:
+        """Return whether a test around an expression, or before it in the function, asks about the same expression."""
+        text = ast.unparse(value.node)
+        function = value.scope.node
+        tests = self._uses.compute_once(("value tests", function), lambda: _list_tested(function))
+        return text in tests
+
+    def _enter_call(
+        self, call: ast.Call, argument: ast.expr | ast.keyword, value: _Value
+    ) -> Iterator[_Value]:
+        """Follow a value into a function that takes it."""
+        name = last_name(call.func) or ""
+        if name in _TESTS:
+            return
+        if isinstance(argument, ast.keyword) and argument.arg is None:
+            return  # only a mapping can be unpacked so
+        if name == "vars":
+            self._show_object(call, value)
+        elif _STATE_TAKERS.search(name):
+            self._show_state(call, value)
+        elif name in _KEEPERS:
+            yield value._replace(node=call)
+        elif self._takes_tensor(call, value.scope) or (
+            isinstance(argument, ast.keyword) and _STATE_NAMES.search(argument.arg or "")
+        ):
+            self._show_state(call, value)
+        else:
+            function = find_function(call, value.scope, self._uses)
+            parameter = None if function is None else bind_parameter(function, call, argument)
+            if function is None or parameter is None:
+                self.found.escapes = self.found.escapes or name not in (
+                    "len",
+                    "print",
+                    "str",
+                    "int",
+                    "float",
+                    "max",
+                    "min",
+                )
+                return
+            if _STATE_NAMES.search(parameter) and not value.is_part:
+                self.found.is_named = True
+            yield from self._read_variable(parameter, self._uses.scopes.by_node[function], function, value)
+
+    def _takes_tensor(self, call: ast.Call, scope: Scope) -> bool:
+        """Return whether a function of torch takes the value, and nothing that is only about objects."""
+        resolved = self._uses.names.resolve_expression(call.func, scope)
+        name = resolved.names[0] if resolved is not None else ""
+        return (
+            name.startswith("torch.")
+            and (
+                name.count(".") == 1
+                or name.startswith(("torch.nn.functional.", "torch.testing.", "torch.linalg."))
+            )
+            and name not in ("torch.save", "torch.load", "torch.compile", "torch.is_tensor", "torch.device")
+        )
+
+    def _bind_target(self, target: ast.expr, value: _Value) -> Iterator[_Value]:
+        """Follow a value into what it is assigned to."""
+        if not value.is_part:
+            self.found.is_named |= _STATE_NAMES.search(last_name(target) or "") is not None
+            self.found.is_model_named |= _MODEL_NAMES.search(last_name(target) or "") is not None
+        if isinstance(target, ast.Name):
+            yield from self._read_variable(target.id, value.scope, target, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                yield from self._bind_target(element, value._replace(is_part=True))
+        elif isinstance(target, ast.Attribute):
+            yield from self._read_attribute(target, value)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            for read in self._uses.data_flow.find_reaching(target.value.id, value.scope).reads:
+                yield value._replace(node=read, is_part=False, is_only=False)
+
+    def _read_variable(self, name: str, scope: Scope, binding: ast.AST, value: _Value) -> Iterator[_Value]:
+        """Yield the reads of a variable that see one binding of it."""
+        if name in scope.outer or scope.is_class:
+            self.found.escapes = True
+            return
+        reaching = self._uses.data_flow.find_reaching(name, scope)
+        only = len(reaching.bindings) == 1 and binding in reaching.bindings
+        for read, state in reaching.reads.items():
+            if binding in state:
+                yield _Value(
+                    read, self._uses.scope_of(read), value.is_part, value.is_only and len(state) == 1
+                )
+        for read in reaching.captured if only else ():
+            yield _Value(read, self._uses.scope_of(read), value.is_part, value.is_only)
+
+    def _read_attribute(self, target: ast.Attribute, value: _Value) -> Iterator[_Value]:
+        """Yield the reads of an attribute of ``self`` in its class, if only one place sets it."""
+        owner = value.scope.parent
+        if not isinstance(target.value, ast.Name) or owner is None or not owner.is_class:
+            self.found.escapes = True
+            return
+        members = self._uses.compute_once(("members", owner.node), lambda: _index_members(owner.node))
+        same = members.get(f"{target.value.id}.{target.attr}", [])
+        only = sum(isinstance(one.ctx, ast.Store) for one in same) == 1
+        for one in same:
+            if isinstance(one.ctx, ast.Load):
+                yield _Value(one, self._uses.scope_of(one), value.is_part, value.is_only and only)
+        self.found.escapes = True  # other modules can read it
+
+    def _iterate(
+        self, loop: ast.For | ast.comprehension, target: ast.expr, value: _Value
+    ) -> Iterator[_Value]:
+        """Yield the reads of what a loop takes out of the value."""
+        names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name):
+            names.discard(target.elts[0].id)  # the key
+        part = value._replace(is_part=value.is_part, is_only=value.is_only)
+        around = self._parents.get(loop) if isinstance(loop, ast.comprehension) else loop
+        if around is None:
+            return
+        if isinstance(loop, ast.comprehension):
+            assert isinstance(around, ast.expr)
+            yield value._replace(node=around)
+        for node in ast.walk(around):
+            if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+                yield part._replace(node=node, is_part=True)
+
+    def _return_value(self, statement: ast.Return, position: int | None, value: _Value) -> Iterator[_Value]:
+        """Yield the results of the calls of the function that returns the value."""
+        function = value.scope.node
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if _STATE_NAMES.search(function.name) and not value.is_part and position is None:
+            self.found.is_named = True
+        self.found.escapes = True  # other modules can call it
+        returns = [
+            node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None
+        ]
+        only = value.is_only and len(returns) == 1
+        for call in find_function_calls(function, self._uses):
+            scope = self._uses.scope_of(call)
+            result = _Value(call, scope, value.is_part, only)
+            around = self._parents.get(call)
+            if position is None:
+                yield result
+            elif isinstance(around, ast.Assign) and isinstance(around.targets[0], ast.Tuple):
+                elements = around.targets[0].elts
+                if position < len(elements):
+                    yield from self._bind_target(elements[position], result)
+
+
+def _list_tested(function: ast.AST) -> frozenset[str]:
+    """List the code of what a function asks about: ``isinstance(x, dict)``, ``hasattr(x["args"], "lr")``."""
+    return frozenset(
+        ast.unparse(node.args[0])
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and last_name(node.func) in _TESTS and node.args
+    )
+
+
+def _index_members(owner: ast.AST) -> dict[str, list[ast.Attribute]]:
+    """Index the attributes of plain variables in a class by their code."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.setdefault(f"{node.value.id}.{node.attr}", []).append(node)
+    return found
+
+
+def names_state(path: ast.expr | None) -> bool:
+    """Return whether the code of a path says that its file holds weights: ``weights_path``, ``"pytorch_model.bin"``."""
+    return path is not None and any(
+        re.search(r"(?i)state_?dict|weights?(?:\b|_)|pytorch_model\.bin|embeddings?\b", text)
+        for node in ast.walk(path)
+        if (text := string_value(node) or last_name(node))
+    )

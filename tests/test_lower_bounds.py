@@ -1,0 +1,44 @@
+"""The two meanings of the oldest torch: what a project's code was written for, and what its user wants to support."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import torchmigrate
+
+LOADING = "import torch\n\nmodel = torch.load(path)\nmodel.eval()\n"
+SAVING = "import torch\n\nmodel.load_state_dict(torch.load(path))\n"
+
+
+def write_project(folder: Path, requirement: str, text: str) -> Path:
+    (folder / ".git").mkdir()
+    (folder / "requirements.txt").write_text(f"{requirement}\n")
+    (folder / "a.py").write_text(text)
+    return folder / "a.py"
+
+
+def find_codes(file: Path, **settings: str) -> list[str]:
+    checked = torchmigrate.check(file, select=["RM721"], **settings)
+    return [finding.code for finding in checked.findings]
+
+
+def test_the_files_of_a_project_tell_what_its_code_was_written_for(tmp_path: Path) -> None:
+    assert find_codes(write_project(tmp_path, "torch>=2.6", LOADING)) == []
+
+
+@pytest.mark.parametrize("requirement", ["torch>=2.1", "numpy"])
+def test_what_is_to_be_supported_silences_nothing(tmp_path: Path, requirement: str) -> None:
+    file = write_project(tmp_path, requirement, LOADING)
+    assert find_codes(file) == find_codes(file, min_version="2.13") == ["RM721"]
+
+
+def test_what_is_to_be_supported_unlocks_fixes(tmp_path: Path) -> None:
+    file = write_project(tmp_path, "torch>=1.7", SAVING)
+    (finding,) = torchmigrate.check(file, select=["RM721"]).findings
+    assert finding.fix is None
+    assert finding.withheld is not None
+    assert "1.13" in finding.withheld
+    (finding,) = torchmigrate.check(file, select=["RM721"], min_version="2.0").findings
+    assert finding.fix is not None
