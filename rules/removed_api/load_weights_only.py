@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.project.import_closure import find_imported_files
+from torchmigrate.project.import_closure import find_direct_imports
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
@@ -208,7 +208,10 @@ def _is_allowed(use: Use, ctx: Context) -> bool:
     around = {one for one in allowing if os.path.basename(one) in ("__init__.py", "conftest.py")}
     if any(path.startswith(os.path.join(os.path.dirname(one), "")) for one in around):
         return True
-    return not allowing.isdisjoint(find_imported_files(ctx.project, path, ctx.source.text))
+    imported = ctx.uses.compute_once(
+        rule.code, lambda: find_direct_imports(ctx.project, path, ctx.source.text)
+    )
+    return not allowing.isdisjoint(imported)
 
 
 def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:

@@ -44,6 +44,11 @@ def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     return [one for one in found if one != path]
 
 
+def find_direct_imports(project: Project, path: str, text: bytes) -> list[str]:
+    """Return the paths of files that the file at ``path`` with this ``text`` imports itself."""
+    return list(_iter_imports(project, path, text))
+
+
 def _iter_imports(project: Project, path: str, text: bytes) -> Iterator[str]:
     links = project.create_links(path)
     for match in _IMPORT.finditer(text):

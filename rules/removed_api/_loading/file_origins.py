@@ -6,10 +6,11 @@ import ast
 import enum
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.name_resolution import innermost_object, last_name, string_value
-from torchmigrate.semantics.scopes import Scope
+from torchmigrate.semantics.scopes import Binding, Scope
 from torchmigrate.semantics.tensors import is_tensor
 
 from .function_calls import find_argument_of, find_function_calls
@@ -26,6 +27,8 @@ _USER_OBJECTS = frozenset({"args", "opt", "opts", "flags", "arguments", "cli_arg
 _PARSERS = frozenset({"parse_args", "parse_known_args", "parse_args_into_dataclasses"})
 _COMMANDS = frozenset({"command", "option", "argument"})
 _DEPTH = 6
+_MOST = 50
+"""The number of variables after which a path is followed no further."""
 
 
 class Foreign(enum.Enum):
@@ -37,18 +40,72 @@ class Foreign(enum.Enum):
 
 def find_foreign(path: ast.expr | None, use: Use, ctx: Context) -> Foreign | None:
     """Return who the file at a path comes from, if it is not the project itself."""
-    return None if path is None else _find_origin(path, use.place.scope, ctx.uses, _DEPTH)
+    return None if path is None else _OriginWalk(ctx.uses).find_origin(path, use.place.scope)
 
 
-def _find_origin(path: ast.expr, scope: Scope, uses: SymbolUses, depth: int) -> Foreign | None:
-    if depth == 0:
+class _OriginWalk:
+    """Follows the parts of a path back to where they come from."""
+
+    def __init__(self, uses: SymbolUses) -> None:
+        self._uses = uses
+        self._seen: set[tuple[Scope | None, str]] = set()
+
+    def find_origin(self, path: ast.expr, scope: Scope) -> Foreign | None:
+        """Return the origin of a path, if a part of it tells one."""
+        nodes = list(ast.walk(path))
+        told = (_judge_part(node) for node in nodes)
+        names = (node.id for node in nodes if isinstance(node, ast.Name))
+        followed = (self._follow_name(name, scope) for name in names)
+        return next((found for found in chain(told, followed) if found is not None), None)
+
+    def _follow_name(self, name: str, scope: Scope) -> Foreign | None:
+        """Return the origin that a variable's value has, or that a download to it gives."""
+        owner = scope.find_scope(name)
+        if (owner, name) in self._seen or len(self._seen) > _MOST:
+            return None
+        self._seen.add((owner, name))
+        function = scope.node
+        given = self._uses.compute_once(("downloads", function), lambda: _list_download_arguments(function))
+        if name in given:
+            return Foreign.DOWNLOAD
+        bindings = owner.bindings[name] if owner is not None else []
+        origins = (self._follow_binding(binding, owner or scope) for binding in bindings)
+        return next((found for found in origins if found is not None), None)
+
+    def _follow_binding(self, binding: Binding, owner: Scope) -> Foreign | None:
+        if isinstance(binding.node, ast.arg):
+            return self._find_passed(binding.node.arg, owner.node)
+        around = self._uses.data_flow.parents.get(binding.node)
+        value = around.context_expr if isinstance(around, ast.withitem) else binding.value
+        return self.find_origin(value, owner) if value is not None else None
+
+    def _find_passed(self, parameter: str, function: ast.AST) -> Foreign | None:
+        """Return the origin of what the module's calls of a function pass for a parameter."""
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        if any(_names_command(decorator) for decorator in function.decorator_list):
+            return Foreign.USER
+        for call in find_function_calls(function, self._uses):
+            passed = find_argument_of(function, call, parameter)
+            found = self.find_origin(passed, self._uses.scope_of(call)) if passed is not None else None
+            if found is not None:
+                return found
         return None
-    for node in ast.walk(path):
-        if found := _judge_part(node):
-            return found
-    names = (node for node in ast.walk(path) if isinstance(node, ast.Name))
-    origins = (_follow_name(name, scope, uses, depth) for name in names)
-    return next((found for found in origins if found is not None), None)
+
+
+def _list_download_arguments(function: ast.AST) -> frozenset[str]:
+    """List the variables in the arguments of a function's downloads."""
+    if isinstance(function, ast.Module):
+        return frozenset()
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    return frozenset(
+        part.id
+        for call in calls
+        if _DOWNLOADS.search(last_name(call.func) or "")
+        for argument in call.args
+        for part in ast.walk(argument)
+        if isinstance(part, ast.Name)
+    )
 
 
 def _judge_part(node: ast.AST) -> Foreign | None:
@@ -68,48 +125,6 @@ def _judge_part(node: ast.AST) -> Foreign | None:
             if isinstance(node.value, ast.Attribute):
                 names.add(node.value.attr)
             return Foreign.USER if any(name.lower() in _USER_OBJECTS for name in names) else None
-    return None
-
-
-def _follow_name(name: ast.Name, scope: Scope, uses: SymbolUses, depth: int) -> Foreign | None:
-    """Return the origin that a variable's value has, or that a download into it gives."""
-    function = scope.node
-    if not isinstance(function, ast.Module) and any(
-        isinstance(node, ast.Call)
-        and _DOWNLOADS.search(last_name(node.func) or "")
-        and any(
-            isinstance(one, ast.Name) and one.id == name.id for given in node.args for one in ast.walk(given)
-        )
-        for node in ast.walk(function)
-    ):
-        return Foreign.DOWNLOAD
-    owner = scope.find_scope(name.id)
-    for binding in owner.bindings[name.id] if owner is not None else ():
-        value = binding.value
-        around = uses.data_flow.parents.get(binding.node)
-        if isinstance(around, ast.withitem):
-            value = around.context_expr
-        if isinstance(binding.node, ast.arg) and isinstance(owner, Scope):
-            found = _find_passed_origin(binding.node.arg, owner, uses, depth)
-        else:
-            found = _find_origin(value, owner or scope, uses, depth - 1) if value is not None else None
-        if found is not None:
-            return found
-    return None
-
-
-def _find_passed_origin(parameter: str, owner: Scope, uses: SymbolUses, depth: int) -> Foreign | None:
-    """Return the origin of what the module's calls of a function pass for a parameter."""
-    function = owner.node
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    if any(_names_command(decorator) for decorator in function.decorator_list):
-        return Foreign.USER
-    for call in find_function_calls(function, uses):
-        passed = find_argument_of(function, call, parameter)
-        found = _find_origin(passed, uses.scope_of(call), uses, depth - 1) if passed is not None else None
-        if found is not None:
-            return found
     return None
 
 
