@@ -85,11 +85,11 @@ def test_all_parts_are_made() -> None:
     [
         (
             b"import torch\ntorch.old('none')\n",
-            "b.py has to change together with this file, but has no fix for its part",
+            "b.py has to change together with this file, but has no fix for its part; see its finding",
         ),
         (
             B.replace(b")\n", b")  # torchmigrate: ignore ZZ901\n"),
-            "b.py has to change together with this file, but has no fix for its part",
+            "b.py has to change together with this file, but has no fix for its part; see its finding",
         ),
     ],
 )
@@ -110,7 +110,10 @@ def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check_tree(tree(files)))
     assert said["a.py"] == "a comment suppresses another part of this fix"
-    assert said["b.py"] == "a.py has to change together with this file, but has no fix for its part"
+    assert (
+        said["b.py"]
+        == "a.py has to change together with this file, but has no fix for its part; see its finding"
+    )
 
 
 def test_a_part_that_cannot_be_proved_undoes_the_others() -> None:
@@ -148,7 +151,7 @@ def test_results_are_the_same_from_the_cache_and_from_workers(tmp_path: Path) ->
         )
         cache.close()
     assert seen[0] == seen[1]
-    assert (reasons(iter(seen[0]))[inputs[0].path] or "").endswith("has no fix for its part")
+    assert (reasons(iter(seen[0]))[inputs[0].path] or "").endswith("has no fix for its part; see its finding")
 
 
 def test_what_goes_together_is_written_together() -> None:

@@ -46,6 +46,7 @@ rule = Rule(
     since=(2, 0),
     safety=Safety.SAFE,
     asks=ASKS,
+    recipe="replace the call with its value, and annotate the variable that gets it",
 )
 rule.note(note_reach)
 

@@ -43,6 +43,7 @@ rule = Rule(
     symbols=("torch.jit.Attribute", "torch.jit._script.Attribute"),
     message="`{symbol}` is a pair of value and type that only TorchScript unpacks; write an annotated attribute",
     safety=Safety.UNSAFE,
+    recipe="declare the type in the class body, and assign the plain value",
 )
 
 _SHOWN = frozenset({"int", "bool", "str", "float"})

@@ -24,4 +24,5 @@ rule = Rule(
     message="`{symbol}` adds inputs to a TorchScript file; use a `BundledProgram` of ExecuTorch",
     deprecated=(2, 10),
     artifact=True,
+    recipe="bundle the inputs with a `BundledProgram` of ExecuTorch",
 )

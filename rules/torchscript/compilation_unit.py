@@ -24,4 +24,5 @@ rule = Rule(
     symbols=("torch.jit.CompilationUnit", "torch.jit._script.CompilationUnit", "torch._C.CompilationUnit"),
     message="`{symbol}` compiles TorchScript source, deprecated since torch {deprecated}; write Python and use `torch.compile`",
     deprecated=(2, 10),
+    recipe="write the source as Python functions, and compile them with `torch.compile`",
 )

@@ -37,6 +37,7 @@ rule = Rule(
     ),
     since=(2, 0),
     safety=Safety.SAFE,
+    recipe="import `Final` from `typing`",
 )
 
 

@@ -28,4 +28,5 @@ rule = Rule(
     "ExecuTorch for devices",
     deprecated=(2, 10),
     artifact=True,
+    recipe="save the exported program with `torch.export.save`, or lower it with ExecuTorch for devices",
 )

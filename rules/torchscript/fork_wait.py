@@ -50,6 +50,7 @@ rule = Rule(
     deprecated=(2, 11),
     safety=Safety.SAFE,
     asks=inert_markers.ASKS,
+    recipe="call the function directly and use its result, or submit it to a `concurrent.futures.ThreadPoolExecutor`",
 )
 rule.note(note_reach)
 

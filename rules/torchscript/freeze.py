@@ -32,6 +32,7 @@ rule = Rule(
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS121` lists the differences",
 )
 rule.check(check_member)
 rule.note(collect_notes)

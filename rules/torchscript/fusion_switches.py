@@ -64,6 +64,7 @@ rule = Rule(
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="remove the setting together with the last TorchScript that it tunes",
 )
 
 

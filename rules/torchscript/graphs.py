@@ -42,4 +42,5 @@ rule = Rule(
     pairs=dict.fromkeys(_CLASSES, ()),
     message="`{symbol}` reads or rewrites TorchScript graphs; use `torch.export.export(...).graph`, an FX graph",
     deprecated=(2, 10),
+    recipe="export the module, and read the FX graph of `torch.export.export(...).graph`",
 )

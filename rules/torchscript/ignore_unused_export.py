@@ -41,6 +41,7 @@ rule = Rule(
     message="`{symbol}` only marks code for TorchScript; remove it once nothing scripts this code",
     safety=Safety.SAFE,
     asks=inert_markers.ASKS,
+    recipe="remove the marker once nothing scripts this code",
 )
 rule.note(note_reach)
 

@@ -37,6 +37,7 @@ rule = Rule(
     deprecated=(2, 11),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="write a `typing.Protocol` or an abstract class",
 )
 
 

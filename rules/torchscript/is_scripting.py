@@ -41,6 +41,7 @@ rule = Rule(
     message="`{symbol}()` is False outside TorchScript; the branch for True is dead once nothing scripts this code",
     safety=Safety.UNSAFE,
     asks=inert_markers.ASKS,
+    recipe="keep what runs outside TorchScript, once nothing scripts this code",
 )
 rule.note(note_reach)
 

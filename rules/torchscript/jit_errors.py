@@ -27,4 +27,5 @@ rule = Rule(
         "torch._C.JITException",
     ),
     message="only TorchScript raises `{symbol}`; remove the handler or filter together with the last scripted or traced code",
+    recipe="remove the handler or filter together with the last scripted or traced code that it is for",
 )

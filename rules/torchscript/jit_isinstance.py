@@ -40,6 +40,7 @@ rule = Rule(
     message="`{symbol}` refines types for TorchScript; use `isinstance` on the container and on its elements",
     safety=Safety.SAFE,
     asks=inert_markers.ASKS,
+    recipe="check the container with `isinstance`, and its elements as well",
 )
 rule.note(note_reach)
 

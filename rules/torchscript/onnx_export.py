@@ -69,6 +69,7 @@ rule = Rule(
     deprecated=(2, 8),
     safety=Safety.UNSAFE,
     artifact=True,
+    recipe="pass `dynamo=True`, and sizes as `dynamic_shapes`; `torchmigrate explain TS161` lists what differs",
 )
 
 

@@ -56,6 +56,7 @@ rule = Rule(
     message="`{symbol}` declares overloads for TorchScript; use `typing.overload` once nothing scripts this code",
     safety=Safety.UNSAFE,
     asks=inert_markers.ASKS,
+    recipe="declare the overloads with `typing.overload`",
 )
 rule.note(note_reach)
 

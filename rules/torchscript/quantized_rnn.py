@@ -22,4 +22,5 @@ rule = Rule(
     message="`{symbol}` raises since torch {breaks}; use `torch.ao.nn.quantized.dynamic`",
     since=(2, 0),
     breaks=(2, 3),
+    recipe="import the class from `torch.ao.nn.quantized.dynamic`",
 )

@@ -40,6 +40,7 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
     artifact=True,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS111` lists the differences",
 )
 rule.check(check_member)
 rule.note(collect_notes)

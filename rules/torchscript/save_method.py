@@ -31,6 +31,7 @@ rule = Rule(
     safety=Safety.UNSAFE,
     asks=ASKS,
     artifact=True,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS113` lists the differences",
 )
 rule.check(check_member)
 rule.note(collect_notes)

@@ -86,6 +86,7 @@ rule = Rule(
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=(*chain_fixes.ASKS, *TRACES_ASKS, *function_escapes.ASKS, *plain_bodies.ASKS),
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS101` lists the differences",
 )
 
 rule.note(chain_fixes.collect_notes)

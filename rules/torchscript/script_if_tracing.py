@@ -45,6 +45,7 @@ rule = Rule(
     message="`{symbol}` only keeps loops and branches under `torch.jit.trace`; remove it once nothing traces this code",
     safety=Safety.UNSAFE,
     asks=(*inert_markers.ASKS, _EXPORT),
+    recipe="remove the decorator once nothing traces this code",
 )
 
 

@@ -35,6 +35,7 @@ rule = Rule(
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS107` lists the differences",
 )
 
 

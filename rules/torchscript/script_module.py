@@ -44,6 +44,7 @@ rule = Rule(
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS104` lists the differences",
 )
 
 

@@ -37,6 +37,7 @@ rule = Rule(
     deprecated=(2, 10),
     safety=Safety.UNSAFE,
     asks=ASKS,
+    recipe="change what the reason names, then fix again; `torchmigrate explain TS103` lists the differences",
 )
 rule.check(check_member)
 rule.note(collect_notes)

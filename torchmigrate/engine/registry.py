@@ -98,8 +98,8 @@ def _find_rule_error(rule: Rule) -> str | None:
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
-        if not symbol.startswith(("torch.", "functorch.", ".", "$")):
-            return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, a dot or a dollar sign"
+        if not symbol.startswith(("torch.", "functorch.", "e3nn.", ".", "$")):
+            return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, `e3nn.`, a dot or a dollar sign"
     return None
 
 

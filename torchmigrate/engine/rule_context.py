@@ -184,7 +184,8 @@ class Context:
             self.source,
             span or self._find_reported_span(use),
             fix=None if fix is None else lambda: self._make_fix(use, fix),
-            hint=hint or self.rule.recipe or None,
+            hint=hint,
+            recipe=self.rule.recipe,
             facts=source,
         )
 

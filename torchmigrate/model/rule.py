@@ -60,7 +60,7 @@ class Rule:
     safety: Safety = Safety.MANUAL
     """The safety of the best fix that the rule can offer."""
     recipe: str = ""
-    """What to do instead, in one line, if the rule has no fix and its message does not say it."""
+    """What to do instead, in one line: the hint of a finding that has no fix, and whose reason does not say it."""
     default: bool = True
     """Whether the rule runs without being selected."""
     kinds: frozenset[Kind] = frozenset(Kind)

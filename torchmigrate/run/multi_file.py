@@ -59,7 +59,9 @@ def _explain_missing(
         if path not in results:
             return f"{path} has to change together with this file, but is not among the files to fix"
         if joint.name not in parts[path]:
-            return f"{path} has to change together with this file, but has no fix for its part"
+            return (
+                f"{path} has to change together with this file, but has no fix for its part; see its finding"
+            )
     return None
 
 

@@ -125,7 +125,9 @@ class UseWalk:
         resolved = self._resolve_node(node, around)
         hit = self._record_match(resolved)
         if hit is None and isinstance(node, ast.Attribute):
-            if node.attr in self._watch.methods and (resolved is None or _is_call_result(resolved)):
+            # A method that is named after torch is torch's on whatever object it is.
+            is_torch_object = resolved is None or _is_call_result(resolved) or "torch" in node.attr
+            if node.attr in self._watch.methods and is_torch_object:
                 self._add_use(
                     self._watch.methods[node.attr],
                     node.attr,

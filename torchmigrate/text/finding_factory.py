@@ -18,10 +18,14 @@ def create_finding(
     *,
     fix: Callable[[], Fix] | None = None,
     hint: str | None = None,
+    recipe: str | None = None,
     facts: str | None = None,
 ) -> Finding:
     """Create a finding at ``span`` of ``source``; ``fix`` makes the fix or raises NoFix, and ``facts`` becomes
-    `Finding.source`."""
+    `Finding.source`.
+
+    The ``recipe`` is the hint where there is neither a fix nor another hint, and the reason does not say what to do.
+    """
     made, withheld, waits_for = None, None, None
     if fix is not None:
         try:
@@ -29,6 +33,7 @@ def create_finding(
         except NoFix as none:
             withheld = none.reason
             waits_for = none.place if isinstance(none, NotYet) else None
+    says_what_to_do = made is not None or waits_for is not None or "; " in (withheld or "")
     return Finding(
         code,
         message,
@@ -39,7 +44,7 @@ def create_finding(
         fix=made,
         withheld=withheld,
         waits_for=waits_for,
-        hint=hint,
+        hint=hint or (None if says_what_to_do else recipe or None),
         source_lines=source.get_lines(span),
         source=facts,
     )

@@ -27,7 +27,9 @@ LOADING = ("torch.jit.load", "torch.jit._serialization.load")
 BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
 
 TRACING = (*TRACES, *TRACE_MODULES)
-AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript")
+E3NN = tuple(f"e3nn.util.jit.{name}" for name in ("script", "compile", "trace", "trace_module"))
+"""Functions of e3nn that script or trace a module after its parts. https://docs.e3nn.org/en/stable/api/util/jit.html"""
+AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript", *E3NN)
 """The symbols that compile the project's own Python to TorchScript.
 
 `torch.jit.load` is not among them: a loaded file brings compiled code, which reads none of the project's markers.

@@ -22,7 +22,8 @@ from .chain_outcomes import get_outcomes
 from .expression_kinds import find_class
 from .file_readers import describe_foreign_readers, find_named_readers
 from .in_place_observers import ASKS as TELLING_ASKS
-from .multi_file_fix import UNTRACED, add_file_changes, create_load_fix
+from .module_origins import explain_origin
+from .multi_file_fix import add_file_changes, create_load_fix
 from .result_chain import ASKS as CHAIN_ASKS
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
         raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:
         return create_load_fix(use, ctx)
-    raise NoFix(UNTRACED)
+    raise NoFix(explain_origin(use, ctx))
 
 
 def collect_notes(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:

@@ -23,14 +23,12 @@ from .chain_outcomes import get_outcomes
 from .file_paths import create_renames, is_temporary
 from .file_readers import LOADED, SAVED, FileGroup, FileLink, find_group
 from .input_sizes import render_call_sizes, render_example_sizes
+from .module_origins import explain_origin
 from .result_chain import ResultChain
 from .saves_and_loads import convert_load
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-
-UNTRACED = "it is unclear where this module was traced or scripted"
-"""The reason for no fix where a use belongs to no chain."""
 
 
 def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
@@ -93,7 +91,7 @@ def note_file_uses(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[st
 def _create_link(use: Use, ctx: Context) -> FileLink:
     path, kept, shown = find_path_argument(use), "", ""
     found = get_outcomes(ctx).get(id(use.node))
-    reason = found.reason if found is not None else UNTRACED
+    reason = found.reason if found is not None else explain_origin(use, ctx)
     if use.symbol in LOADING:
         result = ResultChain(use, ctx)
         try:
