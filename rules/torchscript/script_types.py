@@ -11,6 +11,8 @@ warn, and a library may keep them for its users.
     →
     def load(path) -> torch.nn.Module:
 
+There is a fix where a variable only gives `ScriptModule` another name for base classes, see `torchmigrate explain TS104`.
+
 What to do: change the check together with the code that makes the object. `torch.export.load(path).module()` returns a
 `torch.fx.GraphModule`, of which plain FX graphs are instances, too. A compiled module is a
 `torch._dynamo.OptimizedModule`, a compiled function is an ordinary function.
@@ -21,7 +23,16 @@ torch/jit/_trace.py.
 
 from __future__ import annotations
 
-from torchmigrate.api import Kind, Rule
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Kind, Rule, Safety
+
+from ._authoring.script_classes import ASKS, create_class_fix, find_alias
+from ._authoring.torchscript_makers import BASES
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
 
 _NAMES = ("ScriptModule", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass")
 _TRACED = ("TracedModule", "TopLevelTracedModule")
@@ -38,4 +49,12 @@ rule = Rule(
     kinds=frozenset(Kind) - {Kind.BASE},
     recipe="check for `torch.export.ExportedProgram` or `torch.fx.GraphModule`, or remove the check together with the last "
     "script and trace",
+    safety=Safety.UNSAFE,
+    asks=ASKS,
 )
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    is_base = use.symbol in BASES and find_alias(use) is not None
+    yield ctx.finding(use, fix=(lambda: create_class_fix(ctx)) if is_base else None)

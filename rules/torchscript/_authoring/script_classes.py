@@ -7,11 +7,12 @@ another class of the file, so all classes change together.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
 from torchmigrate.model.findings import FixChange
+from torchmigrate.semantics.node_walks import Function
 
 from .._script.control_flow import depends_on_values
 from .._script.function_escapes import find_importers
@@ -24,6 +25,7 @@ from .torchscript_makers import BASES, METHODS, TRACES_ASKS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import StatementPlace
 
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *class_escapes.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""
@@ -52,10 +54,16 @@ def _try_fix(ctx: Context) -> Fix | NoFix:
 def _create_fix(ctx: Context) -> Fix:
     cpp_casts.check_casts(ctx)
     changes: list[FixChange] = []
+    switches: dict[ast.stmt, FixChange] = {}
     for other in ctx.uses.all_uses:
         if other.kind is Kind.IMPORT or other.symbol not in (*METHODS, *BASES):
             continue
-        if (name := _find_alias(other)) is not None:
+        if (switch := _find_switch(other)) is not None:
+            if switch.statement not in switches:
+                switches[switch.statement] = ctx.decide_branch(switch, not _is_in_body(other, switch))
+        elif (name := find_alias(other)) is not None:
+            if other.place.parent is not None:
+                raise NoFix(f"line {other.node.lineno} binds `{name.id}` only under a condition")
             changes.append(_remove_alias(name, other, ctx))
         elif other.symbol in METHODS:
             changes.append(_remove_decorator(other, ctx))
@@ -63,10 +71,50 @@ def _create_fix(ctx: Context) -> Fix:
         elif other.kind is Kind.BASE:
             changes.append(_change_base(other, ctx))
     title = "Derive from `torch.nn.Module`, with plain methods"
-    return Fix(tuple(changes), Safety.UNSAFE, title, anytime=True)
+    if not changes:
+        title = "Keep the branch without TorchScript"
+    return Fix((*switches.values(), *changes), Safety.UNSAFE, title, anytime=True)
 
 
-def _find_alias(use: Use) -> ast.Name | None:
+def _find_switch(use: Use) -> StatementPlace | None:
+    """Return the `if` statement around an alias whose other branch binds the same names without TorchScript.
+
+    Its classes are plain modules already wherever the condition says so.
+    """
+    outer = use.place.parent
+    if find_alias(use) is None or outer is None or not isinstance(outer.statement, ast.If) or outer.parent:
+        return None
+    mine, other = outer.statement.body, outer.statement.orelse
+    if not _is_in_body(use, outer):
+        mine, other = other, mine
+    return outer if _collect_bound(mine) == _collect_bound(other) else None
+
+
+def _is_in_body(use: Use, switch: StatementPlace) -> bool:
+    return isinstance(switch.statement, ast.If) and use.place.statement in switch.statement.body
+
+
+def _collect_bound(block: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that the statements of a block bind, functions that the block itself uses left out."""
+    assigned = {
+        target.id
+        for statement in block
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    defined = {statement.name for statement in block if isinstance(statement, (Function, ast.ClassDef))}
+    used = {
+        node.id
+        for statement in block
+        if isinstance(statement, ast.Assign)
+        for node in ast.walk(statement.value)
+        if isinstance(node, ast.Name)
+    }
+    return assigned | (defined - used)
+
+
+def find_alias(use: Use) -> ast.Name | None:
     """Return the module's variable that a use assigns to another name: ``MyModule = torch.jit.ScriptModule``."""
     statement = use.place.statement
     if not isinstance(statement, ast.Assign) or statement.value is not use.node or use.place.scope.parent:
