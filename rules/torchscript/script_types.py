@@ -11,11 +11,12 @@ warn, and a library may keep them for its users.
     →
     def load(path) -> torch.nn.Module:
 
-There is a fix where a variable only gives `ScriptModule` another name for base classes, see `torchmigrate explain TS104`.
-
 What to do: change the check together with the code that makes the object. `torch.export.load(path).module()` returns a
 `torch.fx.GraphModule`, of which plain FX graphs are instances, too. A compiled module is a
 `torch._dynamo.OptimizedModule`, a compiled function is an ordinary function.
+
+Fix safety: unsafe. There is a fix where a variable only gives `ScriptModule` another name for base classes: see
+`torchmigrate explain TS104`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,
 torch/jit/_trace.py.

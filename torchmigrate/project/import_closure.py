@@ -20,7 +20,18 @@ MOST_FILES = 200
 
 
 def find_importing_files(project: Project, path: str) -> list[str]:
-    """Return the paths of the other files that may import the module at ``path``, or something from it."""
+    """Return the paths of the other files that may import the module at ``path``, or something from it.
+
+    Those that import a package from which it can be had, because the package imports it, are among them.
+    """
+    found = [path]
+    for one in found:  # which grows
+        if one == path or os.path.basename(one) == "__init__.py":
+            found += [importer for importer in _find_importers(project, one) if importer not in found]
+    return found[1:]
+
+
+def _find_importers(project: Project, path: str) -> list[str]:
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
     names = (

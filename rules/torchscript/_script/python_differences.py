@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
 from torchmigrate.semantics.node_walks import map_parents as parents_of
+from torchmigrate.tables.api_ledger import list_members
 
 from .annotated_types import NOTHING, NUMBERS, Types
 from .inferred_types import LISTS, NUMERIC, TUPLES, InferredTypes
@@ -22,6 +24,8 @@ _CHANGES = _GROWS | {"update", "setdefault", "popitem"}
 _LIST_ONLY = _GROWS | {"copy"}
 _MAKES_TENSORS = frozenset({"tensor", "full", "arange", "as_tensor"})
 _TEXT = frozenset({"float", "sizes", "tensors", "view", "dtype", "layout", "Tensor"})
+_UNLISTED = frozenset({"cfloat", "cdouble"})
+"""Methods of tensors that torch's stubs do not declare."""
 _WRITTEN = "converts a value to text, which TorchScript formats differently"
 
 
@@ -142,6 +146,10 @@ def _explain_call(node: ast.Call, types: InferredTypes, parents: dict[ast.AST, a
         return _explain_torch_call(node, name or "", first, types)
     if module == "math" and "Tensor" in types(first) and not _is_converted(node, parents):
         return "applies a function of `math` to a tensor, and the result is a tensor only in TorchScript"
+    if types(owner) == {"Tensor"} and module not in ("self", "cls") and name not in _list_tensor_members():
+        return (
+            f"calls `{name}` as a method of a tensor, which only TorchScript accepts; write `torch.{name}(…)`"
+        )
     if name in _LIST_ONLY and types(owner) & TUPLES:
         return "modifies a value that is a list in TorchScript and not in Python"
     if name in _CHANGES:
@@ -152,6 +160,12 @@ def _explain_call(node: ast.Call, types: InferredTypes, parents: dict[ast.AST, a
         if given & _TEXT or numbered:
             return _WRITTEN
     return None
+
+
+@cache
+def _list_tensor_members() -> frozenset[str]:
+    """Return the attributes of tensors in some release of torch."""
+    return frozenset(list_members("torch.Tensor")) | _UNLISTED
 
 
 def _explain_torch_call(
