@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from torchmigrate.semantics.name_resolution import (
     last_name,
     string_value,
 )
+from torchmigrate.semantics.node_walks import walk_nodes
 from torchmigrate.semantics.scopes import StatementPlace
 from torchmigrate.semantics.use import Use
 from torchmigrate.text.source_text import SourceText
@@ -110,6 +111,11 @@ class UseWalk:
                     node.value, partial(_is_module_argument, node, around.parents[-1])
                 ):
                     self._add_use(*hit, Kind.STRING, node, around, True)
+                for owner in self._patched_owners if node.value.isidentifier() else ():
+                    replaced = self._names.extend_name(owner, f".{node.value}")
+                    found = self._record_match(replaced)
+                    if found is not None:
+                        self._add_use(*found, Kind.ASSIGNMENT, node, around, True)
         else:
             self._walk_children(node, around)
 
@@ -153,6 +159,20 @@ class UseWalk:
         for name in names:
             if not name.startswith("torch.") and self._watch.ends_like_symbol(name):
                 self.unlinked.add(name)
+
+    @cached_property
+    def _patched_owners(self) -> list[ResolvedName]:
+        """What the file sets attributes of by names in variables: ``for name in ("a", "b"): setattr(torch.cuda, name, fake)``."""
+        if b"setattr" not in self._source.text:
+            return []
+        found = dict[tuple[str, ...], ResolvedName]()
+        for scope in self._names.scopes.all:
+            for node in walk_nodes(scope.node):
+                if isinstance(node, ast.Call) and last_name(node.func) == "setattr" and len(node.args) >= 2:
+                    owner = self._names.resolve_expression(node.args[0], scope)
+                    if owner is not None and isinstance(node.args[1], ast.Name):
+                        found[owner.names] = owner
+        return [*found.values()]
 
     def _visit_call(self, node: ast.Call, around: ExpressionSurroundings) -> None:
         function = last_name(node.func)
