@@ -7,9 +7,10 @@ import re
 import pytest
 
 from torchmigrate.engine import registry
-from torchmigrate.model.torch_versions import NEWEST, render_version
+from torchmigrate.model.torch_versions import NEWEST, Version, render_version
 from torchmigrate.tables import api_ledger
-from torchmigrate.tables.api_changes import ApiChange, ApiChangeKind, load_changes
+from torchmigrate.tables.api_changes import ApiChange, ApiChangeKind, list_written_names, load_changes
+from torchmigrate.tables.first_releases import find_first_release
 
 ALL = [change for kind in ApiChangeKind for change in load_changes(kind)]
 NAMES = [
@@ -45,6 +46,26 @@ def test_a_change_says_what_it_has_to(change: ApiChange) -> None:
     assert change.kind is not ApiChangeKind.DEPRECATED or change.warns
     assert change.needs <= NEWEST
     assert change.until is None or (change.warns is not None and change.warns <= change.until)
+
+
+def test_the_first_release_with_what_recipes_write_is_known() -> None:
+    written = {name for change in ALL if change.stated_needs is None for name in list_written_names(change)}
+    unknown = [name for name in written if find_first_release(name) is None]
+    assert unknown == [], "run `python tools/read_first_releases.py`"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "needs"),
+    [
+        ("torch.symeig", (1, 8)),
+        ("torch.ger", (1, 7)),
+        ("torch._six.string_classes", (1, 0)),
+        ("torch.qr", (1, 8)),
+    ],
+)
+def test_a_change_needs_what_its_recipes_write(symbol: str, needs: Version) -> None:
+    (change,) = (change for change in NAMES if symbol in change.symbols)
+    assert change.needs == needs
 
 
 @pytest.mark.parametrize(

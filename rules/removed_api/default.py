@@ -24,7 +24,7 @@ from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Sev
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
 
-from ._changes.change_fixes import find_declared, require_minimum
+from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import has_required_arguments
 from ._changes.missing_names import has_alternative, has_other_call, tests_parameter
 from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper
@@ -97,9 +97,8 @@ def is_argument_passed(call: ast.Call, keywords: tuple[str, ...], position: int 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
     if not change.recipes:
         raise NoFix("the old default depends on values that are not written in the code")
-    require_minimum(change.needs, ctx, reached)
     (recipe,) = change.recipes
     ((name, code),) = recipe.add.items()
-    return create_fix(
-        list_call_edits(recipe, call, use, ctx), f"Add `{name}={code}`{render_wrapper(recipe)}", recipe
-    )
+    title = f"Add `{name}={code}`{render_wrapper(recipe)}"
+    fix = create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
+    return fit_minimum(fix, change, ctx, reached)

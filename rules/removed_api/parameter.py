@@ -33,7 +33,7 @@ from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
 
 from ._changes import derived_classes
-from ._changes.change_fixes import find_declared, require_minimum
+from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
 from ._changes.missing_names import has_alternative, tests_parameter
 from ._changes.recipe_edits import (
@@ -184,14 +184,13 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
     as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
-            require_minimum(change.needs, ctx, reached)
-            return create_fix(edits, as_keyword, recipe)
+            return fit_minimum(create_fix(edits, as_keyword, recipe), change, ctx, reached)
         if is_placed and len(call.args) > len(recipe.name):
             continue
         if matches_call(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
-            require_minimum(change.needs, ctx, reached)
             added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
             title = f"Drop `{recipe.drop[0]}`" if recipe.drop else "Rename the argument"
             title = f"Use `{added}`{render_wrapper(recipe)}" if added else as_keyword if is_placed else title
-            return create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
+            fix = create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
+            return fit_minimum(fix, change, ctx, reached)
     raise NoFix("there is no automatic replacement for this value")

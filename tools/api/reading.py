@@ -6,6 +6,7 @@ import gc
 import hashlib
 import pickle
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -18,10 +19,15 @@ Facts = dict[str, Fact]
 
 def read(source: Source) -> Facts:
     """Return the facts about every name of a release; a file that cannot be parsed is reported and left out."""
+    return read_files(source.place, source.files())
+
+
+def read_files(place: str, files: Iterable[tuple[str, str]]) -> Facts:
+    """Return the facts about every name in some files of a release, each given by its path and text."""
     gc.disable()  # trees are many small objects in no circle
     modules: dict[str, module.Module] = {}
     # Sources before stubs: where a module has both, the stub says less.
-    for path, text in sorted(source.files(), key=lambda file: (file[0].endswith(".pyi"), file[0])):
+    for path, text in sorted(files, key=lambda file: (file[0].endswith(".pyi"), file[0])):
         parts = path.rpartition(".")[0].split("/")
         is_package = parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
@@ -30,7 +36,7 @@ def read(source: Source) -> Facts:
         try:
             modules[name] = module.read(name, text, is_package=is_package, is_stub=path.endswith(".pyi"))
         except SyntaxError as error:
-            print(f"{source.place}: {path}: {error}", file=sys.stderr)
+            print(f"{place}: {path}: {error}", file=sys.stderr)
     found = Release(modules).facts()
     gc.enable()
     return found

@@ -82,7 +82,8 @@ def on_index(oldest: tuple[int, int], newest: tuple[int, int] | None = None) -> 
         if minor < oldest or (newest and minor > newest):
             continue
         for tag in tags:
-            if PLATFORM in tag.platform and "linux" in tag.platform and tag.abi == tag.interpreter:
+            own = tag.abi in (tag.interpreter, f"{tag.interpreter}m") and tag.interpreter.startswith("cp3")
+            if PLATFORM in tag.platform and "linux" in tag.platform and own:
                 this = version, int(tag.interpreter[3:]), url
                 best[minor] = max(best.get(minor, this), this)
     return {minor: Source(version, url) for minor, (version, _, url) in sorted(best.items())}

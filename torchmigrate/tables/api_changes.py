@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchmigrate.model.torch_versions import OLDEST, Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.tables import first_releases
 
 SHOWN_WARNINGS = frozenset({"FutureWarning", "UserWarning"})
 """The categories of warnings that Python shows; it hides a DeprecationWarning outside of ``__main__``."""
@@ -105,8 +107,8 @@ class ApiChange:
     """Whether it still exists from ``gone`` on but only raises, so that `hasattr` does not help."""
     instead: str = ""
     """What to do instead, as a clause."""
-    needs: Version = OLDEST
-    """The first release that supports ``instead``."""
+    stated_needs: Version | None = None
+    """The first release that supports ``instead``, where the names that recipes write do not tell it."""
     keywords: tuple[str, ...] = ()
     """The names of the parameters."""
     position: int | None = None
@@ -134,6 +136,16 @@ class ApiChange:
             return Severity.ERROR
         warns = self.warns is not None and self.warns <= target <= (self.until or target)
         return Severity.WARNING if warns and self.category in SHOWN_WARNINGS else Severity.INFO
+
+    @property
+    def needs(self) -> Version:
+        """The first release that supports ``instead``; 2.0 if that is older and unknown."""
+        if self.stated_needs is not None:
+            return self.stated_needs
+        first = [first_releases.find_first_release(name) for name in list_written_names(self)]
+        return max(
+            (one or OLDEST for one in first), default=first_releases.READ_FROM if self.recipes else OLDEST
+        )
 
     @property
     def is_same_object(self) -> bool:
@@ -212,12 +224,36 @@ def _load_rows() -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
+def list_written_names(change: ApiChange) -> list[str]:
+    """List the names of torch's API that the recipes of a change write, and keywords as ``torch.meshgrid(indexing)``."""
+    found: dict[str, None] = {}
+    for symbol in change.symbols if change.recipes else ():
+        old = f"torch.Tensor{symbol}" if symbol.startswith(".") else symbol
+        for recipe in change.recipes:
+            codes = (
+                recipe.to,
+                recipe.write,
+                recipe.around,
+                recipe.first,
+                *recipe.add.values(),
+                *recipe.set.values(),
+            )
+            code = " ".join(codes).replace("{leaf}", old.rpartition(".")[2])
+            names = re.findall(r"\btorch(?:\.\w+)+", code)
+            methods = [f"torch.Tensor.{name}" for name in re.findall(r"[)}]\.(\w+)", code)]
+            called = next(iter((*names, *methods)), old) if recipe.to or recipe.write else old
+            keywords = (*recipe.add, *recipe.rename.values(), *re.findall(r"(\w+)=", recipe.write))
+            found |= dict.fromkeys((*names, *methods, *(f"{called}({keyword})" for keyword in keywords)))
+    return list(found)
+
+
 _VERSIONS = ("documented", "warns", "until", "gone", "needs")
 
 
 def _parse_change(kind: ApiChangeKind, row: dict[str, Any]) -> ApiChange:
     fields = _convert_lists(row)
     fields |= {name: parse_version(fields[name]) for name in _VERSIONS if name in fields}
+    fields["stated_needs"] = fields.pop("needs", None)
     if prefix := fields.pop("below", ""):
         fields["symbols"] = tuple(f"{prefix}.{symbol}" for symbol in fields["symbols"])
     fields["recipes"] = tuple(ChangeRecipe(**_convert_lists(recipe)) for recipe in fields.pop("recipe", ()))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, NoFix
+from torchmigrate.api import Fix, NoFix, Safety
 from torchmigrate.model.torch_versions import Version, render_version
 
 from .recipe_edits import create_recipe_fix
@@ -23,9 +24,21 @@ def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: Versio
     meant = use.is_compared_by_identity or is_wrapped(use)
     if meant and not (is_gone or is_value or change.is_same_object):
         raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
-    fix = create_recipe_fix(use, ctx, change)
-    require_minimum(change.needs, ctx, reached)
-    return fix
+    return fit_minimum(create_recipe_fix(use, ctx, change), change, ctx, reached)
+
+
+def fit_minimum(fix: Fix, change: ApiChange, ctx: Context, reached: VersionReach) -> Fix:
+    """Return a fix for the oldest torch that reaches a use. Raises NoFix if that lacks the replacement.
+
+    A name that fails at the target may be replaced by what torch had when it removed the name; the fix is unsafe then.
+    """
+    is_gone = change.gone is not None and change.needs <= change.gone <= ctx.options.target
+    if not is_gone or change.needs <= find_oldest_reaching(ctx, reached):
+        require_minimum(change.needs, ctx, reached)
+        return fix
+    joined = ", and it" if "; unsafe because" in fix.title else "; unsafe because it"
+    needed = f"needs torch {render_version(change.needs)}, which the project does not require"
+    return replace(fix, safety=Safety.UNSAFE, title=f"{fix.title}{joined} {needed}")
 
 
 def require_minimum(needs: Version, ctx: Context, reached: VersionReach) -> None:
