@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet, Place
+from torchmigrate.model.findings import Finding, Fix, NeedsTorch, NoFix, NotYet, Place
 from torchmigrate.model.rule import Calls, Rule
 from torchmigrate.model.vocabulary import Kind, Safety, Severity, Sort
 
@@ -18,6 +18,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Kind",
+    "NeedsTorch",
     "NoFix",
     "NotYet",
     "Place",

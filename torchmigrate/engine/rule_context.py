@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchmigrate.model.findings import Finding, Fix, NoFix, Span
+from torchmigrate.model.findings import Finding, Fix, NeedsTorch, NoFix, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.rule_options import RuleOptions
-from torchmigrate.model.torch_versions import render_version, severity_at
+from torchmigrate.model.torch_versions import severity_at
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.rewrite.changes import (
     Decide,
@@ -210,10 +210,7 @@ class Context:
         made = make()  # first, since another minimum would not change its reason for having no fix
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
-            raise NoFix(
-                f"the replacement needs torch {render_version(since)}, but the project supports "
-                f"{render_version(self.options.minimum)}; raise its lower bound, or pass --min-version"
-            )
+            raise NeedsTorch(since, self.options.minimum)
         if made.safety is Safety.MANUAL:
             raise ValueError(f"{self.rule.code}: a fix must be safe or unsafe")
         if self.grounded_on_project:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.model.vocabulary import LOCAL, Safety, Severity
 
 
@@ -97,6 +98,17 @@ class NotYet(NoFix):
         self.place = place or UNKNOWN_PLACE
 
 
+class NeedsTorch(NoFix):
+    """The reason why a finding has no fix for the oldest torch: the replacement came with ``needs``, a later release."""
+
+    def __init__(self, needs: Version, minimum: Version) -> None:
+        super().__init__(
+            f"the replacement needs torch {render_version(needs)}, but the project supports {render_version(minimum)}; "
+            "raise its lower bound, or pass --min-version"
+        )
+        self.needs = needs
+
+
 class Location(NamedTuple):
     """The position of a span for a reader; in a notebook, lines count from the 1-based ``cell``."""
 
@@ -131,6 +143,8 @@ class Finding:
     """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""
     waits_for: Place | None = None
     """The line whose change makes a fix possible (`NotYet`), or `UNKNOWN_PLACE`; None for a finding that waits for nothing."""
+    needs_torch: Version | None = None
+    """The lower bound that makes a fix possible (`NeedsTorch`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchmigrate.documents.minimum_torch import Minimum
     from torchmigrate.model.findings import FileResult, Finding, Fix
     from torchmigrate.model.rule import Rule
+    from torchmigrate.model.torch_versions import Version
     from torchmigrate.settings.settings import Settings
 
 
@@ -93,6 +94,9 @@ class Report:
     withheld: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Number of findings without an applied fix, by rule and reason."""
 
+    needed_bounds: Counter[Version] = field(default_factory=Counter)
+    """Number of findings whose fix waits for a newer lower bound on torch, by that bound."""
+
     @property
     def fixed(self) -> int:
         """The number of findings that this run has fixed, or would fix."""
@@ -130,6 +134,8 @@ class Report:
                 self.withheld[finding.code, finding.withheld] += 1
             if finding.waits_for is not None:
                 self.waiting.append((place, finding.waits_for))
+            if finding.needs_torch is not None:
+                self.needed_bounds[finding.needs_torch] += 1
             if finding.fix is not None:
                 self.changing.add(place)
                 if finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes:

@@ -30,6 +30,8 @@ def describe_run(report: Report) -> Iterator[str]:
             yield from _label_lines(label, f"with torch {target}: {_list_rules(report, severity)}", report)
     if report.findings:
         yield from _label_lines("fixable".ljust(_LABEL), _describe_fixable(report), report)
+    if report.needed_bounds:
+        yield from _label_lines("lower bound".ljust(_LABEL), _describe_bounds(report), report)
     yield from _label_lines("checked".ljust(_LABEL), _describe_coverage(report), report)
     yield from _label_lines("not checked".ljust(_LABEL), _describe_exclusions(report), report)
     for number, (command, about) in enumerate(_suggest_commands(report)):
@@ -45,14 +47,38 @@ def _list_rules(report: Report, severity: Severity) -> str:
 
 
 def _describe_fixable(report: Report) -> str:
-    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting_for_others
+    bounded = report.needed_bounds.total()
+    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting_for_others - bounded
     parts = [
         (report.fixable, "by `torchmigrate fix`"),
         (report.hidden_unsafe, "more with --unsafe, after review"),
         (report.waiting_for_others, "after other changes"),
+        (bounded, "with a newer lower bound"),
         (by_hand, "by hand"),
     ]
     return ", ".join(f"{number} {how}" for number, how in parts if number > 0)
+
+
+def _describe_bounds(report: Report) -> str:
+    """Return how many fixes wait for which lower bound on torch, and the options that give them."""
+    bounds, minimum = sorted(report.needed_bounds), report.minimum
+    total, verb = report.needed_bounds.total(), "wait" if report.needed_bounds.total() > 1 else "waits"
+    stated = f"torch>={render_version(minimum.version)}"
+    bound = (
+        f"the lower bound {stated} ({minimum.source})"
+        if minimum.source and minimum.bounded
+        else "a lower bound"
+    )
+    if report.settings.min_version is not None:
+        bound = f"a newer --min-version than {render_version(minimum.version)}"
+    options = [f"`--min-version {render_version(bounds[-1])}` gives {'them' if total > 1 else 'it'}"]
+    first = report.needed_bounds[bounds[0]]
+    if len(bounds) > 1:
+        options = [
+            f"`--min-version {render_version(bounds[0])}` gives {first} of them",
+            f"`--min-version {render_version(bounds[-1])}` all",
+        ]
+    return escape_controls(f"{format_count(total, 'fix', 'fixes')} {verb} for {bound}: {', '.join(options)}")
 
 
 def _describe_coverage(report: Report) -> str:

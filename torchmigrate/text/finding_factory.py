@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmigrate.model.findings import Finding, Fix, NoFix, NotYet, Span
+from torchmigrate.model.findings import Finding, Fix, NeedsTorch, NoFix, NotYet, Span
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.text.source_text import SourceText
 
@@ -26,13 +26,14 @@ def create_finding(
 
     The ``recipe`` is the hint where there is neither a fix nor another hint, and the reason does not say what to do.
     """
-    made, withheld, waits_for = None, None, None
+    made, withheld, waits_for, needs_torch = None, None, None, None
     if fix is not None:
         try:
             made = fix()
         except NoFix as none:
             withheld = none.reason
             waits_for = none.place if isinstance(none, NotYet) else None
+            needs_torch = none.needs if isinstance(none, NeedsTorch) else None
     says_what_to_do = made is not None or waits_for is not None or "; " in (withheld or "")
     return Finding(
         code,
@@ -44,6 +45,7 @@ def create_finding(
         fix=made,
         withheld=withheld,
         waits_for=waits_for,
+        needs_torch=needs_torch,
         hint=hint or (None if says_what_to_do else recipe or None),
         source_lines=source.get_lines(span),
         source=facts,

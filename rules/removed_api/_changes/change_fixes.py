@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.api import Fix, NeedsTorch, NoFix, Safety
 from torchmigrate.model.torch_versions import Version, render_version
 
 from .recipe_edits import create_recipe_fix
@@ -44,10 +44,7 @@ def fit_minimum(fix: Fix, change: ApiChange, ctx: Context, reached: VersionReach
 def require_minimum(needs: Version, ctx: Context, reached: VersionReach) -> None:
     """Raise NoFix if the oldest torch that reaches a use lacks the replacement."""
     if needs > (minimum := find_oldest_reaching(ctx, reached)):
-        raise NoFix(
-            f"the replacement needs torch {render_version(needs)}, but the project supports {render_version(minimum)}; raise its lower "
-            "bound, or pass --min-version"
-        )
+        raise NeedsTorch(needs, minimum)
 
 
 def find_oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
