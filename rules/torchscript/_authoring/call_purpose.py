@@ -29,6 +29,9 @@ _ASSERTING = re.compile(r"assert|fail(If|Unless)|check_")
 _TOPIC = re.compile(r"script|jit|trac(e|ing|able)", re.IGNORECASE)
 _TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?|Tests?([A-Z_].*)?|.*[a-z0-9_]Tests?")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittest", "unittests"})
+_TESTS = re.compile(
+    rb"(?m)^[ \t]*(?:async )?def test|^[ \t]*class \w*Test|^[ \t]*(?:import|from) (?:pytest|unittest|absl)\b"
+)
 
 _INSTEAD = "test the replacement with `torch.export.export(module, (inputs,))`"
 
@@ -37,13 +40,13 @@ def check_purpose(use: Use, ctx: Context) -> None:
     """Raise NoFix where a use tests, checks or registers something, instead of making something to be used."""
     verb = "be scripted" if use.symbol in SCRIPTS else "be traced"
     if _is_asserted(use, ctx):
-        if not is_test_file(ctx.source.path):
+        if not is_test_file(ctx):
             raise NoFix("the code around this call expects or suppresses an exception")
         raise NoFix(
             f"this test makes an assertion about TorchScript; remove it together with TorchScript, and {_INSTEAD}"
         )
     if use.call is not None and use.decorated is None and is_result_unused(use.call, use.place, ctx):
-        if is_test_file(ctx.source.path):
+        if is_test_file(ctx):
             raise NoFix(
                 f"this test checks that something can {verb}; remove it together with TorchScript, and {_INSTEAD}"
             )
@@ -51,9 +54,9 @@ def check_purpose(use: Use, ctx: Context) -> None:
             f"nothing uses the result: the call registers something with TorchScript, or checks that something can {verb}; remove it together with TorchScript"
         )
     is_in_function = any(isinstance(statement, Function) for statement in use.place.enclosing_statements())
-    if is_test_file(ctx.source.path) and (name := _find_topic(use) or _match_file(ctx.source.path)):
+    if is_test_file(ctx) and (name := _find_topic(use) or _match_file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript; remove it together with TorchScript, and {_INSTEAD}")
-    if is_test_file(ctx.source.path) and ctx.options.keep_torchscript_support and is_in_function:
+    if is_test_file(ctx) and ctx.options.keep_torchscript_support and is_in_function:
         raise NoFix(
             f"this test covers TorchScript support for users of the project; when that ends (`keep-torchscript-support = false`), remove it, and {_INSTEAD}"
         )
@@ -78,7 +81,7 @@ def check_plain_result(call: ast.Call, given: ast.expr, place: StatementPlace, c
             f"`{target.id}` would become another name for `{ctx.get_text(given)}`, and a misleading one"
         )
     is_local = isinstance(place.scope.node, Function)
-    if is_local and is_test_file(ctx.source.path) and isinstance(given, ast.Name) and given.id != target.id:
+    if is_local and is_test_file(ctx) and isinstance(given, ast.Name) and given.id != target.id:
         raise NoFix(
             f"this test compares `{target.id}` with `{given.id}`, and both would become the same object"
         )
@@ -119,9 +122,7 @@ def _find_target(call: ast.Call, ctx: Context) -> ast.expr | None:
 
 def check_class(definition: ast.ClassDef, ctx: Context) -> None:
     """Raise NoFix where a test has a class only to check how TorchScript modules are handled."""
-    if is_test_file(ctx.source.path) and (
-        name := _match_name(definition.name) or _match_file(ctx.source.path)
-    ):
+    if is_test_file(ctx) and (name := _match_name(definition.name) or _match_file(ctx.source.path)):
         raise NoFix(f"`{name}` is about TorchScript; remove it together with TorchScript, and {_INSTEAD}")
 
 
@@ -134,8 +135,16 @@ def _match_test(statement: ast.If) -> str | None:
     return next(filter(_match_name, (last_name(node) or "" for node in ast.walk(statement.test))), None)
 
 
-def is_test_file(path: str) -> bool:
-    """Return whether a file holds tests, judging by the names of the file and of the folders around it."""
+def is_test_file(ctx: Context) -> bool:
+    """Return whether a file defines tests, or is imported by one that does; a benchmark beside them is none."""
+    if not _is_named_as_test(ctx.source.path):
+        return False
+    if _TESTS.search(ctx.source.text) or os.path.basename(ctx.source.path) == "conftest.py":
+        return True
+    return any(map(_is_named_as_test, find_importers(ctx)))
+
+
+def _is_named_as_test(path: str) -> bool:
     *folders, name = path.replace(os.sep, "/").split("/")
     return bool(_TEST_FILE.fullmatch(name.partition(".")[0])) or not _TEST_FOLDERS.isdisjoint(folders[-4:])
 
