@@ -30,7 +30,7 @@ _TOPIC = re.compile(r"script|jit|trac(e|ing|able)", re.IGNORECASE)
 _TEST_FILE = re.compile(r"tests?_.*|.*_tests?|conftest|tests?|Tests?([A-Z_].*)?|.*[a-z0-9_]Tests?")
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "unittest", "unittests"})
 _TESTS = re.compile(
-    rb"(?m)^[ \t]*(?:async )?def test|^[ \t]*class \w*Test|^[ \t]*(?:import|from) (?:pytest|unittest|absl)\b"
+    rb"(?m)^[ \t]*(?:async )?def test|^[ \t]*class Test|^[ \t]*(?:import|from) (?:pytest|unittest|absl)\b"
 )
 
 _INSTEAD = "test the replacement with `torch.export.export(module, (inputs,))`"

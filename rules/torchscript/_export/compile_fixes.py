@@ -30,7 +30,16 @@ from .._script import compile_choice
 from . import in_place_observers
 from .expression_kinds import find_class, find_declared_kind, find_kind
 from .module_keepers import find_reads
-from .result_chain import MODES, MOVES, PARTS, ResultChain, get_targets
+from .result_chain import (
+    KEYS,
+    MODES,
+    MOVES,
+    PARTS,
+    ResultChain,
+    get_targets,
+    has_plain_bases,
+    is_attribute_of_self,
+)
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `nn.Module.compile`."""
@@ -112,7 +121,9 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     if target is None or chain.scope.is_class or not _is_module(model, chain):
         raise NoFix(leaves)
     is_same = ast.unparse(target) == ast.unparse(model)
-    if not is_same and not isinstance(model, ast.Call):
+    # Compiled in place, the original would be compiled as well.
+    is_beside = not is_same and not isinstance(model, ast.Call)
+    if is_beside and not _is_kept_by_plain_class(target, chain):
         raise NoFix(leaves)
     compile_choice.check_author_choice(chain.use, ctx)
     cpp_casts.check_casts(ctx)
@@ -127,11 +138,23 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     assert isinstance(statement, (ast.Assign, ast.AnnAssign))
     if statement.value is _find_whole_call(chain) and is_same:
         changes.append(Remove(statement) if uncompiled else ReplaceStatement(statement, compiles))
+    elif is_beside and not uncompiled:
+        changes.append(ctx.rename_use(chain.use, "torch.compile"))
     else:
         changes.append(replace(chain.call, "{model}", model=model))
         changes += [] if uncompiled else [Insert(statement, compiles, after=True)]
-    title = uncompiled or "Compile the module in place"
+    title = uncompiled or ("Use `torch.compile`" if is_beside else "Compile the module in place")
     return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))
+
+
+def _is_kept_by_plain_class(target: ast.expr, chain: ResultChain) -> bool:
+    """Return whether an attribute of a class that is no module keeps the result, and nobody uses the names of its parameters."""
+    owner = chain.scope.parent.node if chain.scope.parent is not None else None
+    if not isinstance(owner, ast.ClassDef) or not is_attribute_of_self(target) or not has_plain_bases(owner):
+        return False
+    parents = find_reads(target, chain).values()
+    is_option = len(chain.call.args) + len(chain.call.keywords) > 1
+    return not is_option and not any(isinstance(one, ast.Attribute) and one.attr in KEYS for one in parents)
 
 
 def _find_whole_call(chain: ResultChain) -> ast.expr:

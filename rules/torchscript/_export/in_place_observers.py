@@ -15,7 +15,7 @@ from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import AUTHORING, BASES, TRACES_ASKS
-from .._script.function_escapes import find_importers, find_parameter
+from .._script.function_escapes import find_importers, find_parameter, is_program
 from .._script.plain_bodies import IS_SCRIPTING
 from .._script.traced_code import find_trace_of
 from .export_checks import find_origin_files
@@ -200,7 +200,8 @@ def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: 
 def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where callers of the enclosing function may need TorchScript of the module that it returns."""
     ctx = chain.ctx
-    function, keeps = chain.find_scope(place).node, ctx.options.keep_torchscript_support
+    function = chain.find_scope(place).node
+    keeps = ctx.options.keep_torchscript_support and not is_program(ctx)
     if keeps or not is_plain_as_well or not isinstance(function, Function) or function.decorator_list:
         raise NoFix(f"the result {RETURNED}")
     name = function.name

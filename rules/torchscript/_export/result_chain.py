@@ -13,7 +13,7 @@ from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring.torchscript_makers import FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACE_MODULES, TRACES
-from .._script.function_escapes import find_importers
+from .._script.function_escapes import find_importers, is_program
 from .foreign_callers import collect_calls
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ PARTS = frozenset(
     ]
 )
 """Methods of modules that read or set their parts."""
-_KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
+KEYS = frozenset({"state_dict", "load_state_dict", "named_parameters", "named_buffers", "named_modules"})
 _CORE_ML = (
     "; coremltools 8.0 and newer accept `torch.export.export(model, (inputs,)).run_decompositions({})`, with inputs and "
     "outputs named and typed as in the exported program: compare the outputs"
@@ -156,7 +156,7 @@ class ResultChain:
         if not isinstance(owner, ast.ClassDef):
             raise out
         assert isinstance(target, ast.Attribute)
-        if any(last_name(base) not in _PLAIN_BASES for base in owner.bases):
+        if not has_plain_bases(owner):
             raise NoFix(
                 f"line {target.lineno} stores the result in `{owner.name}`, whose `.eval()` and `.train()` would reach it if "
                 "that is a module, and an exported program rejects both"
@@ -186,9 +186,7 @@ class ResultChain:
         around = self.flow.parents.get(node)
         while around is not None and not isinstance(around, ast.ClassDef):
             around = self.flow.parents.get(around)
-        bases = around.bases if isinstance(around, ast.ClassDef) else []
-        is_derived = any(last_name(base) not in _PLAIN_BASES for base in bases)
-        return isinstance(around, ast.ClassDef) and is_attribute_of_self(node) and not is_derived
+        return isinstance(around, ast.ClassDef) and is_attribute_of_self(node) and has_plain_bases(around)
 
     def _wraps_itself(self, target: ast.expr) -> bool:
         """Return whether a statement freezes what an attribute keeps: ``self.m = freeze(self.m)``."""
@@ -211,7 +209,7 @@ class ResultChain:
             self.modules.append(place)
             self.follow_value(call)
         elif name in PARTS or name in ("forward", "named_children"):
-            if name in _KEYS:
+            if name in KEYS:
                 self.keys_line = call.lineno
             self.modules.append(place)
         else:
@@ -231,6 +229,8 @@ class ResultChain:
             self.members.append(call.func)
             self.wrappers.append((place, call))
             self.follow_value(call)
+        elif name == "typing.cast":
+            self.follow_value(call)
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
             instead = _TAKES_INSTEAD.get(name or "", "")
             raise NoFix(f"line {call.lineno} passes the result to `{text}`{instead}")
@@ -244,7 +244,11 @@ class ResultChain:
         if not isinstance(self.flow.parents[function], ast.Module) or function.name in self.kept:
             raise out
         importers = find_importers(self.ctx)
-        if importers and self.use.symbol in SCRIPTS and self.ctx.options.keep_torchscript_support:
+        if (
+            self.use.symbol in SCRIPTS
+            and self.ctx.options.keep_torchscript_support
+            and not is_program(self.ctx)
+        ):
             raise out  # users may save what the function returns
         self.kept.append(function.name)
         nodes = self.flow.parents
@@ -265,6 +269,11 @@ class ResultChain:
 def get_targets(statement: ast.AST) -> list[ast.expr | None]:
     """Return the targets of an assignment; ``[None]`` for a node that assigns nothing."""
     return [*statement.targets] if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+
+
+def has_plain_bases(definition: ast.ClassDef) -> bool:
+    """Return whether a class derives from nothing that may be a module."""
+    return all(last_name(base) in _PLAIN_BASES for base in definition.bases)
 
 
 def is_method_save(place: ast.expr, call: ast.Call) -> bool:

@@ -190,6 +190,14 @@ def _check_other_files(name: str, scope: Scope, ctx: Context) -> None:
         raise NoFix(f"{ctx.project.get_display_path(other)}:{line} does more with `{name}` than call it")
 
 
+def is_program(ctx: Context) -> bool:
+    """Return whether a file is run and not imported, so that nobody outside of it gets what its functions return."""
+    path = os.path.abspath(ctx.source.path)
+    is_module = os.path.splitext(os.path.basename(path))[0].isidentifier()
+    is_packaged = os.path.join(os.path.dirname(path), "__init__.py") in ctx.project
+    return not (is_packaged or find_importers(ctx)) and (not is_module or b"__main__" in ctx.source.text)
+
+
 def find_importers(ctx: Context) -> list[str]:
     """Return the other files of the project that may import this module, or something from it."""
     return find_importing_files(ctx.project, os.path.abspath(ctx.source.path))
