@@ -23,7 +23,8 @@ torch/jit/__init__.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Safety
@@ -34,6 +35,7 @@ from ._authoring.torchscript_makers import ASKS, runs_torchscript
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import StatementPlace
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
@@ -87,6 +89,32 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     return Fix((change,), Safety.UNSAFE, "Remove the switch")
 
 
+def _find_emptied_statement(use: Use, ctx: Context) -> StatementPlace:
+    """Return the place of the outermost `if` around a switch that has nothing but switches, or of the switch itself."""
+    removed = {other.call for other in ctx.uses.all_uses if other.symbol in rule.symbols}
+    place = use.place
+    while (
+        place.parent is not None
+        and isinstance(outer := place.parent.statement, ast.If)
+        and not any(isinstance(node, (ast.Call, ast.NamedExpr, ast.Await)) for node in ast.walk(outer.test))
+        and all(_is_emptied(statement, removed) for statement in (*outer.body, *outer.orelse))
+    ):
+        place = place.parent
+    return place
+
+
+def _is_emptied(statement: ast.stmt, removed: Collection[ast.Call | None]) -> bool:
+    """Return whether nothing of a statement is left when the calls ``removed`` are."""
+    match statement:
+        case ast.Pass():
+            return True
+        case ast.Expr(value=ast.Call() as call):
+            return call in removed
+        case ast.If():
+            return all(_is_emptied(inner, removed) for inner in (*statement.body, *statement.orelse))
+    return False
+
+
 def _find_kept_settings(ctx: Context) -> dict[str, int]:
     """Return the switches whose old setting a variable keeps, each with the 1-based line."""
     parents = ctx.uses.data_flow.parents
@@ -109,6 +137,8 @@ def _create_change(use: Use, ctx: Context) -> FixChange:
                 raise NotYet("the `if` statement contains nothing else", place)
             return ctx.remove_statement(use.place)
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value) if value is use.call:
+            with suppress(NoFix):  # a comment in the `if` is its author's business
+                return ctx.remove_statement(_find_emptied_statement(use, ctx))
             return ctx.remove_statement(use.place)
         case ast.With() | ast.AsyncWith() as statement:
             for item in statement.items:

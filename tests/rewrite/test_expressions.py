@@ -144,7 +144,7 @@ def test_an_argument_goes(before: str, gone: str, after: str) -> None:
         ("f(a)", "f(a, k=0)"),
         ("f(a, )", "f(a, k=0, )"),
         ("f(\n    a\n)", "f(\n    a,\n    k=0\n)"),
-        ("f(\n    a,  # one\n    b,  # two\n)", "f(\n    a,  # one\n    b,\n    k=0,  # two\n)"),
+        ("f(\n    a,  # one\n    b,  # two\n)", "f(\n    a,  # one\n    b,  # two\n    k=0,\n)"),
         ("f(a,\n  b)", "f(a,\n  b,\n  k=0)"),
     ],
 )

@@ -23,12 +23,28 @@ _Link = tuple["cst.BaseBooleanOp | None", cst.BaseExpression]
 
 
 def drop_arguments(arguments: Sequence[cst.Arg], gone: Collection[cst.Arg]) -> list[cst.Arg]:
-    """Return the arguments that are not in ``gone``; the last one ends as the last one did before."""
+    """Return the arguments that are not in ``gone``; the last one ends as the last one did before, but keeps its comment."""
     kept = [argument for argument in arguments if argument not in gone]
     if kept and kept[-1] is not arguments[-1]:
-        last = arguments[-1]
-        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        last, comment = arguments[-1], _get_comment_line(kept[-1].comma)
+        comma = last.comma
+        if comment is not None and isinstance(comma, cst.Comma):
+            comma = comma.with_changes(whitespace_after=_set_first_line(comma.whitespace_after, comment))
+        kept[-1] = kept[-1].with_changes(comma=comma, whitespace_after_arg=last.whitespace_after_arg)
     return kept
+
+
+def _get_comment_line(comma: cst.Comma | cst.MaybeSentinel) -> cst.TrailingWhitespace | None:
+    """Return the rest of the line behind a comma, if it has a comment."""
+    space = comma.whitespace_after if isinstance(comma, cst.Comma) else None
+    has_comment = isinstance(space, cst.ParenthesizedWhitespace) and space.first_line.comment is not None
+    return space.first_line if has_comment and isinstance(space, cst.ParenthesizedWhitespace) else None
+
+
+def _set_first_line(
+    space: cst.BaseParenthesizableWhitespace, line: cst.TrailingWhitespace
+) -> cst.BaseParenthesizableWhitespace:
+    return space.with_changes(first_line=line) if isinstance(space, cst.ParenthesizedWhitespace) else space
 
 
 def drop_indices(nodes: Sequence[_Element], gone: Collection[int]) -> list[_Element]:
@@ -65,17 +81,45 @@ def add_argument(
     if first:
         # Cloned, so that the bracket is no anchor: if the function's name changes as well, both become one edit, from
         # which the proof sees that the arguments differ.
-        space = call.whitespace_after_func.deep_clone()
+        space, before = call.whitespace_after_func.deep_clone(), call.whitespace_before_args
+        if isinstance(before, cst.ParenthesizedWhitespace) and before.empty_lines:
+            # Comments on lines of their own are about the argument that was the first one.
+            plain = before.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+            between = cst.Comma(whitespace_after=before.with_changes(first_line=plain))
+            before = before.with_changes(empty_lines=[])
         return call.with_changes(
-            args=[new.with_changes(comma=between), *call.args], whitespace_after_func=space
+            args=[new.with_changes(comma=between), *call.args],
+            whitespace_after_func=space,
+            whitespace_before_args=before,
         )
-    ends_in_comma = isinstance(last.comma, cst.Comma)
-    if ends_in_comma:
-        new = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    if isinstance(last.comma, cst.Comma):
+        new = new.with_changes(comma=_strip_comma(last.comma))
+        between = _keep_comments(between, last.comma.whitespace_after)
     else:
-        new = new.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+        new = new.with_changes(whitespace_after_arg=_strip_line_break(last.whitespace_after_arg))
+        between = _keep_comments(between, last.whitespace_after_arg)
     last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
     return call.with_changes(args=[*others, last, new])
+
+
+def _keep_comments(comma: cst.Comma, space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
+    """Return a comma with a line break that also has the comments of ``space``, which follow the argument before it."""
+    after = comma.whitespace_after
+    if not (
+        isinstance(after, cst.ParenthesizedWhitespace) and isinstance(space, cst.ParenthesizedWhitespace)
+    ):
+        return comma
+    return comma.with_changes(
+        whitespace_after=after.with_changes(first_line=space.first_line, empty_lines=space.empty_lines)
+    )
+
+
+def _strip_comma(comma: cst.Comma) -> cst.Comma:
+    return comma.with_changes(whitespace_after=_strip_line_break(comma.whitespace_after))
+
+
+def _strip_line_break(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    return strip_comments(space) if isinstance(space, cst.ParenthesizedWhitespace) else space
 
 
 def name_argument(argument: cst.Arg, keyword: str) -> cst.Arg:
