@@ -6,9 +6,9 @@ has changed for it.
     if version.parse(torch.__version__) >= version.parse("2.1"):
         raise RuntimeError("error correction needs torch < 2.1")
 
-Reported are `raise` statements that the target reaches and an older torch does not, because of a test of the version around
-or before them, and assertions that hold only for older releases. At import, below no other test, that is an error; in a
-function, where other conditions may prevent it, it is info.
+Reported are `raise` statements and calls of `sys.exit` that the target reaches and an older torch does not, because of tests
+of the version around or before them, and assertions that hold only for older releases. At import, below no other test, or in
+a function that the module calls, that is an error; elsewhere, where other conditions may prevent it, it is info.
 
 What to do: find out why later releases were excluded, and whether the reason still holds; then move the bound, or branch.
 
@@ -20,12 +20,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.version_guards import find_reach, is_torch_version, reach_of_test, read_version
+from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.semantics.version_tests import evaluate_version_test
+from torchmigrate.tables.release_sets import RELEASES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -37,9 +40,11 @@ _SYMBOLS = ("torch.__version__",)
 rule = Rule(
     code="RM743",
     symbols=_SYMBOLS,
-    pairs=dict.fromkeys(_SYMBOLS, ("raise", "assert")),
+    pairs=dict.fromkeys(_SYMBOLS, ("raise", "assert", "exit")),
 )
 
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_VERSIONS = (*((1, minor) for minor in range(14)), *RELEASES)
 _SKIPS = ("SkipTest", "Skipped", "StopIteration")
 
 
@@ -48,65 +53,97 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if ctx.uses.compute_once(rule.code, lambda: use) is not use:
         return
     for place in ctx.uses.scopes.places:
-        if isinstance(place.statement, (ast.Raise, ast.Assert)):
-            since = _find_bound(place.statement, place, use, ctx)
-            if since is not None:
-                # Below nothing but tests of the version, the statement runs at import.
-                is_bare = all(
-                    isinstance(outer, ast.If) and _tests_version(outer.test, place, ctx)
-                    for outer in place.enclosing_statements()
-                )
-                yield ctx.finding(
-                    use,
-                    f"this check rejects torch {render_version(ctx.options.target)}: it fails from torch {render_version(since)} on; increase its upper bound",
-                    severity=Severity.ERROR if is_bare else Severity.INFO,
-                    span=ctx.source.span_of(place.statement),
-                )
+        since = _find_bound(place, use, ctx) if _may_refuse(place.statement) else None
+        if since is not None:
+            yield ctx.finding(
+                use,
+                f"this check rejects torch {render_version(ctx.options.target)}: it fails from torch {render_version(since)} on; increase its upper bound",
+                severity=Severity.ERROR if _runs_at_import(place, ctx) else Severity.INFO,
+                span=ctx.source.span_of(place.statement),
+            )
 
 
-def _find_bound(
-    statement: ast.Raise | ast.Assert, place: StatementPlace, use: Use, ctx: Context
-) -> Version | None:
-    """Return the first torch for which a statement raises, if it raises for the target and not for older ones."""
-    node = statement.exc if isinstance(statement, ast.Raise) else statement.test
-    if node is None or last_name(node.func if isinstance(node, ast.Call) else node) in _SKIPS:
+def _may_refuse(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Raise(exc=ast.expr() as error):
+            return last_name(error.func if isinstance(error, ast.Call) else error) not in _SKIPS
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="sys"), attr="exit"))):
+            return True
+    return isinstance(statement, ast.Assert)
+
+
+def _find_bound(place: StatementPlace, use: Use, ctx: Context) -> Version | None:
+    """Return the first torch for which a statement fails, if it fails for the target and not for older ones."""
+    statement = place.statement
+    if not isinstance(statement, ast.Assert) and not _is_below_version_test(place, ctx):
         return None
-    if isinstance(statement, ast.Raise) and not _is_below_version_test(place, ctx):
+    reached = find_reach(replace(use, parents=(statement,), place=place), ctx.uses)
+    if reached.caught or reached.fallback:
         return None
-    reached = find_reach(replace(use, node=node, parents=(statement,), place=place), ctx.uses)
-    if reached.caught or reached.fallback or not reached.includes_version(ctx.options.target):
-        return None
-    since = reached.low
-    if isinstance(statement, ast.Assert):
-        since = _next_release(statement.test, place, ctx)
-        if since is None:
-            failing = reach_of_test(statement.test, False, place.scope, ctx.uses)
-            since = failing.low if failing.includes_version(ctx.options.target) else None
-    return since if since is not None and ctx.options.declared < since <= ctx.options.target else None
-
-
-def _next_release(test: ast.expr, place: StatementPlace, ctx: Context) -> Version | None:
-    """Return the release after the one in ``torch.__version__.startswith("2.9")``."""
-    match test:
-        case ast.Call(func=ast.Attribute(value=version, attr="startswith"), args=[start]):
-            named = read_version(start)
-            if named is not None and is_torch_version(version, ctx.uses, place.scope):
-                return named[0], named[1] + 1
+    since = None
+    for version in reversed([one for one in _VERSIONS if one <= ctx.options.target]):
+        if not (reached.includes_version(version) and _fails_under(version, place, ctx)):
+            return since if since is not None and ctx.options.declared < since else None
+        since = version
     return None
+
+
+def _fails_under(version: Version, place: StatementPlace, ctx: Context) -> bool:
+    """Return whether the tests around a statement, as far as they are about torch's version, let it fail under a version."""
+    answers = [(_evaluate(test, version, place, ctx), truth) for test, truth in _list_tests(place)]
+    known = [answer is truth for answer, truth in answers if answer is not None]
+    return bool(known) and all(known)
+
+
+def _list_tests(place: StatementPlace) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that decide whether a statement fails, each with the answer for which it does."""
+    if isinstance(place.statement, ast.Assert):
+        yield from _split_test(place.statement.test, False)
+    for inner, outer in pairwise(place.enclosing_places()):
+        if isinstance(outer.statement, ast.If):
+            yield from _split_test(outer.statement.test, inner.statement in outer.statement.body)
+    for statement in place.preceding_statements():
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], (ast.Return, ast.Raise)):
+            yield from _split_test(statement.test, False)
+
+
+def _split_test(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the parts of a test that all have to have an answer for the whole to have it."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is truth:
+        yield from ((part, truth) for part in test.values)
+    else:
+        yield test, truth
+
+
+def _evaluate(test: ast.expr, version: Version, place: StatementPlace, ctx: Context) -> bool | None:
+    return evaluate_version_test(test, version, place.scope, ctx.uses)
 
 
 def _is_below_version_test(place: StatementPlace, ctx: Context) -> bool:
     """Return whether the innermost test around a statement is one of the version, or there is none."""
     outer = next(place.enclosing_statements(), None)
     if isinstance(outer, ast.If):
-        tests = outer.test.values if isinstance(outer.test, ast.BoolOp) else [outer.test]
-        return any(_tests_version(test, place, ctx) for test in tests)
-    return outer is None or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        tests = [outer.test, *(outer.test.values if isinstance(outer.test, ast.BoolOp) else ())]
+        return any(_evaluate(test, ctx.options.target, place, ctx) is not None for test in tests)
+    return outer is None or isinstance(outer, _Function)
 
 
-def _tests_version(test: ast.expr, place: StatementPlace, ctx: Context) -> bool:
-    if isinstance(test, ast.UnaryOp):
-        return _tests_version(test.operand, place, ctx)
-    return isinstance(test, ast.Compare) and any(
-        is_torch_version(side, ctx.uses, place.scope) for side in (test.left, *test.comparators)
-    )
+def _runs_at_import(place: StatementPlace, ctx: Context) -> bool:
+    """Return whether nothing but tests of the version, and functions that the module calls, is around a statement."""
+    for outer in place.enclosing_statements():
+        if isinstance(outer, _Function):
+            if outer.args.args or not any(
+                _is_call_of(one, outer.name) for one in ctx.uses.scopes.module.node.body
+            ):
+                return False
+        elif not isinstance(outer, ast.If) or _evaluate(outer.test, ctx.options.target, place, ctx) is None:
+            return False
+    return True
+
+
+def _is_call_of(statement: ast.stmt, name: str) -> bool:
+    """Return whether a statement only calls a function: ``check_version()``."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=called))):
+            return called == name
+    return False

@@ -7,6 +7,7 @@ not; a constant or a function of the project whose name says so (``TORCH_2_4``, 
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from itertools import pairwise
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.semantics.import_flags import find_guarded_imports
 from torchmigrate.semantics.name_resolution import getattr_name, last_name, string_value
+from torchmigrate.semantics.predicates import expand_predicate
 from torchmigrate.semantics.scopes import Scope, StatementPlace
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
@@ -150,6 +152,8 @@ _ABOVE = re.compile(
     r"(?i)greater|after|at_?least|newer|above|since|higher|(?:^|_)(?:ge|gt|geq|gte|min)(?:_|$)"
 )
 _SIGNS = {">=": True, ">": True, "ge": True, "gt": True, "<": False, "<=": False, "lt": False, "le": False}
+_REQUIRING = re.compile(r"(?i)_?requires?$|_?(?:is_|version_)?at_least$|_?min(?:imum)?_version$")
+"""Names of functions that ask for a version of torch if they get nothing but one."""
 _REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
 
@@ -233,16 +237,28 @@ class _GuardReader:
             )
             if defined is not None:
                 self._apply_test(defined, truth, scope, depth - 1)
-            else:
+            elif not self._apply_predicate(test, truth, scope, depth):
                 self._apply_named_guard(test, truth)
                 if truth and isinstance(test, ast.Name):
                     found.present.update(find_guarded_imports(test, scope, self._uses))
 
+    def _apply_predicate(self, test: ast.expr, truth: bool, scope: Scope, depth: int) -> bool:
+        """Add the conditions of a call of a function of the module; return whether it has any."""
+        expanded = expand_predicate(test, scope, self._uses) if isinstance(test, ast.Call) else None
+        if expanded is None:
+            return False
+        before = copy.deepcopy(self._found)
+        self._apply_test(expanded[0], truth, expanded[1], depth - 1)
+        return self._found != before
+
     def _apply_comparison(
         self, left: ast.expr, op: ast.cmpop, right: ast.expr, truth: bool, scope: Scope
     ) -> None:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            self._apply_membership(left, right, isinstance(op, ast.In) is truth, scope)
         if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
             return
+        left, right = self._follow_constant(left, scope), self._follow_constant(right, scope)
         if read_version(left) is not None and is_torch_version(right, self._uses, scope):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
         bound = read_version(right)
@@ -263,6 +279,24 @@ class _GuardReader:
         elif isinstance(op, ast.Eq if truth else ast.NotEq):
             self._found._intersect_range(bound, after)
 
+    def _follow_constant(self, node: ast.expr, scope: Scope) -> ast.expr:
+        """Return the version that a constant names: ``MAX``, ``parse(MAX)``; the node itself if it is no constant."""
+        inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
+        value = self._uses.data_flow.find_definition(inner, scope) if isinstance(inner, ast.Name) else None
+        return value if value is not None and read_version(value) is not None else node
+
+    def _apply_membership(self, name: ast.expr, owner: ast.expr, truth: bool, scope: Scope) -> None:
+        """Add the condition that a module is loaded (``"torch.fft" in sys.modules``) or a name there (``in dir(torch)``)."""
+        text = string_value(name)
+        names = self._found.present if truth else self._found.absent
+        if text is not None and ast.unparse(owner) in ("sys.modules", "modules"):
+            names.add(text)
+        elif (
+            text is not None and isinstance(owner, ast.Call) and last_name(owner.func) == "dir" and owner.args
+        ):
+            resolved = self._uses.names.resolve_expression(owner.args[0], scope)
+            names.update([f"{resolved.names[0]}.{text}"] if resolved is not None else [])
+
     def _apply_named_guard(self, test: ast.expr, truth: bool) -> None:
         """Add the conditions that a constant or function stands for whose name mentions torch's version."""
         call = test if isinstance(test, ast.Call) else None
@@ -276,10 +310,12 @@ class _GuardReader:
             required = next((m for text in texts if (m := _REQUIRES.search(text))), None)
             if required is not None:
                 above, bound = _SIGNS[required[1]], (int(required[2]), int(required[3]))
-            elif _SAYS_TORCH.search(name) or "torch" in texts:
+            elif _SAYS_TORCH.search(name) or "torch" in texts or _is_requirement(name, call):
                 signs = [*texts, *(last_name(argument) or "" for argument in call.args)]
                 stated = next((_SIGNS[sign] for sign in signs if sign in _SIGNS), None)
-                if stated is None and not (_ABOVE.search(name) or _BELOW.search(name)):
+                if stated is None and not (
+                    _ABOVE.search(name) or _BELOW.search(name) or _REQUIRING.match(name)
+                ):
                     return
                 above = above if stated is None else stated
                 bound = next((v for argument in call.args if (v := read_version(argument)) is not None), None)
@@ -298,6 +334,12 @@ _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.GtE,
     ast.GtE: ast.LtE,
 }
+
+
+def _is_requirement(name: str, call: ast.Call) -> bool:
+    """Return whether a call of another module's function asks for a version: ``requires("2.5")``."""
+    bound = read_version(call.args[0]) if len(call.args) == 1 and not call.keywords else None
+    return _REQUIRING.match(name) is not None and bound is not None and bound[0] in (1, 2)
 
 
 def _names_major_version(node: ast.expr) -> bool:

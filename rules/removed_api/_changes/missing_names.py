@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, Severity
-from torchmigrate.semantics.name_resolution import innermost_object
+from torchmigrate.semantics.name_resolution import getattr_name, innermost_object
 from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes, api_ledger
@@ -128,8 +128,13 @@ def expects_absence(use: Use, ctx: Context, reached: VersionReach) -> bool:
     owner = use.name
     while owner and owner not in reached.present:
         owner = owner.rpartition(".")[0]
-    caught = bool(reached.caught & (MISSING_NAME | ANY_EXCEPTION))
+    caught = bool(reached.caught & (MISSING_NAME | ANY_EXCEPTION)) or has_default(use)
     return caught or bool(owner) or reached.typing_only or bool(find_other_bindings(use))
+
+
+def has_default(use: Use) -> bool:
+    """Return whether a name is read with a default: ``getattr(torch, "symeig", None)``."""
+    return isinstance(use.node, ast.Call) and getattr_name(use.node) is not None and len(use.node.args) == 3
 
 
 def find_other_bindings(use: Use) -> list[Binding]:
