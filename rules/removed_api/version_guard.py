@@ -7,7 +7,7 @@ torch 2.10 on. `torch.__version__` itself compares as a version, with text and w
     →
     if torch.__version__ >= "2.6":
 
-Each test is evaluated for the target; one that gives the right answer is not reported. A test of the first number alone is
+`"2.1" in torch.__version__` and `torch.__version__.startswith("2.1")` are true for torch 2.10, too. Each test is evaluated for the target; one that gives the right answer is not reported. A test of the first number alone is
 reported only if it compares text with a number, which is never true, asserts that the number is 1, or is joined with a lower
 bound for the second number: `major == 1 and minor >= 9` treats torch 2 like versions before 1.9.
 
@@ -22,12 +22,17 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.tables.release_sets import RELEASES
+
+from ._versions.prefix_tests import create_prefix_fix, find_prefix_tests
+from ._versions.version_texts import EVALUATION_ERRORS, VersionText, evaluate_version
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -52,39 +57,46 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-class _UnknownValueError(Exception):
-    """Raised for an expression whose value is unknown."""
-
-
-_EVALUATION_ERRORS = (_UnknownValueError, ValueError, TypeError, IndexError)
-
-
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
+    for found in find_prefix_tests(use, ctx):
+        first = found.find_first_mistake()
+        if first is not None and found.find_mistaken(target):
+            yield _report_test(found.test, use, ctx, first, partial(create_prefix_fix, found, use, ctx))
     for test in _find_tests(use, ctx):
         wrong = [release for release in RELEASES if _is_wrong_for(test, use, release)]
         if target in wrong:
-            answer = "true" if _evaluate_test(test, use, target) else "false"
-            yield ctx.finding(
-                use,
-                f"`{ctx.get_text(test)}` is {answer} for torch {render_version(target)}: it compares text or numbers instead of versions, and is wrong from torch {render_version(wrong[0])} on",
-                severity=Severity.ERROR,
-                fix=lambda test=test: _create_fix(test, use, ctx),  # type: ignore[misc]
-                span=ctx.source.span_of(test),
-            )
+            yield _report_test(test, use, ctx, wrong[0], partial(_create_fix, test, use, ctx))
         elif (problem := _judge_major(test, use, ctx)) is not None:
             outer, clause = problem
             message = f"`{ctx.get_text(outer)}` {clause}"
             yield ctx.finding(use, message, severity=Severity.ERROR, span=ctx.source.span_of(outer))
 
 
+def _report_test(test: ast.expr, use: Use, ctx: Context, first: Version, fix: Callable[[], Fix]) -> Finding:
+    """Return the finding for a test whose answer for the target is wrong, as it is for all releases from ``first`` on."""
+    target = ctx.options.target
+    is_true = (
+        not isinstance(test, ast.Compare)
+        or isinstance(test.ops[0], ast.In)
+        or _evaluate_test(test, use, target)
+    )
+    return ctx.finding(
+        use,
+        f"`{ctx.get_text(test)}` is {'true' if is_true else 'false'} for torch {render_version(target)}: it compares text or numbers instead of versions, and is wrong from torch {render_version(first)} on",
+        severity=Severity.ERROR,
+        fix=fix,
+        span=ctx.source.span_of(test),
+    )
+
+
 def _judge_major(test: ast.Compare, use: Use, ctx: Context) -> tuple[ast.expr, str] | None:
     """Return a test of the version's first number that goes wrong, with a clause that says how."""
     target, right, operation = ctx.options.target, test.comparators[0], test.ops[0]
     try:
-        value = _evaluate(test.left, use, f"{render_version(target)}.0")
-    except _EVALUATION_ERRORS:
+        value = evaluate_version(test.left, use, f"{render_version(target)}.0")
+    except EVALUATION_ERRORS:
         return None
     if not isinstance(right, ast.Constant) or str(value) != str(target[0]):
         return None
@@ -129,8 +141,8 @@ def _falls_short(test: ast.expr, use: Use, target: Version) -> bool:
     if not isinstance(test, ast.Compare) or not _is_minor_bound(test):
         return False
     try:
-        second = _evaluate(test.left, use, f"9.{target[1]}.9")
-    except _EVALUATION_ERRORS:
+        second = evaluate_version(test.left, use, f"9.{target[1]}.9")
+    except EVALUATION_ERRORS:
         return False
     return second == target[1] and _evaluate_test(test, use, target) is False
 
@@ -175,97 +187,38 @@ def _is_wrong_for(test: ast.Compare, use: Use, release: Version) -> bool:
     """Return whether a test gives a different answer for a release than a comparison of versions."""
     bound = _parse_bound(test.comparators[0])
     answer = _evaluate_test(test, use, release)
-    if bound is None or answer is None:
+    if answer is None:
         return False
+    if bound is None:
+        return answer is not _compare_digits(test, use, release)
     size = max(len(bound), 2)
     return answer is not _OPERATORS[type(test.ops[0])]((*release, 0)[:size], bound)
+
+
+def _compare_digits(test: ast.Compare, use: Use, release: Version) -> bool | None:
+    """Return the answer of a test of one number if it compared numbers: ``version.split(".")[1] >= "6"``; else that of the test."""
+    left = evaluate_version(test.left, use, f"{render_version(release)}.0+cpu")
+    right = string_value(test.comparators[0])
+    if not isinstance(left, str) or not left.isdigit() or right is None or not right.isdigit():
+        return _evaluate_test(test, use, release)
+    return _OPERATORS[type(test.ops[0])](int(left), int(right))
 
 
 def _evaluate_test(test: ast.Compare, use: Use, release: Version) -> bool | None:
     """Return the answer of a test for a release; None if it is unknown, or the test compares versions."""
     right = test.comparators[0]
     try:
-        value = _evaluate(test.left, use, f"{render_version(release)}.0+cpu")
+        value = evaluate_version(test.left, use, f"{render_version(release)}.0+cpu")
         other = ast.literal_eval(right)
-    except _EVALUATION_ERRORS:
+    except EVALUATION_ERRORS:
         return None
     if (
         type(test.ops[0]) not in _OPERATORS
-        or isinstance(value, _VersionText)
+        or isinstance(value, VersionText)
         or type(value) is not type(other)
     ):
         return None
     return _OPERATORS[type(test.ops[0])](value, other)
-
-
-class _VersionText(str):
-    """The text of `torch.__version__`, which compares as a version; the results of its methods are plain text."""
-
-
-def _evaluate(node: ast.expr, use: Use, version: str) -> object:
-    """Evaluate an expression for a version of torch. Raises _UnknownValueError."""
-    if node is use.node or ast.dump(node) == ast.dump(use.node):
-        return _VersionText(version) if use.symbol == "torch.__version__" else version
-    match node:
-        case ast.Call(func=ast.Name(id="str" | "float" | "int" as name), args=[argument], keywords=[]):
-            value = _evaluate(argument, use, version)
-            return {"str": str, "float": float, "int": int}[name](value)
-        case ast.Call(
-            func=ast.Attribute(value=inner, attr="split"), args=[ast.Constant(value=str(separator))]
-        ):
-            return str(_evaluate(inner, use, version)).split(separator)
-        case ast.Call(
-            func=ast.Attribute(value=ast.Constant(value=str(separator)), attr="join"), args=[inner]
-        ):
-            return separator.join(_evaluate_parts(inner, use, version))
-        case ast.Call(
-            func=ast.Name(id="tuple" | "list"),
-            args=[ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="int"), inner])],
-        ):
-            return [int(part) for part in _evaluate_parts(inner, use, version)]
-        case ast.Call(
-            func=ast.Name(id="parse" | "Version") | ast.Attribute(attr="parse" | "Version"),
-            args=[inner],
-            keywords=[],
-        ):
-            from packaging.version import Version as Parsed
-
-            return Parsed(str(_evaluate(inner, use, version)))
-        case ast.Attribute(
-            value=inner, attr="major" | "minor" | "micro" | "release" | "base_version" as name
-        ):
-            value = _evaluate(inner, use, version)
-            if hasattr(value, name):
-                return getattr(value, name)
-        case ast.Subscript(value=inner, slice=part):
-            value = _evaluate(inner, use, version)
-            if isinstance(value, (str, list, tuple)):
-                return value[_evaluate_index(part)]
-        case ast.Name(id=name):
-            scope = use.place.scope.find_scope(name)
-            bound = scope.bindings[name] if scope is not None else []
-            if len(bound) == 1 and bound[0].value is not None:
-                return _evaluate(bound[0].value, use, version)
-    raise _UnknownValueError
-
-
-def _evaluate_parts(node: ast.expr, use: Use, version: str) -> list[str]:
-    """Evaluate an expression that splits a version into parts. Raises _UnknownValueError."""
-    value = _evaluate(node, use, version)
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return value
-    raise _UnknownValueError
-
-
-def _evaluate_index(node: ast.expr) -> int | slice:
-    """Evaluate a literal index or slice. Raises _UnknownValueError or ValueError."""
-    if isinstance(node, ast.Slice):
-        ends = [None if end is None else ast.literal_eval(end) for end in (node.lower, node.upper, node.step)]
-        return slice(*ends)
-    index = ast.literal_eval(node)
-    if not isinstance(index, int):
-        raise _UnknownValueError
-    return index
 
 
 def _parse_bound(node: ast.expr) -> tuple[int, ...] | None:
@@ -284,6 +237,9 @@ def _create_fix(test: ast.Compare, use: Use, ctx: Context) -> Fix:
     if isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         raise NoFix("it is unclear which releases this should match; compare with `>=` and `<`")
     assert isinstance(right, ast.Constant)
+    if str(right.value).isdigit():
+        numbers = (replace(test.left, "int({left})", left=test.left), replace(right, str(right.value)))
+        return Fix(numbers, Safety.SAFE, "Compare numbers")
     symbol = ctx.write_symbol("torch.__version__", use)
     changes = [replace(test.left, "{version}", version=symbol)]
     if not isinstance(right.value, str):
