@@ -19,6 +19,7 @@ from torchmigrate.rewrite.changes import (
     Remove,
     Rename,
     ReplaceStatement,
+    Symbol,
     replace,
     template,
 )
@@ -27,6 +28,7 @@ from torchmigrate.semantics.call_arguments import argument_value, list_arguments
 from .._authoring import call_purpose, cpp_casts
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script import compile_choice
+from .._script.equal_branches import merge_branches
 from . import in_place_observers
 from .expression_kinds import find_class, find_declared_kind, find_kind
 from .module_keepers import find_reads
@@ -68,11 +70,11 @@ def create_eager_fix(chain: ResultChain, model: ast.expr, title: str) -> Fix:
     statement = chain.flow.parents[chain.call]
     targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
     is_same = targets == [ast.unparse(model)]
-    change = (
-        chain.ctx.remove_statement(chain.use.place)
-        if is_same
-        else replace(chain.call, "{model}", model=model)
-    )
+    if is_same:
+        change: FixChange = chain.ctx.remove_statement(chain.use.place)
+    else:
+        merged = merge_branches(chain.call, model, chain.use, chain.ctx)
+        change = merged or replace(chain.call, "{model}", model=model)
     return Fix((*unwrap_results(chain), change), Safety.UNSAFE, title, anytime=True)
 
 
@@ -90,6 +92,12 @@ def _check_uses(chain: ResultChain) -> None:
 
 def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that take `freeze(…)` and `optimize_for_inference(…)` off their arguments."""
+    renamed = _find_renaming(chain)
+    if renamed is not None:
+        first, last = renamed
+        yield replace(first, "{name}", name=Symbol(last))
+        yield from (Remove(_get_statement(call, chain)) for _, call in chain.wrappers)
+        return
     for place, call in chain.wrappers:
         statement = chain.flow.parents[call]
         targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
@@ -97,6 +105,33 @@ def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
             yield Remove(statement)
         else:
             yield replace(call, "{module}", module=place)
+
+
+def _find_renaming(chain: ResultChain) -> tuple[ast.Name, str] | None:
+    """Return the variable of the result, and the one that it only passes through others to: ``b = freeze(a)``, ``c = freeze(b)``.
+
+    None unless each of them is bound once, and read only by the statement that binds the next one.
+    """
+    first = get_targets(chain.flow.parents[chain.call])[0]
+    bound = first
+    for place, call in chain.wrappers:
+        target = get_targets(chain.flow.parents[call])[0]
+        is_next = isinstance(bound, ast.Name) and isinstance(place, ast.Name) and place.id == bound.id
+        if not is_next or not isinstance(target, ast.Name) or len(chain.scope.bindings[target.id]) != 1:
+            return None
+        assert isinstance(bound, ast.Name)
+        if len(chain.scope.bindings[bound.id]) != 1 or len(find_reads(bound, chain)) != 2:
+            return None
+        bound = target
+    if chain.saves or bound is first or not (isinstance(first, ast.Name) and isinstance(bound, ast.Name)):
+        return None
+    return first, bound.id
+
+
+def _get_statement(call: ast.Call, chain: ResultChain) -> ast.stmt:
+    statement = chain.flow.parents[call]
+    assert isinstance(statement, ast.stmt)
+    return statement
 
 
 def drop_mode_calls(chain: ResultChain) -> Iterator[FixChange]:
@@ -141,7 +176,8 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     elif is_beside and not uncompiled:
         changes.append(ctx.rename_use(chain.use, "torch.compile"))
     else:
-        changes.append(replace(chain.call, "{model}", model=model))
+        merged = merge_branches(chain.call, model, chain.use, ctx) if uncompiled else None
+        changes.append(merged or replace(chain.call, "{model}", model=model))
         changes += [] if uncompiled else [Insert(statement, compiles, after=True)]
     title = uncompiled or ("Use `torch.compile`" if is_beside else "Compile the module in place")
     return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))

@@ -14,6 +14,7 @@ from torchmigrate.semantics.node_walks import Function
 from .._authoring import call_purpose
 from .._export.expression_kinds import find_binding
 from . import compile_choice, control_flow, function_escapes, scripted_callers
+from .equal_branches import merge_branches
 from .plain_bodies import align_with_python, check_origin
 from .traced_code import find_trace_of, find_tracing_test
 
@@ -79,7 +80,8 @@ def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Con
     call_purpose.check_plain_result(call, function, use.place, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.remove_statement(use.place), *aligned), Safety.UNSAFE, title, anytime=True)
-    changes = (replace(call, "{function}", function=function), *aligned)
+    plain = merge_branches(call, function, use, ctx) or replace(call, "{function}", function=function)
+    changes = (plain, *aligned)
     return Fix(changes, Safety.UNSAFE, title, anytime=True)
 
 
