@@ -31,7 +31,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Saf
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
 
-from ._authoring.torchscript_makers import ASKS, runs_torchscript
+from ._authoring.torchscript_makers import ASKS, find_running
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -78,8 +78,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    if runs_torchscript(ctx):
-        raise NoFix("the project still makes or loads TorchScript, which this setting tunes")
+    if running := find_running(ctx):
+        raise NotYet(
+            f"`{running.symbol}` at {running.path}:{running.line}, which this setting tunes, is gone",
+            Place(running.path, running.line),
+        )
     change = _create_change(use, ctx)
     is_restored = use.call is not None and any(isinstance(given, ast.Name) for given in use.call.args)
     if is_restored and (

@@ -81,6 +81,13 @@ def makes_torchscript(ctx: Context) -> bool:
     )
 
 
-def runs_torchscript(ctx: Context) -> bool:
-    """Return whether the project makes TorchScript, or loads it from files."""
-    return makes_torchscript(ctx) or bool(ctx.project.find_uses(*LOADING))
+def find_running(ctx: Context) -> Mention | None:
+    """Return the nearest place where the project makes TorchScript, or loads it from a file; None without one."""
+    kinds = frozenset(Kind) - frozenset(_INERT)
+    found = [
+        *ctx.project.find_uses(*AUTHORING, kinds=kinds - {Kind.IMPORT}),
+        *ctx.project.find_uses(*BASES, kinds=(Kind.BASE,)),
+        *ctx.project.find_uses(*LOADING, kinds=kinds - {Kind.IMPORT}),
+        *ctx.project.find_uses(*AUTHORING, *LOADING, kinds=(Kind.IMPORT,)),
+    ]
+    return find_nearest(found, ctx) if found else None

@@ -45,7 +45,7 @@ from .result_chain import (
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `nn.Module.compile`."""
-_OF_MODULES = PARTS | MODES | MOVES
+_OF_MODULES = PARTS | MODES | MOVES | {"forward"}
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
 
 

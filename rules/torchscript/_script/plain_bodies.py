@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
-from torchmigrate.rewrite.changes import replace
+from torchmigrate.rewrite.changes import ReplaceStatement, replace, template
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
@@ -71,6 +71,9 @@ def _find_alignments(
         if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
             continue  # which Python runs, before the module is scripted
         for difference in _find_differences(function, ctx):
+            if (change := _replace_remainder(difference, function, ctx)) is not None:
+                yield difference, [change]
+                continue
             if not difference.operands or not has_exact_position(difference.node, ctx.uses.data_flow.parents):
                 raise _create_reason(difference)
             yield (
@@ -81,6 +84,16 @@ def _find_alignments(
         raises = any(isinstance(node, (ast.Raise, ast.Assert)) for node in walk_nodes(function))
         if raises and (place := find_handler(function, ctx)):
             raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
+
+
+def _replace_remainder(difference: PythonDifference, function: Function, ctx: Context) -> FixChange | None:
+    """Return the change of ``x %= y`` to ``x.fmod_(y)``, which is what TorchScript makes of it, for a tensor ``x``."""
+    match difference.node:
+        case ast.AugAssign(target=ast.Name() as target, op=ast.Mod(), value=value) as statement:
+            if infer_types(function, ctx)(target) == {"Tensor"}:
+                new = template("{target}.fmod_({value})", target=target, value=value)
+                return ReplaceStatement(statement, new)
+    return None
 
 
 def _find_differences(function: Function, ctx: Context) -> list[PythonDifference]:
