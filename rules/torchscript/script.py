@@ -39,7 +39,8 @@ Fix safety: unsafe.
   project chooses `torch.compile` itself, or comments argue about compiling a larger function.
 - TorchScript differs from Python: a size is a list, so that `x.shape + [1]` and `x.shape == [2, 3]` have other results, and
   list and dict arguments are copied. There is no fix where a visible body depends on that, except for sums, which become
-  `list(x.shape) + [1]`, and for `x %= y` of a tensor, which becomes `x.fmod_(y)`, with the same result in both. What depends on values stays: TorchScript converts an int argument to
+  `list(x.shape) + [1]`, for `x %= y` of a tensor, which becomes `x.fmod_(y)`, and for operators as
+  methods that only TorchScript has, `x.zeros_like()`, with the same result in both. What depends on values stays: TorchScript converts an int argument to
   the annotated float, and divides by 0.0.
 - Only a ScriptFunction has `.graph`, `.code` and `.save`. There is no fix where a function is saved, compared, registered, or
   passed to what may check its type, here or in another file; nor for calls whose result nothing uses, and for tests of

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix
-from torchmigrate.rewrite.changes import ReplaceStatement, replace, template
+from torchmigrate.rewrite.changes import AddArgument, ReplaceStatement, replace, template
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.tables.api_ledger import find_any_entry
 
 from .._export.export_checks import find_origin_files
 from .._export.expression_kinds import find_binding, find_class, get_assigned_attributes
@@ -71,8 +72,8 @@ def _find_alignments(
         if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
             continue  # which Python runs, before the module is scripted
         for difference in _find_differences(function, ctx):
-            if (change := _replace_remainder(difference, function, ctx)) is not None:
-                yield difference, [change]
+            if changes := _write_as_python(difference, function, use, ctx):
+                yield difference, changes
                 continue
             if not difference.operands or not has_exact_position(difference.node, ctx.uses.data_flow.parents):
                 raise _create_reason(difference)
@@ -86,14 +87,25 @@ def _find_alignments(
             raise NoFix(f"the code raises a `torch.jit.Error`, which {place} handles")
 
 
-def _replace_remainder(difference: PythonDifference, function: Function, ctx: Context) -> FixChange | None:
-    """Return the change of ``x %= y`` to ``x.fmod_(y)``, which is what TorchScript makes of it, for a tensor ``x``."""
+def _write_as_python(
+    difference: PythonDifference, function: Function, use: Use, ctx: Context
+) -> list[FixChange]:
+    """Return the changes that write a difference as both languages understand it; none where that is unknown.
+
+    To TorchScript, ``x %= y`` is ``x.fmod_(y)`` for a tensor ``x``, and ``x.zeros_like()`` is ``torch.zeros_like(x)``.
+    """
+    types = infer_types(function, ctx)
     match difference.node:
         case ast.AugAssign(target=ast.Name() as target, op=ast.Mod(), value=value) as statement:
-            if infer_types(function, ctx)(target) == {"Tensor"}:
+            if types(target) == {"Tensor"}:
                 new = template("{target}.fmod_({value})", target=target, value=value)
-                return ReplaceStatement(statement, new)
-    return None
+                return [ReplaceStatement(statement, new)]
+        case ast.Call(func=ast.Attribute(value=owner, attr=name) as method) as call:
+            if types(owner) == {"Tensor"} and find_any_entry(f"torch.{name}") is not None:
+                symbol = ctx.write_symbol(f"torch.{name}", use)
+                added = AddArgument(call, template("{owner}", owner=owner), first=True)
+                return [replace(method, "{symbol}", symbol=symbol), added]
+    return []
 
 
 def _find_differences(function: Function, ctx: Context) -> list[PythonDifference]:

@@ -148,7 +148,7 @@ def _explain_call(node: ast.Call, types: InferredTypes, parents: dict[ast.AST, a
         return "applies a function of `math` to a tensor, and the result is a tensor only in TorchScript"
     if types(owner) == {"Tensor"} and module not in ("self", "cls") and name not in _list_tensor_members():
         return (
-            f"calls `{name}` as a method of a tensor, which only TorchScript accepts; write `torch.{name}(…)`"
+            f"calls `{name}` as a method of a tensor, which only TorchScript accepts; call it as a function"
         )
     if name in _LIST_ONLY and types(owner) & TUPLES:
         return "modifies a value that is a list in TorchScript and not in Python"
