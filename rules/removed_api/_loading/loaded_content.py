@@ -50,6 +50,7 @@ _KEEPERS = frozenset(
 )
 """Functions whose result is their argument, or has the same parts."""
 _TESTS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "type", "callable", "is_tensor"})
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Part = (ast.Tuple, ast.List, ast.Set, ast.Starred)
 
 
@@ -214,10 +215,22 @@ class _ContentWalk:
 
     def _is_tested(self, value: _Value) -> bool:
         """Return whether a test around an expression, or before it in the function, asks about the same expression."""
-        text = ast.unparse(value.node)
         function = value.scope.node
         tests = self._uses.compute_once(("value tests", function), lambda: _list_tested(function))
-        return text in tests
+        return ast.unparse(value.node) in tests or self._is_tried(value.node)
+
+    def _is_tried(self, node: ast.AST) -> bool:
+        """Return whether a failing use of the value is handled, or is itself what happens after another one failed."""
+        while (parent := self._parents.get(node)) is not None and not isinstance(parent, _Function):
+            if isinstance(parent, ast.ExceptHandler):
+                return True
+            if isinstance(parent, ast.Try) and node in parent.body:
+                caught = {last_name(one) for handler in parent.handlers for one in _list_caught(handler)}
+                return not caught.isdisjoint(
+                    {None, "AttributeError", "TypeError", "Exception", "BaseException"}
+                )
+            node = parent
+        return False
 
     def _enter_call(
         self, call: ast.Call, argument: ast.expr | ast.keyword, value: _Value
@@ -354,6 +367,13 @@ class _ContentWalk:
                 elements = around.targets[0].elts
                 if position < len(elements):
                     yield from self._bind_target(elements[position], result)
+
+
+def _list_caught(handler: ast.ExceptHandler) -> list[ast.expr]:
+    """List the exceptions that a handler catches; one without a name for all."""
+    if handler.type is None:
+        return [ast.Constant(None)]
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
 def _list_tested(function: ast.AST) -> frozenset[str]:
