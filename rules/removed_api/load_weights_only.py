@@ -21,7 +21,8 @@ package sets `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`.
 Fix safety: safe with `weights_only=False` for an object that the same function has just saved: nothing else can be in the
 file. Otherwise unsafe: `weights_only=True` is added where the uses show tensors and plain values, and for files that are
 downloaded or that the user chooses; it rejects a file with other objects in it. `weights_only=False` is added elsewhere; it
-keeps the behavior of the code, and its risk. An object from a download or a file of the user has no fix.
+keeps the behavior of the code, and its risk. Parsed arguments in such a file are allowed as `argparse.Namespace`; any other
+object from a download or a file of the user has no fix.
 
 Source: torch 1.12, 1.13, 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 """
@@ -36,9 +37,9 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.project.import_closure import find_direct_imports
-from torchmigrate.rewrite.changes import AddArgument, template
+from torchmigrate.rewrite.changes import AddArgument, Part, ReplaceStatement, template
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.change_fixes import find_declared, require_minimum
@@ -71,7 +72,10 @@ rule = Rule(
 
 _ADDED = (1, 13)
 _WARNS = (2, 4)
+_ALLOWS = (2, 5)
 _FLIPPED = (2, 6)
+_NAMESPACES = frozenset({"args", "opt", "opts"})
+"""Keys and variables under which programs keep their parsed arguments."""
 
 
 @rule.note
@@ -106,6 +110,13 @@ class _Evidence:
         if self.saved is not None and self.saved[1] is Saved.OBJECT:
             return self.saved[0]
         return self.content.object_use
+
+    @property
+    def holds_namespace(self) -> bool:
+        """Whether the object that is used is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
+        shown = self.content.object_use
+        nodes = list(ast.walk(shown)) if shown is not None and not self.content.is_model else []
+        return any(string_value(node) in _NAMESPACES or last_name(node) in _NAMESPACES for node in nodes)
 
     @property
     def is_state(self) -> bool:
@@ -263,10 +274,29 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
         raise NoFix("the unpacked arguments may already contain `weights_only`")
     if _is_for_older(use, reached):
         raise NoFix("this code runs on a torch version without the argument")
+    if evidence.foreign is not None and evidence.holds_namespace:
+        return _allow_namespace(use, ctx, reached)
     value, safety, reason = _choose_value(evidence)
     require_minimum(_ADDED, ctx, reached)
     change = AddArgument(call, template(str(value)), keyword="weights_only")
     return Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
+
+
+def _allow_namespace(use: Use, ctx: Context, reached: VersionReach) -> Fix:
+    """Create the fix that loads parsed arguments, but no other objects. Raises NoFix."""
+    statement = use.place.statement
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        raise NoFix("the call is part of a longer statement; load the file in a statement of its own first")
+    parts: dict[str, Part] = {
+        "allowing": ctx.write_symbol("torch.serialization.safe_globals", use),
+        "namespace": ctx.write_symbol("argparse.Namespace", use),
+        "target": statement.targets[0],
+        "value": statement.value,
+    }
+    require_minimum(_ALLOWS, ctx, reached)
+    new = template("with {allowing}([{namespace}]):\n    {target} = {value}", **parts)
+    title = "Allow `argparse.Namespace`; unsafe because the file may hold other objects"
+    return Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
 
 
 def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:

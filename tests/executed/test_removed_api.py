@@ -195,16 +195,39 @@ loaded = torch.load(buffer)
 model.load_state_dict(loaded["model"])
 result = loaded["epoch"]
 """
+NAMESPACE = """\
+import argparse
+import io
+
+import torch
+
+buffer = io.BytesIO()
+
+
+def save(args):
+    torch.save({"args": args}, buffer)
+    buffer.seek(0)
+
+
+def main(args):
+    saved = torch.load(args.path)
+    return saved["args"].lr
+
+
+save(argparse.Namespace(lr=0.1))
+result = main(argparse.Namespace(path=buffer))
+"""
 
 
 @pytest.mark.skipif(
     not hasattr(torch.serialization, "get_unsafe_globals_in_checkpoint"), reason="older than torch 2.6"
 )
-def test_an_object_that_was_just_saved_loads_again() -> None:
+@pytest.mark.parametrize(("code", "flags"), [(OBJECT, ()), (NAMESPACE, ("--unsafe", "--min-version", "2.5"))])
+def test_a_file_with_parsed_arguments_loads_again(code: str, flags: tuple[str, ...]) -> None:
     with pytest.raises(Exception, match="Namespace"):
-        exec(OBJECT, {})
+        exec(code, {})
     after: dict[str, Any] = {}
-    exec(fix_text(OBJECT), after)
+    exec(fix_text(code, *flags), after)
     assert after["result"] == 0.1
 
 
