@@ -16,7 +16,7 @@ for your own files; or allow the classes with `torch.serialization.safe_globals`
 
 Nothing is reported if the project's files require torch 2.6 or newer (`--min-version` does not count: it does not tell what
 the code was written for), if classes are allowed with `add_safe_globals` in the same file or one that it imports, or if the
-package sets `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`.
+package sets `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` or replaces `torch.load`.
 
 Fix safety: safe with `weights_only=False` for an object that the same function has just saved: nothing else can be in the
 file. Otherwise unsafe: `weights_only=True` is added where the uses show tensors and plain values, and for files that are
@@ -61,7 +61,7 @@ _ALLOWED = "load-weights-only: allowed"
 rule = Rule(
     code="RM721",
     symbols=_SYMBOLS,
-    asks=(_ALLOWING, _VARIABLE),
+    asks=(_ALLOWING, _VARIABLE, *_SYMBOLS),
     pairs=dict.fromkeys(_SYMBOLS, ()),
     calls=dict.fromkeys(_SYMBOLS, Calls(without=frozenset(["weights_only"]))),
     message="from torch 2.6 on, `{symbol}` without `weights_only=` rejects files that hold more than tensors and plain containers; pass the argument",
@@ -80,9 +80,9 @@ _NAMESPACES = frozenset({"args", "opt", "opts"})
 
 @rule.note
 def note_allowance(use: Use, ctx: Context) -> Iterator[str]:
-    """Note that a file allows classes for every load, or turns `weights_only` off."""
+    """Note that a file allows classes for every load, turns `weights_only` off, or replaces the function."""
     if use.symbol != _VARIABLE:
-        if use.kind is Kind.CALL:
+        if use.kind is (Kind.CALL if use.symbol == _ALLOWING else Kind.ASSIGNMENT):
             yield _ALLOWED
         return
     parent = use.parents[-1] if use.parents else None
