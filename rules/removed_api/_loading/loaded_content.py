@@ -59,9 +59,19 @@ class _Value(NamedTuple):
 
     node: ast.expr
     scope: Scope
-    is_part: bool
+    depth: int
+    """How many containers it was taken out of: 0 for what was loaded."""
     is_only: bool
     """Whether the expression has no other value."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is only in what was loaded."""
+        return self.depth > 0
+
+    def move_to(self, node: ast.expr, deeper: int = 0, *, is_only: bool = True) -> _Value:
+        """Return the same value at another expression, taken out of so many more containers."""
+        return self._replace(node=node, depth=self.depth + deeper, is_only=self.is_only and is_only)
 
 
 @dataclass(slots=True)
@@ -98,7 +108,7 @@ class LoadedContent:
 def find_content(call: ast.expr, scope: Scope, uses: SymbolUses) -> LoadedContent:
     """Return what the uses of the result of a call show about it."""
     walk = _ContentWalk(uses)
-    walk.follow_value(_Value(call, scope, is_part=False, is_only=True))
+    walk.follow_value(_Value(call, scope, depth=0, is_only=True))
     return walk.found
 
 
@@ -142,7 +152,7 @@ class _ContentWalk:
                         key is not None and "." not in key
                     )
                     self.found.has_sections |= is_section and not value.is_part
-                    yield value._replace(node=parent, is_part=True)
+                    yield value.move_to(parent, 1)
             case ast.Call(func=function) if function is node:
                 self._show_object(parent, value)
             case ast.Call():
@@ -164,18 +174,18 @@ class _ContentWalk:
             case ast.Tuple() if isinstance(around := self._parents.get(parent), ast.Return):
                 yield from self._return_value(around, parent.elts.index(node), value)
             case ast.IfExp(test=test) if test is not node:
-                yield value._replace(node=parent, is_only=False)
+                yield value.move_to(parent, is_only=False)
             case ast.BoolOp():
-                yield value._replace(node=parent, is_only=False)
+                yield value.move_to(parent, is_only=False)
             case ast.NamedExpr(target=target):
-                yield value._replace(node=parent)
+                yield value.move_to(parent)
                 yield from self._bind_target(target, value)
             case ast.Await():
-                yield value._replace(node=parent)
+                yield value.move_to(parent)
             case ast.Dict() if node in parent.values:
-                yield value._replace(node=parent, is_part=True)
+                yield value.move_to(parent, -1)
             case ast.DictComp() | ast.ListComp() | ast.GeneratorExp():
-                yield value._replace(node=parent)
+                yield value.move_to(parent, -1)
             case ast.Yield() | ast.YieldFrom() | ast.withitem():
                 self.found.escapes = True
             case None:
@@ -189,9 +199,9 @@ class _ContentWalk:
         if not isinstance(call, ast.Call) or call.func is not member:
             call = None
         if name == "items" and call is not None:
-            yield value._replace(node=call)
+            yield value.move_to(call)
         elif name in _SHARED_MEMBERS and call is not None:
-            yield value._replace(node=call, is_part=value.is_part or name in ("pop", "get", "values"))
+            yield value.move_to(call, int(name in ("pop", "get", "setdefault", "values")))
         elif name in _PLAIN_MEMBERS or (name.startswith("__") and name != "__dict__"):
             pass
         elif name in _tensor_members():
@@ -241,12 +251,12 @@ class _ContentWalk:
             return
         if isinstance(argument, ast.keyword) and argument.arg is None:
             return  # only a mapping can be unpacked so
-        if name == "vars":
+        if name in ("vars", "from_numpy"):
             self._show_object(call, value)
         elif _STATE_TAKERS.search(name):
             self._show_state(call, value)
         elif name in _KEEPERS:
-            yield value._replace(node=call)
+            yield value.move_to(call)
         elif self._takes_tensor(call, value.scope) or (
             isinstance(argument, ast.keyword) and _STATE_NAMES.search(argument.arg or "")
         ):
@@ -291,12 +301,12 @@ class _ContentWalk:
             yield from self._read_variable(target.id, value.scope, target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
-                yield from self._bind_target(element, value._replace(is_part=True))
+                yield from self._bind_target(element, value._replace(depth=value.depth + 1))
         elif isinstance(target, ast.Attribute):
             yield from self._read_attribute(target, value)
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             for read in self._uses.data_flow.find_reaching(target.value.id, value.scope).reads:
-                yield value._replace(node=read, is_part=False, is_only=False)
+                yield value.move_to(read, -1, is_only=False)
 
     def _read_variable(self, name: str, scope: Scope, binding: ast.AST, value: _Value) -> Iterator[_Value]:
         """Yield the reads of a variable that see one binding of it."""
@@ -307,11 +317,9 @@ class _ContentWalk:
         only = len(reaching.bindings) == 1 and binding in reaching.bindings
         for read, state in reaching.reads.items():
             if binding in state:
-                yield _Value(
-                    read, self._uses.scope_of(read), value.is_part, value.is_only and len(state) == 1
-                )
+                yield _Value(read, self._uses.scope_of(read), value.depth, value.is_only and len(state) == 1)
         for read in reaching.captured if only else ():
-            yield _Value(read, self._uses.scope_of(read), value.is_part, value.is_only)
+            yield _Value(read, self._uses.scope_of(read), value.depth, value.is_only)
 
     def _read_attribute(self, target: ast.Attribute, value: _Value) -> Iterator[_Value]:
         """Yield the reads of an attribute of ``self`` in its class, if only one place sets it."""
@@ -324,7 +332,7 @@ class _ContentWalk:
         only = sum(isinstance(one.ctx, ast.Store) for one in same) == 1
         for one in same:
             if isinstance(one.ctx, ast.Load):
-                yield _Value(one, self._uses.scope_of(one), value.is_part, value.is_only and only)
+                yield _Value(one, self._uses.scope_of(one), value.depth, value.is_only and only)
         self.found.escapes = True  # other modules can read it
 
     def _iterate(
@@ -334,16 +342,15 @@ class _ContentWalk:
         names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
         if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name):
             names.discard(target.elts[0].id)  # the key
-        part = value._replace(is_part=value.is_part, is_only=value.is_only)
         around = self._parents.get(loop) if isinstance(loop, ast.comprehension) else loop
         if around is None:
             return
         if isinstance(loop, ast.comprehension):
             assert isinstance(around, ast.expr)
-            yield value._replace(node=around)
+            yield value.move_to(around)
         for node in ast.walk(around):
             if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
-                yield part._replace(node=node, is_part=True)
+                yield value.move_to(node, 1)
 
     def _return_value(self, statement: ast.Return, position: int | None, value: _Value) -> Iterator[_Value]:
         """Yield the results of the calls of the function that returns the value."""
@@ -359,7 +366,7 @@ class _ContentWalk:
         only = value.is_only and len(returns) == 1
         for call in find_function_calls(function, self._uses):
             scope = self._uses.scope_of(call)
-            result = _Value(call, scope, value.is_part, only)
+            result = _Value(call, scope, value.depth, only)
             around = self._parents.get(call)
             if position is None:
                 yield result
