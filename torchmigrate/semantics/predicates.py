@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from torchmigrate.semantics.call_arguments import argument_value
+from torchmigrate.semantics.function_calls import Function, bind_parameter, find_function
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def expand_predicate(call: ast.Call, scope: Scope, uses: SymbolUses) -> tuple[ast.expr, Scope] | None:
     """Return the expression that a function of the module returns for a call, with its arguments and variables in place,
     and the function's scope; None if it does anything else."""
-    function = _find_function(call.func, scope)
+    function = find_function(call.func, scope)
     if function is None:
         return None
     values = _bind_arguments(function, call)
@@ -31,28 +31,15 @@ def expand_predicate(call: ast.Call, scope: Scope, uses: SymbolUses) -> tuple[as
     return None
 
 
-def _find_function(named: ast.expr, scope: Scope) -> _Function | None:
-    """Return the only function of a name in the module: ``requires``, or ``Compat.requires`` of a class."""
-    match named:
-        case ast.Name(id=name):
-            bindings = scope.find_bindings(name)
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            classes = [one.node for one in scope.find_bindings(owner)]
-            body = classes[0].body if len(classes) == 1 and isinstance(classes[0], ast.ClassDef) else []
-            found = [one for one in body if isinstance(one, _Function) and one.name == name]
-            return found[0] if len(found) == 1 else None
-        case _:
-            return None
-    function = bindings[0].node if len(bindings) == 1 else None
-    return function if isinstance(function, _Function) else None
-
-
-def _bind_arguments(function: _Function, call: ast.Call) -> dict[str, ast.expr]:
+def _bind_arguments(function: Function, call: ast.Call) -> dict[str, ast.expr]:
     parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     defaults = function.args.defaults
-    values = dict(zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True))
-    values |= dict(zip(parameters, call.args, strict=False))
-    return values | {one.arg: one.value for one in call.keywords if one.arg is not None}
+    values: dict[str | None, ast.expr] = dict(
+        zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True)
+    )
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    values |= {bind_parameter(function, call, one): argument_value(one) for one in given}
+    return {name: value for name, value in values.items() if name is not None}
 
 
 def _substitute(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:

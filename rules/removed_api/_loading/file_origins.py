@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.function_calls import find_argument_of, find_function_calls
 from torchmigrate.semantics.name_resolution import innermost_object, last_name, string_value
 from torchmigrate.semantics.scopes import Binding, Scope
 from torchmigrate.semantics.tensors import is_tensor
-
-from .function_calls import find_argument_of, find_function_calls
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -145,11 +144,11 @@ def find_saved(path: ast.expr | None, use: Use, ctx: Context) -> tuple[ast.Call,
     """Return the call with which the same function has saved the file before, and what it has put into it."""
     if path is None:
         return None
-    function, parents = use.place.scope.node, ctx.uses.data_flow.parents
+    function = use.place.scope.node
     saves = ctx.uses.compute_once(("saves", function), lambda: list(_find_saves(function)))
-    wanted = _spell_path(path, parents, function)
+    wanted = _spell_path(path, function)
     for call in reversed(saves):
-        if call.lineno < use.node.lineno and _spell_path(call.args[1], parents, function) == wanted:
+        if call.lineno < use.node.lineno and _spell_path(call.args[1], function) == wanted:
             return call, _judge_saved(call.args[0], use, ctx, _DEPTH)
     return None
 
@@ -162,14 +161,14 @@ def _find_saves(function: ast.AST) -> Iterator[ast.Call]:
                 yield node
 
 
-def _spell_path(path: ast.expr, parents: object, function: ast.AST) -> str:
+def _spell_path(path: ast.expr, function: ast.AST) -> str:
     """Return the code of a path, with an open file as the path that was opened."""
     if (
         isinstance(path, ast.Call)
         and last_name(path.func) in ("str", "Path", "fspath")
         and len(path.args) == 1
     ):
-        return _spell_path(path.args[0], parents, function)
+        return _spell_path(path.args[0], function)
     if isinstance(path, ast.Name):
         for node in ast.walk(function):
             if (

@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from torchmigrate.semantics.function_calls import bind_parameter, find_function, find_function_calls
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.tables import api_ledger
-
-from .function_calls import bind_parameter, find_function, find_function_calls
 
 _MOST = 300
 """The number of expressions after which a value is followed no further."""
@@ -262,7 +261,7 @@ class _ContentWalk:
         ):
             self._show_state(call, value)
         else:
-            function = find_function(call, value.scope, self._uses)
+            function = find_function(call.func, value.scope)
             parameter = None if function is None else bind_parameter(function, call, argument)
             if function is None or parameter is None:
                 self.found.escapes = self.found.escapes or name not in (

@@ -1,38 +1,35 @@
-"""Calls of the functions that a module defines."""
+"""The functions that a module defines, and their calls there."""
 
 from __future__ import annotations
 
 import ast
 
 from torchmigrate.semantics.call_arguments import argument_value
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def find_function(call: ast.Call, scope: Scope, uses: SymbolUses) -> Function | None:
-    """Return the function, or the method of the same class, that a call certainly calls."""
-    match call.func:
+def find_function(called: ast.expr, scope: Scope) -> Function | None:
+    """Return the function, or the method of a class of the module, that an expression certainly names."""
+    match called:
         case ast.Name(id=name):
-            owner = scope.find_scope(name)
-        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
-            owner = _find_class(scope)
+            nodes = [binding.node for binding in scope.find_bindings(name)]
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            body = _find_class_body(owner, scope)
+            nodes = [node for node in body if isinstance(node, Function) and node.name == name]
         case _:
             return None
-    bindings = owner.bindings.get(name, []) if owner is not None else []
-    found = bindings[0].node if len(bindings) == 1 else None
-    return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], Function) else None
 
 
 def find_function_calls(function: Function, uses: SymbolUses) -> list[ast.Call]:
     """Return the calls of a function or method in its module."""
-    index = uses.compute_once("calls by name", lambda: _index_calls(uses))
-    return [
-        call
-        for call in index.get(function.name, ())
-        if find_function(call, uses.scope_of(call), uses) is function
-    ]
+    index = uses.compute_once("calls by name", lambda: _index_calls(uses.source.syntax_tree))
+    named = index.get(function.name, ())
+    return [call for call in named if find_function(call.func, uses.scope_of(call)) is function]
 
 
 def bind_parameter(function: Function, call: ast.Call, argument: ast.expr | ast.keyword) -> str | None:
@@ -57,19 +54,24 @@ def find_argument_of(function: Function, call: ast.Call, parameter: str) -> ast.
 
 
 def _is_static(function: Function) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.decorator_list)
+    return any(last_name(one) == "staticmethod" for one in function.decorator_list)
 
 
-def _find_class(scope: Scope | None) -> Scope | None:
-    while scope is not None and not scope.is_class:
-        scope = scope.parent
-    return scope
+def _find_class_body(owner: str, scope: Scope) -> list[ast.stmt]:
+    """Return the statements of the class that a name stands for: that around the scope for ``self``."""
+    if owner in ("self", "cls"):
+        inner: Scope | None = scope
+        while inner is not None and not inner.is_class:
+            inner = inner.parent
+        return inner.node.body if inner is not None else []
+    nodes = [binding.node for binding in scope.find_bindings(owner)]
+    return nodes[0].body if len(nodes) == 1 and isinstance(nodes[0], ast.ClassDef) else []
 
 
-def _index_calls(uses: SymbolUses) -> dict[str, list[ast.Call]]:
+def _index_calls(tree: ast.AST) -> dict[str, list[ast.Call]]:
     found: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(uses.source.syntax_tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+    for node in ast.walk(tree):
+        name = last_name(node.func) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and name is not None:
             found.setdefault(name, []).append(node)
     return found
