@@ -77,7 +77,7 @@ def _create_fix(ctx: Context) -> Fix:
 
 
 def _find_switch(use: Use) -> StatementPlace | None:
-    """Return the `if` statement around an alias whose other branch binds the same names without TorchScript.
+    """Return the `if` statement around an alias without which the same names are bound to plain classes and functions.
 
     Its classes are plain modules already wherever the condition says so.
     """
@@ -87,6 +87,9 @@ def _find_switch(use: Use) -> StatementPlace | None:
     mine, other = outer.statement.body, outer.statement.orelse
     if not _is_in_body(use, outer):
         mine, other = other, mine
+    if not outer.statement.orelse:  # the names are bound above, and here again
+        above = {name for statement in outer.preceding_statements() for name in _collect_bound([statement])}
+        return outer if _collect_bound(mine) <= above else None
     return outer if _collect_bound(mine) == _collect_bound(other) else None
 
 
