@@ -21,8 +21,9 @@ package sets `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` or replaces `torch.load`.
 Fix safety: safe with `weights_only=False` for an object that the same function has just saved: nothing else can be in the
 file. Otherwise unsafe: `weights_only=True` is added where the uses show tensors and plain values, and for files that are
 downloaded or that the user chooses; it rejects a file with other objects in it. `weights_only=False` is added elsewhere; it
-keeps the behavior of the code, and its risk. Parsed arguments in such a file are allowed as `argparse.Namespace`; any other
-object from a download or a file of the user has no fix.
+keeps the behavior of the code, and its risk. Parsed arguments from a download or a file of the user are allowed as
+`argparse.Namespace`; any other object from there has no fix. The argument came with torch 1.13: if the project supports an
+older one, every fix is unsafe, and a state dict, which loads without the argument, has none.
 
 Source: torch 1.12, 1.13, 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
 """
@@ -42,7 +43,7 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_declared, require_minimum
+from ._changes.change_fixes import find_declared, fit_needed, require_minimum
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
@@ -277,9 +278,10 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
     if evidence.foreign is not None and evidence.holds_namespace:
         return _allow_namespace(use, ctx, reached)
     value, safety, reason = _choose_value(evidence)
-    require_minimum(_ADDED, ctx, reached)
     change = AddArgument(call, template(str(value)), keyword="weights_only")
-    return Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
+    fix = Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
+    fails = ctx.options.target >= _FLIPPED and not evidence.content.is_state
+    return fit_needed(fix, _ADDED, _FLIPPED if fails else None, ctx, reached)
 
 
 def _allow_namespace(use: Use, ctx: Context, reached: VersionReach) -> Fix:

@@ -28,16 +28,21 @@ def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: Versio
 
 
 def fit_minimum(fix: Fix, change: ApiChange, ctx: Context, reached: VersionReach) -> Fix:
-    """Return a fix for the oldest torch that reaches a use. Raises NoFix if that lacks the replacement.
+    """Return the fix of a change for the oldest torch that reaches a use. Raises NoFix if that lacks the replacement."""
+    is_gone = change.gone is not None and change.gone <= ctx.options.target
+    return fit_needed(fix, change.needs, change.gone if is_gone else None, ctx, reached)
 
-    A name that fails at the target may be replaced by what torch had when it removed the name; the fix is unsafe then.
+
+def fit_needed(fix: Fix, needs: Version, gone: Version | None, ctx: Context, reached: VersionReach) -> Fix:
+    """Return a fix that needs a version of torch, for the oldest one that reaches a use. Raises NoFix.
+
+    Code that fails from ``gone`` on may use what torch had by then, even if an older torch lacks it; the fix is unsafe then.
     """
-    is_gone = change.gone is not None and change.needs <= change.gone <= ctx.options.target
-    if not is_gone or change.needs <= find_oldest_reaching(ctx, reached):
-        require_minimum(change.needs, ctx, reached)
+    if gone is None or gone < needs or needs <= find_oldest_reaching(ctx, reached):
+        require_minimum(needs, ctx, reached)
         return fix
     joined = ", and it" if "; unsafe because" in fix.title else "; unsafe because it"
-    needed = f"needs torch {render_version(change.needs)}, which the project does not require"
+    needed = f"needs torch {render_version(needs)}, which the project does not require"
     return replace(fix, safety=Safety.UNSAFE, title=f"{fix.title}{joined} {needed}")
 
 
