@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.project.import_closure import MOST_FILES, find_imported_files, find_importing_files
+from torchmigrate.project.indexed_file import (
+    DEFINITIONS,
+    IndexedFile,
+    find_assigned_values,
+    find_root_name,
+    index_file,
+)
 from torchmigrate.project.module_paths import get_module_stem
 from torchmigrate.semantics.name_resolution import getattr_name, last_name
-from torchmigrate.semantics.node_walks import Function, map_parents, walk_nodes
+from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 if TYPE_CHECKING:
     from torchmigrate.project.project_facts import Project
@@ -25,51 +31,6 @@ if TYPE_CHECKING:
 _CALLED_BY_TORCH = frozenset({"forward", "backward", "setup_context", "jvp"})
 """Methods that torch calls, beside those that Python does."""
 _CALLED_BY_CALLS = ("forward", "__call__")
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_HANDING = (ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Return, ast.Assign, ast.IfExp)
-
-
-@dataclass(slots=True, eq=False)
-class IndexedFile:
-    """The definitions and calls of one file, by name."""
-
-    path: str
-    tree: ast.Module
-    parents: dict[ast.AST, ast.AST]
-    variables: dict[str, list[ast.AST]] = field(default_factory=dict)
-    """The functions and classes, and the values of the module's variables, by bare names."""
-    attributes: dict[str, list[ast.AST]] = field(default_factory=dict)
-    """The methods, and the values that are assigned to attributes of any object."""
-    calls: dict[str, list[ast.Call]] = field(default_factory=dict)
-    imports: dict[str, str] = field(default_factory=dict)
-    """The names that imports bind, with the last part of what is imported."""
-    handed_on: set[str] = field(default_factory=set)
-    """Names that are read as values, not to call them."""
-    locals: dict[Function, set[str]] = field(default_factory=dict)
-    """The variables of each function that was asked for."""
-
-    def knows(self, name: str) -> bool:
-        """Return whether a bare name stands for a function, a class or an import of this file."""
-        found = self.variables.get(name, ())
-        return name in self.imports or any(isinstance(one, _Definition) for one in found)
-
-    def is_local(self, name: ast.Name) -> bool:
-        """Return whether a name is a variable of a function around it."""
-        function = self.find_function(name)
-        while function is not None:
-            if function not in self.locals:
-                self.locals[function] = set(_iter_variables(function))
-            if name.id in self.locals[function]:
-                return True
-            function = self.find_function(function)
-        return False
-
-    def find_function(self, node: ast.AST) -> Function | None:
-        """Return the innermost function around a node."""
-        above = self.parents.get(node)
-        while above is not None and not isinstance(above, Function):
-            above = self.parents.get(above)
-        return above
 
 
 class _Read(NamedTuple):
@@ -94,7 +55,7 @@ class ReachedCode:
 
     def includes(self, path: str, definition: ast.AST | None) -> bool:
         """Return whether a function or class of the file at ``path`` is reached; None may be any of that file."""
-        if path in self.whole or not isinstance(definition, _Definition):
+        if path in self.whole or not isinstance(definition, DEFINITIONS):
             return path in self.paths
         lines = range(definition.lineno, (definition.end_lineno or definition.lineno) + 1)
         return any(first in lines for first in self.spans.get(path, ()))
@@ -130,7 +91,7 @@ class VisibleCode:
         """Find the calls of functions and methods with a name, except those of other packages."""
         for file in self.files.values():
             for call in file.calls.get(name, ()):
-                root = _find_root(call.func)
+                root = find_root_name(call.func)
                 if root not in file.imports or file.imports[root] in self._own_names:
                     yield call, file
 
@@ -148,7 +109,7 @@ class VisibleCode:
         for region, file in waiting:  # which grows
             for read in self._iter_reads(region, file):
                 for found, other in () if read in reads else self._find_definitions(read):
-                    if isinstance(found, _Definition):
+                    if isinstance(found, DEFINITIONS):
                         last = found.end_lineno if isinstance(found, Function) else None
                         spans.setdefault(other.path, {})[found.lineno] = last or found.lineno
                     new = [node for node in _iter_run_parts(found) if node not in seen]
@@ -175,7 +136,7 @@ class VisibleCode:
                 # The methods of `super()` are reached with the bases of the class.
                 if not node.attr.startswith("__"):
                     yield _Read(node.attr, None, is_attribute=True)
-                if _find_root(node) in file.imports:
+                if find_root_name(node) in file.imports:
                     yield _Read(node.attr, None)
             elif isinstance(node, ast.Call):
                 if name := getattr_name(node):
@@ -191,7 +152,7 @@ class VisibleCode:
             assigned = find_assigned_values(called.id, file.find_function(called) or file.tree)
             values = [(value, file) for value in assigned]
         elif isinstance(called, ast.Attribute):
-            if _find_root(called) in file.imports:
+            if find_root_name(called) in file.imports:
                 return
             found = self._find_definitions(_Read(called.attr, None, is_attribute=True))
             values = [(value, other) for value, other in found if isinstance(value, ast.expr)]
@@ -223,60 +184,6 @@ def _collect_visible_code(project: Project, path: str) -> VisibleCode | None:
     return None if None in files else VisibleCode((file for file in files if file is not None), project)
 
 
-def index_file(project: Project, path: str) -> IndexedFile | None:
-    """Return the definitions and calls of a file; None if it cannot be parsed."""
-    return project.compute_once((index_file, path), lambda: _index_file(project, path))
-
-
-def _index_file(project: Project, path: str) -> IndexedFile | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(project.read_bytes(path) or b"")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    file, read = IndexedFile(path, tree, map_parents(tree)), list[ast.expr]()
-    for node, parent in file.parents.items():
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found = file.attributes if isinstance(parent, ast.ClassDef) else file.variables
-                found.setdefault(node.name, []).append(node)
-            case ast.Assign(value=value):
-                for target in node.targets:
-                    _index_target(target, value, parent, file)
-            case ast.AnnAssign(value=ast.expr() as value):
-                _index_target(node.target, value, parent, file)
-            case ast.alias():
-                last = node.name.rpartition(".")[2]
-                file.imports[node.asname or node.name.partition(".")[0]] = last
-            case ast.Call():
-                file.calls.setdefault(last_name(node.func) or "", []).append(node)
-            case ast.Name() | ast.Attribute() if isinstance(parent, _HANDING):
-                is_called = isinstance(parent, ast.Call) and parent.func is node
-                if not is_called and isinstance(node.ctx, ast.Load):
-                    read.append(node)
-    file.handed_on |= {node.id for node in read if isinstance(node, ast.Name) and file.knows(node.id)}
-    file.handed_on |= {node.attr for node in read if isinstance(node, ast.Attribute)}
-    return file
-
-
-def _index_target(target: ast.expr, value: ast.expr, parent: ast.AST, file: IndexedFile) -> None:
-    """Record what is assigned to an attribute, or to a variable of a module or class."""
-    if isinstance(target, ast.Attribute) or isinstance(parent, ast.ClassDef):
-        file.attributes.setdefault(last_name(target) or "", []).append(value)
-    elif isinstance(target, ast.Name) and file.find_function(value) is None:
-        file.variables.setdefault(target.id, []).append(value)
-
-
-def _iter_variables(function: Function) -> Iterator[str]:
-    """Yield the names that a function binds itself, as parameters or by assignments."""
-    for node in walk_nodes(function):
-        if isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
 def _iter_run_parts(found: ast.AST) -> Iterator[ast.AST]:
     """Yield what runs when a definition is reached: of a class, what Python and torch call by themselves."""
     if not isinstance(found, ast.ClassDef):
@@ -293,28 +200,9 @@ def _span_lines(definition: Function | ast.ClassDef) -> range:
     return range(definition.lineno, (definition.end_lineno or definition.lineno) + 1)
 
 
-def find_assigned_values(name: str, root: ast.AST) -> Iterator[ast.expr]:
-    """Find the values that code assigns to a variable."""
-    for node in walk_nodes(root):
-        if isinstance(node, ast.Assign) and node.value is not None:
-            targets, value = node.targets, node.value
-            if any(
-                isinstance(part, ast.Name) and part.id == name
-                for target in targets
-                for part in walk_nodes(target)
-            ):
-                yield value
-
-
 def _is_made_here(value: ast.expr, file: IndexedFile) -> bool:
     """Return whether a value is the result of a call, or a function of the file, and not handed on from elsewhere."""
-    return isinstance(value, (ast.Call, ast.Constant, ast.Lambda)) or file.knows(_find_root(value))
-
-
-def _find_root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return isinstance(value, (ast.Call, ast.Constant, ast.Lambda)) or file.knows(find_root_name(value))
 
 
 def _is_property(function: Function) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
-from torchmigrate.project.reachable_code import IndexedFile, index_file
+from torchmigrate.project.indexed_file import IndexedFile, index_file
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 

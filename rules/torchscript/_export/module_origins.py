@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchmigrate.project.reachable_code import index_file
+from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SAVE_METHODS
 from torchmigrate.semantics.node_walks import Function

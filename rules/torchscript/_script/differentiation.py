@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.project.reachable_code import IndexedFile, ReachedCode, VisibleCode, find_visible_code
+from torchmigrate.project.indexed_file import IndexedFile
+from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes

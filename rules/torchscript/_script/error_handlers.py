@@ -7,7 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind
-from torchmigrate.project.reachable_code import IndexedFile, ReachedCode, find_visible_code
+from torchmigrate.project.indexed_file import IndexedFile
+from torchmigrate.project.reachable_code import ReachedCode, find_visible_code
 from torchmigrate.semantics.node_walks import walk_nodes
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchmigrate.project.reachable_code import IndexedFile, VisibleCode
+from torchmigrate.project.indexed_file import IndexedFile
+from torchmigrate.project.reachable_code import VisibleCode
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
