@@ -46,8 +46,9 @@ from torchmigrate.semantics.version_guards import find_reach
 from ._changes.change_fixes import find_declared, fit_needed, require_minimum
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
+from ._loading.content_names import names_state
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
-from ._loading.loaded_content import LoadedContent, find_content, names_state
+from ._loading.loaded_content import LoadedContent, find_content
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

@@ -7,9 +7,6 @@ those that it is passed to, and out of those that return it.
 from __future__ import annotations
 
 import ast
-import functools
-import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,38 +15,23 @@ from torchmigrate.semantics.function_calls import bind_parameter, find_function,
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
-from torchmigrate.tables import api_ledger
+
+from .content_names import (
+    KEEPERS,
+    MODEL_NAMES,
+    PLAIN_MEMBERS,
+    READERS,
+    SHARED_MEMBERS,
+    STATE_NAMES,
+    STATE_TAKERS,
+    TESTS,
+    list_tensor_members,
+)
+from .value_tests import is_item_replaced, is_tested
 
 _MOST = 300
 """The number of expressions after which a value is followed no further."""
 
-_PLAIN_MEMBERS = frozenset(
-    name
-    for kind in (dict, OrderedDict, list, tuple, set, str, bytes, int, float, complex)
-    for name in dir(kind)
-) | frozenset({"_metadata", "type", "index", "most_common"})
-"""The members of plain containers and values, and of `torch.device`: all that `weights_only=True` loads besides tensors."""
-_SHARED_MEMBERS = frozenset(
-    """to cuda cpu xpu float double half bfloat16 type requires_grad_ share_memory share_memory_ copy clone detach
-    contiguous pop get setdefault values""".split()  # noqa: SIM905 -- a list of names is read as one
-)
-"""The methods that return the object itself, or a part of it, whatever it is."""
-_STATE_TAKERS = re.compile(
-    r"(?i)load_?(?:\w+_)?(?:state_?dict|weights|params)|set_\w*state_?dict|(?:state_?dict|weights)_to_load|^copy_$"
-)
-"""The functions that take a state dict, or a tensor."""
-_STATE_NAMES = re.compile(
-    r"(?i)(?:^|_)(?:state_?dicts?|weights?|embeddings?|tensors?|param_?dict|params|sd|latents?|logits)(?:_\w+)?$|state_?dict$"
-)
-"""Names of variables, parameters and functions that say what a file holds."""
-_MODEL_NAMES = re.compile(r"(?i)^(?:\w+_)?(?:model|net|network|module|dataset)$")
-"""Names of variables that say that a file holds an object."""
-_KEEPERS = frozenset(
-    {"dict", "OrderedDict", "list", "tuple", "set", "sorted", "reversed", "iter", "next", "copy", "deepcopy"}
-)
-"""Functions whose result is their argument, or has the same parts."""
-_TESTS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "type", "callable", "is_tensor"})
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Part = (ast.Tuple, ast.List, ast.Set, ast.Starred)
 
 
@@ -111,11 +93,6 @@ def find_content(call: ast.expr, scope: Scope, uses: SymbolUses) -> LoadedConten
     return walk.found
 
 
-@functools.cache
-def _tensor_members() -> frozenset[str]:
-    return frozenset(api_ledger.list_members("torch.Tensor"))
-
-
 class _ContentWalk:
     """Follows a loaded value through the module."""
 
@@ -124,7 +101,6 @@ class _ContentWalk:
         self._uses = uses
         self._parents = uses.data_flow.parents
         self._seen: set[ast.AST] = set()
-        self._tested: set[str] = set()
 
     def follow_value(self, value: _Value) -> None:
         """Follow the loaded value, and add what its uses show."""
@@ -151,7 +127,8 @@ class _ContentWalk:
                         key is not None and "." not in key
                     )
                     self.found.has_sections |= is_section and not value.is_part
-                    yield value.move_to(parent, 1)
+                    kept = not is_item_replaced(parent, value.scope.node, self._uses)
+                    yield value.move_to(parent, 1, is_only=kept)
             case ast.Call(func=function) if function is node:
                 self._show_object(parent, value)
             case ast.Call():
@@ -199,11 +176,11 @@ class _ContentWalk:
             call = None
         if name == "items" and call is not None:
             yield value.move_to(call)
-        elif name in _SHARED_MEMBERS and call is not None:
+        elif name in SHARED_MEMBERS and call is not None:
             yield value.move_to(call, int(name in ("pop", "get", "setdefault", "values")))
-        elif name in _PLAIN_MEMBERS or (name.startswith("__") and name != "__dict__"):
+        elif name in PLAIN_MEMBERS or (name.startswith("__") and name != "__dict__"):
             pass
-        elif name in _tensor_members():
+        elif name in list_tensor_members():
             self._show_state(member, value)
         else:
             self._show_object(member, value)
@@ -215,66 +192,39 @@ class _ContentWalk:
             self.found.state = self.found.state or node
 
     def _show_object(self, node: ast.expr, value: _Value) -> None:
-        if self._is_tested(value):
+        if is_tested(value.node, value.scope.node, self._uses):
             self.found.is_tested = True
         elif value.is_only and self.found.object_use is None:
             self.found.object_use, self.found.is_model = node, not value.is_part
         else:
             self.found.escapes = True
 
-    def _is_tested(self, value: _Value) -> bool:
-        """Return whether a test around an expression, or before it in the function, asks about the same expression."""
-        function = value.scope.node
-        tests = self._uses.compute_once(("value tests", function), lambda: _list_tested(function))
-        return ast.unparse(value.node) in tests or self._is_tried(value.node)
-
-    def _is_tried(self, node: ast.AST) -> bool:
-        """Return whether a failing use of the value is handled, or is itself what happens after another one failed."""
-        while (parent := self._parents.get(node)) is not None and not isinstance(parent, _Function):
-            if isinstance(parent, ast.ExceptHandler):
-                return True
-            if isinstance(parent, ast.Try) and node in parent.body:
-                caught = {last_name(one) for handler in parent.handlers for one in _list_caught(handler)}
-                return not caught.isdisjoint(
-                    {None, "AttributeError", "TypeError", "Exception", "BaseException"}
-                )
-            node = parent
-        return False
-
     def _enter_call(
         self, call: ast.Call, argument: ast.expr | ast.keyword, value: _Value
     ) -> Iterator[_Value]:
         """Follow a value into a function that takes it."""
         name = last_name(call.func) or ""
-        if name in _TESTS:
+        if name in TESTS:
             return
         if isinstance(argument, ast.keyword) and argument.arg is None:
             return  # only a mapping can be unpacked so
         if name in ("vars", "from_numpy"):
             self._show_object(call, value)
-        elif _STATE_TAKERS.search(name):
+        elif STATE_TAKERS.search(name):
             self._show_state(call, value)
-        elif name in _KEEPERS:
+        elif name in KEEPERS:
             yield value.move_to(call)
         elif self._takes_tensor(call, value.scope) or (
-            isinstance(argument, ast.keyword) and _STATE_NAMES.search(argument.arg or "")
+            isinstance(argument, ast.keyword) and STATE_NAMES.search(argument.arg or "")
         ):
             self._show_state(call, value)
         else:
             function = find_function(call.func, value.scope)
             parameter = None if function is None else bind_parameter(function, call, argument)
             if function is None or parameter is None:
-                self.found.escapes = self.found.escapes or name not in (
-                    "len",
-                    "print",
-                    "str",
-                    "int",
-                    "float",
-                    "max",
-                    "min",
-                )
+                self.found.escapes |= name not in READERS
                 return
-            if _STATE_NAMES.search(parameter) and not value.is_part:
+            if STATE_NAMES.search(parameter) and not value.is_part:
                 self.found.is_named = True
             yield from self._read_variable(parameter, self._uses.scopes.by_node[function], function, value)
 
@@ -294,8 +244,8 @@ class _ContentWalk:
     def _bind_target(self, target: ast.expr, value: _Value) -> Iterator[_Value]:
         """Follow a value into what it is assigned to."""
         if not value.is_part:
-            self.found.is_named |= _STATE_NAMES.search(last_name(target) or "") is not None
-            self.found.is_model_named |= _MODEL_NAMES.search(last_name(target) or "") is not None
+            self.found.is_named |= STATE_NAMES.search(last_name(target) or "") is not None
+            self.found.is_model_named |= MODEL_NAMES.search(last_name(target) or "") is not None
         if isinstance(target, ast.Name):
             yield from self._read_variable(target.id, value.scope, target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -356,7 +306,7 @@ class _ContentWalk:
         function = value.scope.node
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
-        if _STATE_NAMES.search(function.name) and not value.is_part and position is None:
+        if STATE_NAMES.search(function.name) and not value.is_part and position is None:
             self.found.is_named = True
         self.found.escapes = True  # other modules can call it
         returns = [
@@ -375,22 +325,6 @@ class _ContentWalk:
                     yield from self._bind_target(elements[position], result)
 
 
-def _list_caught(handler: ast.ExceptHandler) -> list[ast.expr]:
-    """List the exceptions that a handler catches; one without a name for all."""
-    if handler.type is None:
-        return [ast.Constant(None)]
-    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-
-
-def _list_tested(function: ast.AST) -> frozenset[str]:
-    """List the code of what a function asks about: ``isinstance(x, dict)``, ``hasattr(x["args"], "lr")``."""
-    return frozenset(
-        ast.unparse(node.args[0])
-        for node in ast.walk(function)
-        if isinstance(node, ast.Call) and last_name(node.func) in _TESTS and node.args
-    )
-
-
 def _index_members(owner: ast.AST) -> dict[str, list[ast.Attribute]]:
     """Index the attributes of plain variables in a class by their code."""
     found: dict[str, list[ast.Attribute]] = {}
@@ -398,12 +332,3 @@ def _index_members(owner: ast.AST) -> dict[str, list[ast.Attribute]]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found.setdefault(f"{node.value.id}.{node.attr}", []).append(node)
     return found
-
-
-def names_state(path: ast.expr | None) -> bool:
-    """Return whether the code of a path says that its file holds weights: ``weights_path``, ``"pytorch_model.bin"``."""
-    return path is not None and any(
-        re.search(r"(?i)state_?dict|weights?(?:\b|_)|pytorch_model\.bin|embeddings?\b", text)
-        for node in ast.walk(path)
-        if (text := string_value(node) or last_name(node))
-    )
