@@ -11,7 +11,7 @@ its version and is info: a newer version of the package may be enough.
 
 Nothing is reported without a record, and where the line has changed since.
 
-Source: the record of the run, `.torchmigrate/record.jsonl`; see docs/record.md.
+Source: the record of the run, whose lines `torchmigrate/record/record.schema.json` describes.
 """
 
 from torchmigrate.api import Rule

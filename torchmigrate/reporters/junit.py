@@ -61,7 +61,12 @@ def _render_cases(result: FileResult, report: Report) -> Iterator[_TestCase]:
 
 def _format_detail(finding: Finding) -> str:
     where = format_place(finding)
-    lines = [f"{where}: {finding.message}" if where else finding.message, finding.hint, finding.withheld, format_evidence(finding)]
+    lines = [
+        f"{where}: {finding.message}" if where else finding.message,
+        finding.hint,
+        finding.withheld,
+        format_evidence(finding),
+    ]
     return "\n".join(line for line in lines if line)
 
 

@@ -11,7 +11,14 @@ from typing import IO, Any
 
 from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import HOME, Report, format_evidence, iterate_findings, prefix_cell, rule_url
+from torchmigrate.reporters.report import (
+    HOME,
+    Report,
+    format_evidence,
+    iterate_findings,
+    prefix_cell,
+    rule_url,
+)
 from torchmigrate.reporters.streaming import dump_json
 
 SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}

@@ -91,7 +91,11 @@ def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> 
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": LEVELS[finding.severity],
-        "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld, format_evidence(finding))))},
+        "message": {
+            "text": "\n".join(
+                filter(None, (finding.message, finding.hint, finding.withheld, format_evidence(finding)))
+            )
+        },
         "partialFingerprints": {
             "torchmigrate/v2": prints.fingerprint_finding(finding, finding.path.replace(os.sep, "/"))
         },

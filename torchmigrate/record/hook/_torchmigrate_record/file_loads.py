@@ -24,7 +24,8 @@ _HARMLESS = (
     "torch.",
 )
 """Globals whose code does nothing but make values."""
-_NAMED = re.compile(r"(?:GLOBAL|Unsupported class|Unsupported global:? (?:GLOBAL )?) ?([A-Za-z_][\w.]*)")
+_NAMED = re.compile(r"(?:GLOBAL |Unsupported class |<class ')([A-Za-z_][\w.]*)")
+"""The global that an error of the loader names."""
 
 
 def watch(recording: Any) -> None:
