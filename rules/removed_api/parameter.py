@@ -27,7 +27,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
@@ -43,6 +42,7 @@ from ._changes.recipe_edits import (
     render_wrapper,
     write_replacement,
 )
+from ._changes.use_intent import is_defined_here
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
@@ -54,9 +54,6 @@ _CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 
 def _find_trigger_words(change: ApiChange) -> Iterator[str]:
     """Yield a word that a file with a call that passes the argument contains: the keyword, or a word of its value; "" for any."""
-    if change.beside:
-        yield from change.beside
-        return
     values = [re.match(r"'?(\w+)'?(?:\(|\Z)", code) for code in change.values]
     if values and all(value is not None and value[1] not in ("True", "False") for value in values):
         yield from (value[1] for value in values if value is not None)
@@ -78,7 +75,7 @@ def _calls(of: Sequence[ApiChange]) -> Calls:
     places = [change.position for change in of if change.by_place and change.position is not None]
     if len(places) == len(of):
         return Calls(more_than=min(places))
-    if any(change.position is not None or change.beside for change in of):
+    if any(change.position is not None for change in of):
         return Calls()
     return Calls(giving=frozenset(name for change in of for name in change.keywords))
 
@@ -111,10 +108,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
-    if not change.beside:
-        return True
-    assert isinstance(use.node, ast.Attribute)
-    return last_name(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
+    if not isinstance(use.node, ast.Attribute) or is_defined_here(use, change, ctx):
+        return False
+    return not change.common or is_tensor(use.node.value, use.place, ctx.uses)
 
 
 def _check_call(
@@ -169,7 +165,9 @@ def _find_arguments(
 
 
 def _is_meant(value: ast.expr, change: ApiChange) -> bool:
-    return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
+    code = ast.unparse(value)
+    is_listed = not change.values or any(fnmatchcase(code, one) for one in change.values)
+    return is_listed and not any(fnmatchcase(code, one) for one in change.excluded)
 
 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
