@@ -27,6 +27,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
@@ -108,9 +109,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
-    if not isinstance(use.node, ast.Attribute) or is_defined_here(use, change, ctx):
+    assert isinstance(use.node, ast.Attribute)
+    if is_defined_here(use, change, ctx) and not _is_super(use.node.value):
         return False
     return not change.common or is_tensor(use.node.value, use.place, ctx.uses)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "super"
 
 
 def _check_call(
@@ -177,13 +183,11 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
         is_placed and change.by_place and is_starred
     ):
         raise NoFix("the arguments of the call are not written out")
-    if is_placed and not change.by_place:
-        raise NoFix("the argument is passed positionally")
     as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
             return fit_minimum(create_fix(edits, as_keyword, recipe), change, ctx, reached)
-        if is_placed and len(call.args) > len(recipe.name):
+        if recipe.write or (is_placed and len(call.args) > len(recipe.name)):
             continue
         if matches_call(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
@@ -191,4 +195,6 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
             title = f"Use `{added}`{render_wrapper(recipe)}" if added else as_keyword if is_placed else title
             fix = create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
             return fit_minimum(fix, change, ctx, reached)
+    if is_placed and not (change.by_place or any(recipe.write for recipe in change.recipes)):
+        raise NoFix("the argument is passed positionally")
     raise NoFix("there is no automatic replacement for this value")

@@ -72,7 +72,7 @@ SAME = (
     "torch.lu(a, get_infos=True)",
     "a.lu()",
     "a.lu(get_infos=True)",
-    "b.lu_solve(*torch.linalg.lu_factor(a))",
+    "b.lu_solve(torch.linalg.lu_factor(a)[0], torch.linalg.lu_factor(a)[1])",
     "b.triangular_solve(a, upper=False, transpose=True)[0]",
     "torch.triangular_solve(b, a, transpose=True).solution",
     "torch.triangular_solve(b, a, unitriangular=True)[0]",
@@ -98,6 +98,18 @@ SAME = (
     *(f"torch.sspaddmm(2, a.to_sparse(), {scale}a.to_sparse(), a).to_dense()" for scale in ("", "3, ")),
     "torch.addmm(2, s, 3, a, a, out=torch.empty(4, 4))",
     "torch.add(s, 2, a, out=torch.empty(4, 4))",
+    "torch._aminmax(a)",
+    "torch._aminmax(a, 1, True)",
+    "torch.nuclear_norm(a)",
+    "torch.nuclear_norm(a[None], (1, 2), True)",
+    "torch.sparse.FloatTensor(torch.zeros(2, 1).long(), v[:1], torch.Size([2, 3])).to_dense()",
+    "torch.sparse.FloatTensor(torch.ones(2, 1).long(), v[:1]).to_dense()",
+    "a.scatter(0, torch.zeros(2, 4).long(), s, reduce='add')",
+    "a.clone().scatter_(0, torch.zeros(2, 4).long(), s, reduce='multiply')",
+    "torch.scatter(a, 0, torch.zeros(2, 4).long(), s, reduce='add')",
+    "a[[slice(None), 0]]",
+    "a[[slice(1, None)] * 2]",
+    "list(nn.Linear(2, 2).state_dict({}, 'p.').keys())[0]",
 )
 """Expressions that the installed torch still evaluates."""
 
@@ -248,6 +260,64 @@ def test_assert_close_accepts_and_rejects_the_same(first: str, second: str, tole
         warnings.simplefilter("ignore")
         expected = outcome(before)
     assert outcome(after) == expected
+
+
+OPTIMIZER = """\
+import torch
+
+
+class Slow(torch.optim.Optimizer):
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.param_groups = self.optimizer.param_groups
+
+    def step(self, closure=None):
+        return self.optimizer.step(closure)
+
+
+p = torch.nn.Parameter(torch.ones(2))
+slow = Slow(torch.optim.SGD([p], 0.5))
+slow.zero_grad()
+p.sum().backward()
+slow.step()
+slow.load_state_dict(slow.state_dict())
+result = p.tolist(), slow.param_groups is slow.optimizer.param_groups
+"""
+
+
+def test_an_optimizer_has_its_hooks() -> None:
+    with pytest.raises(AttributeError):
+        exec(OPTIMIZER, {})
+    namespace: dict[str, Any] = {}
+    exec(fix_text(OPTIMIZER, "--unsafe"), namespace)
+    assert namespace["p"].tolist() == [0.5, 0.5]
+
+
+REGION = """\
+import torch
+
+
+def crop(x, dim, size):
+    region = [slice(None)] * x.dim()
+    region[dim] = slice(0, size)
+    x[region] = 0
+    return x, x[region]
+
+
+result = crop(torch.ones(3, 3), 1, 2)
+"""
+
+
+def test_a_list_of_slices_is_the_same_index_as_a_tuple() -> None:
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(REGION, before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(fix_text(REGION), after)
+    torch.testing.assert_close(after["result"], before["result"])
 
 
 OBJECT = """\

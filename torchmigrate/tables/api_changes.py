@@ -131,7 +131,7 @@ class ApiChange:
     """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
     must not be."""
     was: str = ""
-    """What the old default does, as a clause."""
+    """What the old default does, as a clause; of a variable, why another value has to be set."""
     instances: bool = False
     """Whether only creating instances warns; annotations and subclasses do not."""
     recipes: tuple[ChangeRecipe, ...] = ()

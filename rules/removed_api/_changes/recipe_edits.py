@@ -189,7 +189,8 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
     if not isinstance(use.node, ast.expr) or use.kind in (Kind.STRING, Kind.ASSIGNMENT):
         return None
     if recipe.takes is None:
-        return [_replace_by_code(use.node, recipe.write, {}, use, ctx)]
+        owner: dict[str, Part] = {"self": use.node.value} if isinstance(use.node, ast.Attribute) else {}
+        return [_replace_by_code(use.node, recipe.write, owner, use, ctx)]
     if use.kind is not Kind.CALL or use.call is None:
         return None
     bound = bind_arguments(recipe.takes, use.call)
