@@ -68,7 +68,7 @@ def test_children_are_recorded(tmp_path: Path, start: str) -> None:
         {"a.py": f"import torch\ntorch.old()\n{start}", "b.py": f"{PLAIN}def f():\n    torch.old()\n"},
     )
     assert record(project, sys.executable, "a.py").returncode == 0
-    assert len({torch for torch in [fact["kind"] for fact in read_facts(project)]}) > 1
+    assert len({fact["kind"] for fact in read_facts(project)}) > 1
     found = count_warnings(project)
     assert found.pop(("a.py", 2)) >= 1
     if "fork" in start:

@@ -12,9 +12,9 @@ from torchmigrate.console.markdown_text import render_code, render_message
 from torchmigrate.model.findings import FileResult
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.report import (
-    format_evidence,
     Report,
     format_count,
+    format_evidence,
     format_place,
     format_position,
     iterate_findings,

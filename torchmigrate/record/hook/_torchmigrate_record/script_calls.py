@@ -29,10 +29,6 @@ def watch(recording: Any) -> None:
     scripts.watch_methods(torch.jit.RecursiveScriptModule)
     torch.autograd.grad = scripts.wrap_derivative(torch.autograd.grad)
     torch.autograd.backward = scripts.wrap_derivative(torch.autograd.backward)
-    if recording.options.get("prove"):
-        from . import export_proofs
-
-        scripts.keeper = export_proofs.Keeper(recording)
 
 
 class _Made:
