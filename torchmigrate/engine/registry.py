@@ -17,6 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.prefilter.triggers import Trigger, load_triggers
 
@@ -93,13 +94,16 @@ def list_source_files(folder: str) -> list[tuple[str, os.stat_result]]:
     return found
 
 
+_PACKAGES = ("torch", "functorch", "e3nn", *COMPANION_PACKAGES)
+
+
 def _find_rule_error(rule: Rule) -> str | None:
     """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
-        if not symbol.startswith(("torch.", "functorch.", "e3nn.", ".", "$")):
-            return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, `e3nn.`, a dot or a dollar sign"
+        if symbol[0] not in ".$" and symbol.partition(".")[0] not in _PACKAGES:
+            return f"the symbol {symbol!r} begins with neither a dot, a dollar sign nor one of {', '.join(_PACKAGES)}"
     return None
 
 
