@@ -103,7 +103,8 @@ def _find_rule_error(rule: Rule) -> str | None:
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
         if symbol[0] not in ".$" and symbol.partition(".")[0] not in _PACKAGES:
-            return f"the symbol {symbol!r} begins with neither a dot, a dollar sign nor one of {', '.join(_PACKAGES)}"
+            packages = ", ".join(f"`{package}.`" for package in _PACKAGES)
+            return f"the symbol {symbol!r} does not begin with {packages}, a dot or a dollar sign"
     return None
 
 
