@@ -30,7 +30,7 @@ _SINCE = (2, 9)
 _LISTS = " .txt .in .toml .cfg .yaml .yml .lock .md .rst .sh dockerfile .dockerfile "
 
 rule = Rule(
-    code="RM723",
+    code="RM764",
     symbols=_SYMBOLS,
     pairs=dict.fromkeys(_SYMBOLS, ()),
     message="`{symbol}` needs the package torchcodec since torchaudio 2.9, and the project does not name it; add it to the "

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 rule = Rule(
-    code="RM706",
+    code="RM761",
     symbols=("torchtext", "torchtext.*"),
     message="torchtext has no release for torch 2.4 and newer, so this import fails; replace what you use of it",
     breaks=(2, 4),

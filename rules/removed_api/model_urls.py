@@ -38,7 +38,7 @@ _GONE = (2, 0)
 _FIND = "torchvision.models.get_model_weights"
 
 rule = Rule(
-    code="RM707",
+    code="RM762",
     symbols=tuple(_ADDRESSES),
     pairs=dict.fromkeys(_ADDRESSES, ()),
     since=(1, 12),

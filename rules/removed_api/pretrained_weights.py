@@ -37,7 +37,7 @@ _ARGUMENTS = load_arguments()
 _WARNS = (1, 12)
 
 rule = Rule(
-    code="RM713",
+    code="RM763",
     symbols=tuple(_ARGUMENTS),
     pairs=dict.fromkeys(_ARGUMENTS, ()),
     kinds=frozenset({Kind.CALL}),

@@ -6,6 +6,7 @@ modules define a ``rule``, in sub-packages named after their families.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import importlib.util
@@ -102,7 +103,8 @@ def _find_rule_error(rule: Rule) -> str | None:
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
-        if symbol[0] not in ".$" and symbol.partition(".")[0] not in _PACKAGES:
+        is_known = symbol[0] in ".$" or symbol.partition(".")[0] in _PACKAGES
+        if not is_known and symbol not in vars(builtins):
             packages = ", ".join(f"`{package}.`" for package in _PACKAGES)
             return f"the symbol {symbol!r} does not begin with {packages}, a dot or a dollar sign"
     return None
