@@ -35,7 +35,7 @@ def fake_resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolver.ask_resolver.cache_clear()
+    resolver._ask_once.cache_clear()
     return folder
 
 
@@ -109,7 +109,7 @@ def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, fake_res
 
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    resolver.ask_resolver.cache_clear()
+    resolver._ask_once.cache_clear()
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output

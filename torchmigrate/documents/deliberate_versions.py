@@ -7,15 +7,15 @@ import re
 from bisect import bisect_right
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
+from torchmigrate.documents.comment_edits import find_torch_spans
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.documents.upgrade_rules import (
-    COMPANIONS,
     TORCH_NAMES,
     explain_missing_build,
     is_old_on_purpose,
 )
-from torchmigrate.model.findings import NoFix, Span
+from torchmigrate.model.findings import NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
@@ -122,27 +122,36 @@ def _find_holding_comment(view: str, environment: Environment, options: RuleOpti
     """Return the comment which says that a pin, an index or an image has to stay; empty if there is none.
 
     The comment is at the end of the line or directly above the statement; ``view`` is the text of the file. One that
-    names a build which the target lacks (``cu121``) counts too, since it would no longer be true.
+    gives a reason for a build which the target lacks (``needs cu121``) counts too; one that only names it does not.
     """
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
-    for span in dict.fromkeys(_find_torch_spans(environment)):
+    for span in dict.fromkeys(find_torch_spans(environment)):
         number = bisect_right(starts, span.start) - 1
         if number >= len(lines):
             continue
         beside = _TRAILING_COMMENT.search(lines[number])
-        if beside and (found := _HOLDS.search(beside["text"]) or _find_lost_build(beside["text"], options)):
+        if beside and (found := _HOLDS.search(beside["text"]) or _find_needed_build(beside["text"], options)):
             return _cut_excerpt(beside["text"], found)
         above = _find_comment_above(lines, number)
-        if named := _find_lost_build(above, options):
+        if named := _find_needed_build(above, options):
             return _cut_excerpt(above, named)
         if (found := _HOLDS.search(above)) and _HAS_REASON.search(above):
             return _cut_excerpt(above, found)
     return ""
 
 
-def _find_lost_build(text: str, options: RuleOptions) -> re.Match[str] | None:
-    """Return the first build in a comment that the target lacks."""
+_NEEDS = re.compile(
+    r"\b(?:because|due\s+to|since|needs?|needed|must|requires?|required|only|works?\s+with|driver|cluster|machines?|otherwise)\b",
+    re.IGNORECASE,
+)
+"""Words in a comment that names a build: why it has to be that one."""
+
+
+def _find_needed_build(text: str, options: RuleOptions) -> re.Match[str] | None:
+    """Return the first build in a comment that the target lacks, if the comment gives a reason for it."""
+    if _NEEDS.search(text) is None:
+        return None
     for match in _BUILD.finditer(text):
         if explain_missing_build("cu" + "".join(filter(None, match.groups())), options):
             return match
@@ -154,16 +163,6 @@ def _cut_excerpt(text: str, found: re.Match[str]) -> str:
     start = 0 if found.end() <= 60 else text.rfind(" ", 0, found.start() - 20) + 1
     # The view has one character for each byte.
     return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
-
-
-def _find_torch_spans(environment: Environment) -> list[Span]:
-    """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
-    found = [
-        *environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS),
-        *environment.find_references(Sort.IMAGE),
-        *environment.find_references(Sort.INDEX),
-    ]
-    return [span for one in found for span in (one.span, *(piece.span for piece in one.value.pieces))]
 
 
 def _find_comment_above(lines: list[str], number: int) -> str:

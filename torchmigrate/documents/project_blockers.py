@@ -8,6 +8,7 @@ another project has its own torch.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,12 +28,18 @@ from torchmigrate.model.findings import NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 from torchmigrate.text.source_text import SourceText
 
 _MINIMUM = re.compile(r"(?i)(?<![a-z])(?:min|minimum|minimal|oldest|lowest|legacy)(?![a-z])")
 """Words in the names of files and jobs that test the oldest versions."""
+
+_APART = re.compile(
+    r"(?:^|[/\\])(?:ISSUE_TEMPLATE|(?:legacy|old|archived?|deprecated|attic)(?=[/\\]))", re.IGNORECASE
+)
+"""Files that describe no environment, or one that nobody uses any more."""
 
 EnvironmentKey = tuple[str, tuple[int, ...]]
 """An environment, as its file and the offsets where its parts begin."""
@@ -51,28 +58,47 @@ class _LeftBehind:
     """The CUDA version there; empty if the place names an older torch."""
 
 
-def check_left_behind(
+def find_left_behind(
     moved: Iterable[tuple[str, Environment]],
     cuda: str,
     chosen: TorchBuild,
     options: RuleOptions,
     project: Project,
     moves: CanMove,
-) -> None:
-    """Raise NoFix for the first place that would not fit. ``cuda`` is the CUDA version that is installed now."""
+) -> list[tuple[str, bool]]:
+    """Return the places that would not fit, each with whether it lies beside what moves; ``cuda`` is installed now.
+
+    What lies beside it is installed with it, unless something shows otherwise: then nothing may move without it.
+    """
+    moved = list(moved)
     places = {_create_environment_key(path, environment) for path, environment in moved}
     paths = {path for path, _ in places}
     keeps_major = get_major(cuda) == get_major(chosen.cuda)
     stays = project.compute_once(("stays", options), lambda: _find_left_behind(options, project, moves))
+    found: dict[str, bool] = {}
     for one in stays:
         if one.place in places or (one.saying.reference is None and one.saying.path in paths):
             continue
+        text = ""
         if not one.cuda:
-            raise NoFix(f"{render_mention(one.saying, project)} would have to change too")
-        if not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
-            raise NoFix(
-                f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
-            )
+            text = f"{render_mention(one.saying, project)} would have to change too"
+        elif not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
+            text = f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
+        if text:
+            found[text] = found.get(text, False) or _is_beside(one.saying.path, paths)
+    return list(found.items())
+
+
+_ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook", None)
+"""Kinds of files of which each is an environment of its own, whatever lies beside it."""
+
+
+def _is_beside(path: str, moved: Iterable[str]) -> bool:
+    """Return whether a file describes the same environment as one that moves, as far as their places show."""
+    if kind_of(path) in _ALTERNATIVE_KINDS:
+        return False
+    folder = os.path.dirname(path)
+    return any(folder == os.path.dirname(other) for other in moved)
 
 
 def _create_environment_key(path: str, environment: Environment) -> EnvironmentKey:
@@ -85,7 +111,7 @@ def _find_left_behind(options: RuleOptions, project: Project, moves: CanMove) ->
     every = [
         one
         for one in find_mentions(project)
-        if not _is_test_of_minimum(one) and not is_vendored(one.path, project)
+        if not (_is_test_of_minimum(one) or is_vendored(one.path, project) or _APART.search(one.path))
     ]
     moving: dict[EnvironmentKey, bool] = {}
     # What moves by itself is no blocker, even if its own fix has not been applied yet.
