@@ -52,9 +52,9 @@ def choose_build(environments: Sequence[Environment], options: RuleOptions) -> T
 
 def _find_wanted_build(options: RuleOptions) -> TorchBuild:
     """Return the build that the user chose. Raises NoFix if the target has no such build."""
-    if build_selection.is_published(options.target, options.cuda):
-        if found := build_selection.find_build(options.target, options.cuda):
-            return found
+    found = build_selection.find_build(options.target, options.cuda)
+    if found is not None and build_selection.is_published(options.target, options.cuda):
+        return found
     published = ", ".join(build_selection.list_variants(options.target, "cu"))
     raise NoFix(f"torch {render_version(options.target)} has no {options.cuda} build, but {published}")
 

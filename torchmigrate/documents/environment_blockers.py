@@ -20,6 +20,7 @@ from torchmigrate.documents.python_versions import (
 )
 from torchmigrate.documents.references import (
     Environment,
+    InstallRole,
     Reference,
     VersionStyle,
     find_references_in,
@@ -139,8 +140,10 @@ def _blame(one: Reference, path: str, reason: str, state: ProposedState) -> Bloc
     where = f" ({path.rpartition('/')[2]})" if path else ""
     shown = one.name if one.undecided else one.name + one.text
     fitting = package_fit.find_fitting(one, state.question)
+    latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
+    more = f", and no release fits yet: {latest}" if latest and latest not in reason else ""
     return Blocker(
-        f"blocked by `{shown}`{where}: {reason}",
+        f"blocked by `{shown}`{where}: {reason}{more}",
         one,
         path,
         fitting.release,
@@ -245,27 +248,33 @@ def _find_python_range(state: ProposedState) -> tuple[str, str]:
 
 
 def _find_stated_pythons(state: ProposedState) -> list[Reference]:
-    return find_references_in(state.all_environments, Sort.PYTHON)
+    """Return the Pythons that the environments ask for; a test with an older one follows its project."""
+    every = find_references_in(state.all_environments, Sort.PYTHON)
+    return [one for one in every if one.unit.role is not InstallRole.TEST]
+
+
+def _choose_python(state: ProposedState) -> tuple[int, list[Reference]]:
+    return choose_minor(_find_stated_pythons(state), _find_python_range(state), state.environment)
 
 
 def find_oldest_python(state: ProposedState) -> str:
     """Return the oldest Python that the environment may have after the move."""
-    return f"3.{choose_minor(_find_stated_pythons(state), _find_python_range(state))[0]}"
+    return f"3.{_choose_python(state)[0]}"
 
 
 def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the Pythons that have no wheels of the new torch, and a reason if the Python is unknown."""
     has = f"torch {state.chosen.version} has wheels for Python {' to '.join(state.chosen.python)}"
-    minor, excluding = choose_minor(_find_stated_pythons(state), _find_python_range(state))
+    minor, excluding = _choose_python(state)
     paths = {id(one): neighbour.path for neighbour in state.originals for one in neighbour.references}
     for one in excluding:
         where = f" ({paths[id(one)].rpartition('/')[2]})" if id(one) in paths else ""
         release = f"3.{minor}" if raise_python(one, minor) else None
         yield Blocker(f"{has}, but `{one.text}`{where} is required", one, paths.get(id(one), ""), release)
     if any(one.of_image and not _has_known_python(one) for one in state.all_environments):
+        wanted = " to ".join(state.chosen.python)
         yield Blocker(
-            f"{has}, and the Python version here is unknown",
-            check=f"whether the image has Python {' to '.join(state.chosen.python)}",
+            f"{has}, and the Python version here is unknown", check=f"the image has a Python from {wanted}"
         )
 
 
@@ -308,7 +317,8 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
         for found in leftovers.find_leftover_versions(text, state.chosen):
-            yield Blocker(f"blocked by {found}")
+            if not any(one.name in found for one, _ in state.requirements):  # which are judged by themselves
+                yield Blocker(f"blocked by {found}")
         for name in leftovers.find_source_builds(text, state.releases["torch"]) if own else ():
             yield Blocker(
                 f"blocked by `{name}`: it is built from source, and it is unclear which torch it supports",

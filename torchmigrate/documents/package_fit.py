@@ -57,7 +57,8 @@ def _explain_release_refusal(one: Reference, asked: FitQuestion) -> str:
     if reason := explain_conflict(name, wanted, asked, before=before):
         return reason
     is_known = is_built_for_one_torch(name) or package_requirements.has_known_requirements(name, wanted)
-    if not is_known and (asked.resolves or not (upper or _GPU_PACKAGE.search(name))):
+    free = not upper and (package_conflicts.names_cuda(name) or not _GPU_PACKAGE.search(name))
+    if not is_known and (asked.resolves or free):
         return ""  # without a bound, an installer takes a release that fits
     if upper:
         return package_requirements.explain_refusal(name, wanted, asked.torch)
@@ -66,6 +67,21 @@ def _explain_release_refusal(one: Reference, asked: FitQuestion) -> str:
         return "it is compiled against one torch, and it is unclear for which versions there are builds"
     reason = package_requirements.explain_refusal(name, newest or "", asked.torch)
     return f"{reason} (newest release: {newest})" if reason and newest else reason
+
+
+def explain_no_release(name: str, asked: FitQuestion) -> str:
+    """Return why even the newest release of a package does not fit; empty if it does, or is not known."""
+    if reason := explain_conflict(name, "", asked):
+        return reason
+    newest = find_newest(name)
+    if newest and package_requirements.has_wheel(name, newest, asked.python) is False:
+        return f"{name} {newest} has no wheel for Python {asked.python} either"
+    reason = package_requirements.explain_refusal(name, newest, asked.torch) if newest else ""
+    return (
+        reason.replace("it requires", f"{name} {newest} requires", 1)
+        if reason.startswith("it requires")
+        else ""
+    )
 
 
 _GPU_PACKAGE = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")

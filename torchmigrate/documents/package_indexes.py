@@ -74,6 +74,12 @@ def create_index_edit(unit: InstallUnit, chosen: TorchBuild, source: SourceText)
     if kind == "requirements":
         line_end = "\r\n" if b"\r\n" in source.text else "\n"
         return Edit(0, 0, f"--extra-index-url {url}{line_end}")
+    first = unit.find_references(Sort.REQUIREMENT)[0]
+    start = source.text.rfind(b"\n", 0, first.span.start) + 1
+    item = re.match(rb"[ \t]*- ['\"]?", source.text[start : first.span.start])
+    if kind == "yaml" and item and start + item.end() == first.span.start:
+        dash = item[0].decode().rstrip("'\"")
+        return Edit(start, start, f"{dash}--extra-index-url {url}\n")
     last = max(unit.find_references(Sort.REQUIREMENT), key=lambda one: one.span.end)
     if kind in ("docker", "shell", "make") and last.removal is not None and not unit.fixed:
         return Edit(last.removal.end, last.removal.end, f" --extra-index-url {url}")

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 
 from torchmigrate.documents import base_images
 from torchmigrate.documents.deliberate_versions import is_vendored
-from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
+from torchmigrate.documents.references import (
+    Environment,
+    InstallRole,
+    Reference,
+    VersionStyle,
+    find_references_in,
+)
 from torchmigrate.documents.upgrade_rules import (
     TORCH_NAMES,
     explain_missing_build,
@@ -24,7 +30,6 @@ from torchmigrate.documents.upgrade_rules import (
 )
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.documents.version_mentions import VersionMention, find_mentions, render_mention
-from torchmigrate.model.findings import NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version
 from torchmigrate.model.vocabulary import Sort
@@ -85,7 +90,7 @@ def find_left_behind(
         elif not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
             text = f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
         if text:
-            found[text] = found.get(text, False) or _is_beside(one.saying.path, paths)
+            found[text] = found.get(text, False) or _is_beside(one.saying, paths)
     return list(found.items())
 
 
@@ -93,12 +98,15 @@ _ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook", None)
 """Kinds of files of which each is an environment of its own, whatever lies beside it."""
 
 
-def _is_beside(path: str, moved: Iterable[str]) -> bool:
-    """Return whether a file describes the same environment as one that moves, as far as their places show."""
-    if kind_of(path) in _ALTERNATIVE_KINDS:
+def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
+    """Return whether a place describes the same environment as a file that moves, as far as their folders show.
+
+    What conda installs by itself is another environment than what pip does.
+    """
+    path, reference = saying.path, saying.reference
+    if kind_of(path) in _ALTERNATIVE_KINDS or (reference and reference.style is VersionStyle.CONDA):
         return False
-    folder = os.path.dirname(path)
-    return any(folder == os.path.dirname(other) for other in moved)
+    return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)
 
 
 def _create_environment_key(path: str, environment: Environment) -> EnvironmentKey:
@@ -165,8 +173,8 @@ _TORCHCODEC_SINCE: Version = (2, 9)
 _AUDIO_CALL = r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?:load|save)\b"
 
 
-def check_audio_codec(environments: Sequence[Environment], target: Version, project: Project) -> None:
-    """Raise NoFix where a move makes torchcodec necessary for a call in the project, and nothing requires it."""
+def explain_missing_codec(environments: Sequence[Environment], target: Version, project: Project) -> str:
+    """Return which call needs torchcodec after a move, if nothing requires that; empty if none does."""
     audio = find_references_in(environments, Sort.REQUIREMENT, "torchaudio", "torchcodec")
     torches = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
     older = any(
@@ -176,11 +184,10 @@ def check_audio_codec(environments: Sequence[Environment], target: Version, proj
         if clause.is_upper
     )
     if {one.name for one in audio} != {"torchaudio"} or target < _TORCHCODEC_SINCE or not older:
-        return
+        return ""
     looked_at = project.find_spellings((("torchaudio",), (_AUDIO_CALL,)), beside="")
     elsewhere = ((path, line) for path, line, _ in project.search_unread_files({" .py .ipynb ": _AUDIO_CALL}))
     for path, line in (*looked_at, *elsewhere):
         if path.endswith((".py", ".ipynb")):
-            raise NoFix(
-                f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, but nothing here requires it"
-            )
+            return f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, but nothing here requires it"
+    return ""

@@ -22,7 +22,7 @@ from torchmigrate.documents.deliberate_versions import check_environment_movable
 from torchmigrate.documents.environment_blockers import ProposedState
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
-from torchmigrate.documents.project_blockers import check_audio_codec, find_left_behind
+from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
@@ -165,6 +165,12 @@ def _create_move(
         asks=options.resolve,
         fixed_paths=frozenset(one.path for one in originals if not _can_move_along(one)),
     )
+    if not own.adds_index:
+        _check_pinned_build(environment, every)
+    if codec := explain_missing_codec(every, options.target, project):
+        settlement = settlement.with_check(
+            codec, "add torchcodec, which torchaudio's load and save need since 2.9"
+        )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, proposal, options)
     edits = merge_edits(
@@ -172,8 +178,6 @@ def _create_move(
     )
     if not edits:
         raise NoFix("nothing here is older than the target")
-    _check_pinned_build(environment, every)
-    check_audio_codec(every, options.target, project)
     paths = dict.fromkeys([*(one.path for one in others), *(r.path for r in settlement.relaxed if r.path)])
     safety = Safety.SAFE if not paths and not settlement.reasons and own.is_safe_move() else Safety.UNSAFE
     joint = _create_joint(source.path, paths)
@@ -220,6 +224,8 @@ def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOpti
             told[-1] += f"; the newest torch that fits is {settlement.newest_torch}"
         elif settlement.answer and settlement.answer not in told[0]:
             told[-1] += f"; {settlement.answer}"
+        if not options.resolve and any("it is unclear which torch" in reason for reason in told):
+            told[-1] += "; --resolve asks the index"
         raise Blocked("; ".join(told), proposal)
 
 

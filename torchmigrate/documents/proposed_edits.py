@@ -115,7 +115,10 @@ class ProposedEdits:
                 r.style is VersionStyle.CONDA
                 for r in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
             ):
-                raise NoFix("it is unclear which builds conda's channels have")
+                raise NoFix(
+                    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; require"
+                    " torch in the `pip:` section"
+                )
         for reference in (r for unit in self.environment.units for r in unit.references):
             if other := package_indexes.find_other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")

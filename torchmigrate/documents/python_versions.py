@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from torchmigrate.documents.references import Reference
+from torchmigrate.documents.references import Environment, Reference
 from torchmigrate.model.findings import Edit
 from torchmigrate.model.vocabulary import Sort
 
@@ -72,21 +72,25 @@ def _list_allowed(specifier: str) -> set[int] | None:
     return {n for n in MINORS if any(found.contains(f"3.{n}.{patch}") for patch in (0, 9, 99))}
 
 
-def find_possible_minors(references: Iterable[Reference], known: tuple[str, str]) -> set[int]:
+def find_possible_minors(
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None = None
+) -> set[int]:
     """Return the minor versions of a range of Pythons that fit all references; none if one excludes them.
 
     ``known`` are the oldest and the newest Python of the range. A Python that a command installs wins over that of
-    the system below it.
+    the system below it. The range of ``own`` may not begin earlier: it has users on the old Pythons.
     """
     left = set(range(int(known[0][2:]), int(known[1][2:]) + 1))
-    for _, allowed in _read_minors(references, known):
+    for _, allowed in _read_minors(references, known, own):
         left &= allowed
     return left
 
 
-def choose_minor(references: Iterable[Reference], known: tuple[str, str]) -> tuple[int, list[Reference]]:
+def choose_minor(
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None = None
+) -> tuple[int, list[Reference]]:
     """Return the minor version that excludes the fewest references, of several the oldest, and those references."""
-    asked = list(_read_minors(references, known))
+    asked = list(_read_minors(references, known, own))
     choices = range(int(known[0][2:]), int(known[1][2:]) + 1)
     excluding = {n: [one for one, allowed in asked if n not in allowed] for n in choices}
     best = min(choices, key=lambda n: (len(excluding[n]), n))
@@ -94,7 +98,7 @@ def choose_minor(references: Iterable[Reference], known: tuple[str, str]) -> tup
 
 
 def _read_minors(
-    references: Iterable[Reference], known: tuple[str, str]
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None
 ) -> Iterator[tuple[Reference, set[int]]]:
     """Yield the references that decide the Python, with what each allows."""
     stated = [reference for reference in references if reference.sort is Sort.PYTHON]
@@ -106,10 +110,8 @@ def _read_minors(
         if asked is None:
             continue
         # A range that begins earlier has users on the old Pythons, which the target would drop.
-        drops_users = min(asked, default=0) < int(known[0][2:]) and reference.option not in (
-            "command",
-            "conda",
-        )
+        states_support = reference.option not in ("command", "conda") and reference.unit.environment is own
+        drops_users = states_support and min(asked, default=0) < int(known[0][2:])
         yield reference, set() if drops_users else asked
 
 

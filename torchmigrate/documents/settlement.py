@@ -62,6 +62,10 @@ class Settlement:
         )
         return tuple(dict.fromkeys(told))
 
+    def with_check(self, reason: str, check: str) -> Settlement:
+        """Return the settlement with one more thing that the user has to check."""
+        return replace(self, checks=(*self.checks, check), check_reasons=(*self.check_reasons, reason))
+
 
 def settle_blockers(
     state: ProposedState, own_names: frozenset[str], *, asks: bool, fixed_paths: frozenset[str]
