@@ -40,8 +40,10 @@ def choose_build(environments: Sequence[Environment], options: RuleOptions) -> T
     companions = find_references_in(environments, Sort.REQUIREMENT, *COMPANIONS)
     # A build that was published later may have come without builds of the companions, and without an image.
     if chosen.apart and companions:
-        ways = "; ".join(list_ways_out(options))
-        raise NoFix(f"it is unclear whether {companions[0].name} has a {chosen.variant} build too; {ways}")
+        ways = ", ".join(list_ways_out(options))
+        raise NoFix(
+            f"it is unclear whether {companions[0].name} has a {chosen.variant} build too; choose a build: {ways}"
+        )
     if variants or find_references_in(environments, Sort.IMAGE, "pytorch/pytorch"):
         return chosen
     # No index is named, so that an installer takes the default build; it needs one for another CUDA.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchmigrate.documents.references import Environment, find_references_in
+from torchmigrate.documents.references import Environment
 from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.findings import Edit, Span
@@ -47,21 +47,30 @@ def find_comments(view: str, spans: list[Span]) -> Iterator[Span]:
             start = above
 
 
+def find_named_variants(environment: Environment) -> set[str]:
+    """Return the CUDA builds (``cu121``) that the pins, indexes and images of an environment name."""
+    pins = environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
+    found = {clause.local for one in pins for clause in parse_clauses(one) if clause.local.startswith("cu")}
+    found |= {tag.name for one in environment.find_references(Sort.INDEX) if (tag := find_cuda_tag(one))}
+    images = (_IMAGE_CUDA.search(one.text) for one in environment.find_references(Sort.IMAGE))
+    return found | {f"cu{match[1]}{match[2]}" for match in images if match}
+
+
+_IMAGE_CUDA = re.compile(r"(?:^|cuda)(1\d)\.(\d)")
+
+
 def create_comment_edits(view: str, environment: Environment, chosen: TorchBuild) -> Iterator[Edit]:
-    """Yield the edits of the comments beside and above what moves that name the present build or torch."""
-    pins = find_references_in([environment], Sort.REQUIREMENT, *TORCH_NAMES)
+    """Yield the edits of the comments beside and above what moves that only name the present build or torch."""
+    pins = environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
     clauses = [clause for one in pins for clause in parse_clauses(one) if clause.is_exact]
-    variants = {clause.local for clause in clauses if clause.local.startswith("cu")}
-    variants |= {tag.name for one in environment.find_references(Sort.INDEX) if (tag := find_cuda_tag(one))}
     new: dict[str, str] = {}
-    for variant in variants - {chosen.variant} if chosen.cuda else ():
+    for variant in find_named_variants(environment) - {chosen.variant} if chosen.cuda else ():
         new[rf"(?<![A-Za-z0-9]){variant}(?![0-9])"] = chosen.variant
         cuda = re.escape(parse_variant_cuda(variant))
         new[rf"(?i:(?<=cuda )|(?<=cuda-)|(?<=cuda)){cuda}(?![0-9]|\.[0-9])"] = chosen.cuda or ""
     for clause in clauses:
-        new[
-            rf"(?i:(?<=torch )|(?<=torch-)|(?<=torch==)){re.escape(clause.public_version)}(?![0-9]|\.[0-9])"
-        ] = chosen.version
+        version = re.escape(clause.public_version)
+        new[rf"(?i:(?<=torch )|(?<=torch-)|(?<=torch==)){version}(?![0-9]|\.[0-9])"] = chosen.version
     for span in find_comments(view, find_torch_spans(environment)):
         for pattern, text in new.items():
             for match in re.finditer(pattern, view[span.start : span.end]):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
+from collections.abc import Container
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
-from torchmigrate.documents.comment_edits import find_torch_spans
+from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.documents.upgrade_rules import (
@@ -126,15 +127,18 @@ def _find_holding_comment(view: str, environment: Environment, options: RuleOpti
     """
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
+    own = find_named_variants(environment)
     for span in dict.fromkeys(find_torch_spans(environment)):
         number = bisect_right(starts, span.start) - 1
         if number >= len(lines):
             continue
         beside = _TRAILING_COMMENT.search(lines[number])
-        if beside and (found := _HOLDS.search(beside["text"]) or _find_needed_build(beside["text"], options)):
+        if beside and (
+            found := _HOLDS.search(beside["text"]) or _find_needed_build(beside["text"], own, options)
+        ):
             return _cut_excerpt(beside["text"], found)
         above = _find_comment_above(lines, number)
-        if named := _find_needed_build(above, options):
+        if named := _find_needed_build(above, own, options):
             return _cut_excerpt(above, named)
         if (found := _HOLDS.search(above)) and _HAS_REASON.search(above):
             return _cut_excerpt(above, found)
@@ -142,18 +146,25 @@ def _find_holding_comment(view: str, environment: Environment, options: RuleOpti
 
 
 _NEEDS = re.compile(
-    r"\b(?:because|due\s+to|since|needs?|needed|must|requires?|required|only|works?\s+with|driver|cluster|machines?|otherwise)\b",
+    r"\b(?:because|due\s+to|since|needs?|needed|must|requires?|required|only|works?\s+with|driver|cluster|machines?|otherwise"
+    r"|not?|never|without)\b|n't\b",
     re.IGNORECASE,
 )
 """Words in a comment that names a build: why it has to be that one."""
+_EXAMPLE = re.compile(r"\b(?:examples?|e\.g)\b", re.IGNORECASE)
 
 
-def _find_needed_build(text: str, options: RuleOptions) -> re.Match[str] | None:
-    """Return the first build in a comment that the target lacks, if the comment gives a reason for it."""
-    if _NEEDS.search(text) is None:
+def _find_needed_build(text: str, own: Container[str], options: RuleOptions) -> re.Match[str] | None:
+    """Return the first build in a comment that the target lacks, and that has to stay.
+
+    It has to if the comment gives a reason, or the environment does not name that build (``own``) itself, so that
+    something else chooses it.
+    """
+    if _EXAMPLE.search(text):
         return None
     for match in _BUILD.finditer(text):
-        if explain_missing_build("cu" + "".join(filter(None, match.groups())), options):
+        variant = "cu" + "".join(filter(None, match.groups()))
+        if explain_missing_build(variant, options) and (_NEEDS.search(text) or variant not in own):
             return match
     return None
 

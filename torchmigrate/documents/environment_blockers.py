@@ -317,7 +317,8 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
         for found in leftovers.find_leftover_versions(text, state.chosen):
-            if not any(one.name in found for one, _ in state.requirements):  # which are judged by themselves
+            # Requirements are judged by themselves.
+            if not any(one.name in found for one, _ in state.requirements if one.name not in FAMILY):
                 yield Blocker(f"blocked by {found}")
         for name in leftovers.find_source_builds(text, state.releases["torch"]) if own else ():
             yield Blocker(

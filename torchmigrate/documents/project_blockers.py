@@ -94,16 +94,18 @@ def find_left_behind(
     return list(found.items())
 
 
-_ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook", None)
+_ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook")
 """Kinds of files of which each is an environment of its own, whatever lies beside it."""
 
 
 def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
     """Return whether a place describes the same environment as a file that moves, as far as their folders show.
 
-    What conda installs by itself is another environment than what pip does.
+    What conda installs by itself is another environment than what pip does; a CUDA that a text names is that of the machines.
     """
     path, reference = saying.path, saying.reference
+    if reference is None and saying.cuda:
+        return True
     if kind_of(path) in _ALTERNATIVE_KINDS or (reference and reference.style is VersionStyle.CONDA):
         return False
     return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)

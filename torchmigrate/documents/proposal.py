@@ -165,14 +165,14 @@ def _create_move(
         asks=options.resolve,
         fixed_paths=frozenset(one.path for one in originals if not _can_move_along(one)),
     )
-    if not own.adds_index:
-        _check_pinned_build(environment, every)
     if codec := explain_missing_codec(every, options.target, project):
         settlement = settlement.with_check(
             codec, "add torchcodec, which torchaudio's load and save need since 2.9"
         )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, proposal, options)
+    if not own.adds_index:
+        _check_pinned_build(environment, every)
     edits = merge_edits(
         [*own.edits, *(e for one in settlement.relaxed if not one.path for e in one.relaxation.edits)], source
     )
@@ -216,17 +216,23 @@ def _describe_move(
 
 def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOptions) -> None:
     """Raise Blocked where something blocks that nothing settles, or that only ``--relax`` does."""
-    if settlement.blockers or (settlement.reasons and not options.relax):
-        told = [*settlement.reasons]
-        if not settlement.blockers:
-            told[-1] += "; pass --relax to change that as well"
-        elif settlement.newest_torch:
-            told[-1] += f"; the newest torch that fits is {settlement.newest_torch}"
-        elif settlement.answer and settlement.answer not in told[0]:
-            told[-1] += f"; {settlement.answer}"
-        if not options.resolve and any("it is unclear which torch" in reason for reason in told):
-            told[-1] += "; --resolve asks the index"
-        raise Blocked("; ".join(told), proposal)
+    if not settlement.blockers and (options.relax or not settlement.reasons):
+        return
+    told = [*settlement.reasons]
+    changes = [f"`{one.relaxation.old}` → `{one.relaxation.new}`" for one in settlement.relaxed]
+    if not settlement.blockers:
+        told.append(
+            f"--relax changes {', '.join(changes)}"
+            if changes
+            else "--relax moves it, and leaves that to check"
+        )
+    elif settlement.newest_torch:
+        told.append(f"the newest torch that fits is {settlement.newest_torch}")
+    elif settlement.answer and settlement.answer not in told[0]:
+        told.append(settlement.answer)
+    if not options.resolve and any("--resolve" in check for check in settlement.all_checks):
+        told.append("--resolve asks the index")
+    raise Blocked("; ".join(told), proposal)
 
 
 def _check_complete(

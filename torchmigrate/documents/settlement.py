@@ -62,6 +62,11 @@ class Settlement:
         )
         return tuple(dict.fromkeys(told))
 
+    @property
+    def all_checks(self) -> tuple[str, ...]:
+        """What is unknown, also of what nothing settles."""
+        return (*self.checks, *(one.check for one in self.blockers))
+
     def with_check(self, reason: str, check: str) -> Settlement:
         """Return the settlement with one more thing that the user has to check."""
         return replace(self, checks=(*self.checks, check), check_reasons=(*self.check_reasons, reason))
