@@ -206,11 +206,12 @@ def _describe_move(
     )
     return Proposal(
         own.fix_title,
-        tuple(relaxed),
-        tuple(name for one in (own, *others.values()) for name in one.deleted),
+        tuple(sorted({project.get_display_path(path) for path in paths})),
+        tuple(sorted(relaxed)),
+        tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),
         tuple(one.reason for one in settlement.blockers),
         checks=settlement.checks,
-        commands=tuple(dict.fromkeys(list_commands(dict.fromkeys(paths), project))),
+        commands=tuple(dict.fromkeys(list_commands(sorted(set(paths)), project))),
     )
 
 
@@ -228,7 +229,7 @@ def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOpti
         )
     elif settlement.newest_torch:
         told.append(f"the newest torch that fits is {settlement.newest_torch}")
-    elif settlement.answer and settlement.answer not in told[0]:
+    if not settlement.is_answered:
         told.append(settlement.answer)
     if not options.resolve and any("--resolve" in check for check in settlement.all_checks):
         told.append("--resolve asks the index")

@@ -49,6 +49,8 @@ class Settlement:
     """What nothing settles."""
     answer: str = ""
     """The answer of a resolver, for the title."""
+    is_answered: bool = True
+    """Whether a resolver that was asked could answer."""
     newest_torch: str = ""
     """The newest torch that a resolver found instead; empty if it was not asked, or found none."""
 
@@ -83,7 +85,9 @@ def settle_blockers(
         inquiry = _Inquiry(state, own_names)
         if inquiry.answer.resolves is not None:
             return _settle(inquiry.list_blockers(), fixed_paths, inquiry)
-        return replace(_settle(find_blockers(state), fixed_paths, None), answer=inquiry.answer.text)
+        return replace(
+            _settle(find_blockers(state), fixed_paths, None), answer=inquiry.answer.text, is_answered=False
+        )
     return _settle(find_blockers(state), fixed_paths, None)
 
 
@@ -105,7 +109,7 @@ def _settle(blockers: list[Blocker], fixed_paths: frozenset[str], inquiry: _Inqu
     if inquiry is None:
         return Settlement(tuple(relaxed), found, tuple(unsure), tuple(left))
     newest = inquiry.find_newest_torch() if inquiry.answer.resolves is False and left else ""
-    return Settlement(tuple(relaxed), found, tuple(unsure), tuple(left), inquiry.text, newest)
+    return Settlement(tuple(relaxed), found, tuple(unsure), tuple(left), inquiry.text, newest_torch=newest)
 
 
 def _relax(requirement: Reference, release: str) -> Relaxation | None:

@@ -51,6 +51,8 @@ class Proposal:
     """The whole move of an environment to another torch: what its edits do, what they need, and what follows."""
 
     title: str
+    paths: tuple[str, ...] = ()
+    """The files that change, as they are shown."""
     relaxed: tuple[str, ...] = ()
     """The requirements that have to admit other releases: ``a==1 → a==2: why``."""
     deleted: tuple[str, ...] = ()
