@@ -401,6 +401,7 @@ class TestJson:
             },
             "withheld": None,
             "evidence": None,
+            "proposal": None,
         }
         assert [finding["code"] for finding in document["findings"]] == ["TS101", "TS110"]
         assert document["errors"] == [
