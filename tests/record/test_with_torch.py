@@ -55,6 +55,7 @@ def main():
     state = torch.load("weights.pt", weights_only=False)
     torch.save({"args": argparse.Namespace(lr=1)}, "args.pt")
     args = torch.load("args.pt", weights_only=False)
+    torch.save(Config(), "config.pt")
     config = torch.load("config.pt", weights_only=False)
     buffer = io.BytesIO()
     torch.save(torch.ones(2), buffer)
