@@ -53,11 +53,10 @@ def list_starts(tree: ast.Module) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
             found.append(node.module or "")
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.attr in FUNCTIONS.get(node.value.id, ()):
-                found.append(f"{node.value.id}.{node.attr}")
+            owner = node.value.id
+            found += [f"{owner}.{node.attr}"] * (node.attr in FUNCTIONS.get(owner, ()))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in FUNCTIONS["builtins"]:
-                found.append(node.func.id)
+            found += [node.func.id] * (node.func.id in FUNCTIONS["builtins"])
     return found
 
 
