@@ -23,20 +23,16 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
-from torchmigrate.model.torch_versions import render_version
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Use
+from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.tables.release_sets import RELEASES
 
 from ._versions.prefix_tests import create_prefix_fix, find_prefix_tests
 from ._versions.version_texts import EVALUATION_ERRORS, VersionText, evaluate_version
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
 
 _SYMBOLS = ("torch.__version__", "torch.version.__version__")
 

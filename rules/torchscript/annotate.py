@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, NotYet, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, NotYet, Rule, Safety, Use
 from torchmigrate.rewrite.changes import Annotate, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
@@ -35,9 +34,6 @@ from torchmigrate.semantics.node_walks import Function
 
 from ._authoring.inert_markers import ASKS, find_need
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS154",

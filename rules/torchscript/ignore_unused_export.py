@@ -21,17 +21,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert_markers
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _NAMES = ("ignore", "unused", "export", "_drop", "_IgnoreContextManager")
 

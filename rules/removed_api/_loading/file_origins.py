@@ -7,16 +7,13 @@ import enum
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.function_calls import find_argument_of, find_function_calls
 from torchmigrate.semantics.name_resolution import innermost_object, last_name, string_value
 from torchmigrate.semantics.scopes import Binding, Scope
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.tensors import is_tensor
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.symbol_uses import SymbolUses
 
 _DOWNLOADS = re.compile(
     r"(?i)download|cached_(?:path|file)|from_url|urlopen|urlretrieve|^wget$|gdown|^fetch|_fetch|retrieve|^requests$"

@@ -5,17 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchmigrate.api import Fix, Safety
-from torchmigrate.model.torch_versions import parse_version, render_version
+from torchmigrate.api import Context, Fix, Safety, Use
+from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.tables.release_sets import RELEASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
 
 
 class PrefixTest(NamedTuple):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.scopes import BindingKind
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 UNDEFINED = ""
 """The backend where none is given: the default backend of every device."""

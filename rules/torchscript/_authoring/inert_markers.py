@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix, NotYet, Place
+from torchmigrate.api import Context, Kind, NoFix, NotYet, Place, Use
+from torchmigrate.project.mentions import Mention
 
 from .torchscript_makers import AUTHORING, BASES, TRACING, find_nearest
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.project.mentions import Mention
 
 SCRIPTED_LINES = "TorchScript made of these lines"
 """The fact that a script compiles certain lines of its own file, and nothing else."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
+from torchmigrate.api import Context, Fix, Kind, NoFix, NotYet, Place, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.semantics.node_walks import Function
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .._script.control_flow import depends_on_values
 from .._script.function_escapes import find_importers
@@ -22,10 +22,6 @@ from .._script.traced_code import find_trace_of, find_tracing_test
 from . import class_escapes, cpp_casts
 from .call_purpose import check_class
 from .torchscript_makers import BASES, METHODS, TRACES_ASKS
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *class_escapes.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.project.mentions import Mention
+from torchmigrate.api import Context, Kind
+from torchmigrate.project.mentions import Mention
 
 SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
 METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context
 from torchmigrate.project.indexed_file import IndexedFile
 from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
@@ -18,9 +18,6 @@ from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .value_origins import trace_origins
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 _SPELLINGS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),

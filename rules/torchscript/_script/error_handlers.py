@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind
 from torchmigrate.project.indexed_file import IndexedFile
+from torchmigrate.project.mentions import Mention
 from torchmigrate.project.reachable_code import ReachedCode, find_visible_code
 from torchmigrate.semantics.node_walks import walk_nodes
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.project.mentions import Mention
 
 ERRORS = ("torch.jit.Error",)
 

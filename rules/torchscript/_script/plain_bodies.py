@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Context, Kind, NoFix, Use
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddArgument, ReplaceStatement, replace, template
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.semantics.scopes import Scope
 from torchmigrate.tables.api_ledger import find_any_entry
 
 from .._export.export_checks import find_origin_files
@@ -17,11 +18,6 @@ from .._export.expression_kinds import find_binding, find_class, get_assigned_at
 from .error_handlers import ERRORS, find_handler
 from .inferred_types import infer_types
 from .python_differences import PythonDifference, find_differences
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.findings import FixChange
-    from torchmigrate.semantics.scopes import Scope
 
 IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
 ASKS = (*IS_SCRIPTING, *ERRORS)

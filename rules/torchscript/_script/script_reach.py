@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.semantics.scopes import Scope
 
 from .._authoring.inert_markers import SCRIPTED_LINES
 from .._authoring.torchscript_makers import SCRIPTS
 from .._export.expression_kinds import find_binding
 from .plain_bodies import collect_reached
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 _LIBRARIES = ("torch.", "math.", "typing.")
 _TYPES = frozenset(

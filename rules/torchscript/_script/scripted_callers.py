@@ -11,9 +11,8 @@ import ast
 import builtins
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NotYet, Place
+from torchmigrate.api import Context, Kind, NotYet, Place, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
@@ -23,9 +22,6 @@ from .._authoring.torchscript_makers import BASES, METHODS, SCRIPTS
 from .._export.expression_kinds import find_binding
 from .function_escapes import find_importers
 from .plain_bodies import collect_reached
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _FOUND = frozenset({"torch", "List", "Dict", "Tuple", "Optional", "Union", "Tensor"})
 """The names that TorchScript finds wherever a function comes from."""

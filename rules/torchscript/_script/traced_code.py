@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
+from torchmigrate.project.mentions import Mention
 from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
@@ -14,10 +15,6 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 from .._authoring.torchscript_makers import IF_TRACING, find_nearest, find_traces
 from .plain_bodies import collect_reached
 from .value_origins import trace_origins
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.project.mentions import Mention
 
 _TRACED = ("func", "mod", "model", "root")
 """The names of the first parameter of what traces."""
