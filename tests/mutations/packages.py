@@ -248,8 +248,13 @@ def write_switches(folder: Path, edits: Mapping[str, Edit]) -> None:
 
 def copy_repository(folder: Path) -> None:
     """Copy what the tests need into ``folder``, where the package is found with its rules without being installed."""
-    ignored = shutil.ignore_patterns(".*", "site", "__pycache__")
-    shutil.copytree(ROOT, folder, ignore=ignored, symlinks=True)
+    left_out = shutil.ignore_patterns("__pycache__")
+    folder.mkdir()
+    for path in ROOT.iterdir():
+        if path.is_dir() and not path.name.startswith(".") and path.name != "site":
+            shutil.copytree(path, folder / path.name, ignore=left_out, symlinks=True)
+        elif path.is_file() and path.suffix:
+            shutil.copy(path, folder)
     with contextlib.suppress(FileExistsError):
         (folder / "torchmigrate" / "rules").symlink_to("../rules", target_is_directory=True)
 
