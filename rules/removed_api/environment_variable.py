@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.api import Context, Finding, Fix, Rule, Safety, Severity, Sort, Use
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Sort, Use
 from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 from torchmigrate.model.torch_versions import Version
@@ -59,6 +59,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context, change: ApiChange, new: str, reached: VersionReach) -> Fix:
+    if change.was:
+        raise NoFix(change.was)
     if isinstance(use.node, ast.keyword):  # `os.environ.update(NAME="1")`
         changed: Rename | Reword = Rename(use.node, new)
     else:
