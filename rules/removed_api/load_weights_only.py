@@ -230,7 +230,9 @@ def _is_allowed(use: Use, ctx: Context) -> bool:
 def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:
     path = find_argument(call, 0, "f") if use.call else None
     content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
-    return _Evidence(content, find_save_before(path, use, ctx), find_foreign_origin(path, use, ctx), names_state(path))
+    return _Evidence(
+        content, find_save_before(path, use, ctx), find_foreign_origin(path, use, ctx), names_state(path)
+    )
 
 
 def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Severity | None:

@@ -126,7 +126,9 @@ def _check_call(
     if (
         has_alternative(use, ctx, reached)
         or tests_parameter(use, change.keywords[0])
-        or (change.place_of and change.gone is not None and change.gone <= find_declared_minimum(ctx, reached))
+        or (
+            change.place_of and change.gone is not None and change.gone <= find_declared_minimum(ctx, reached)
+        )
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):

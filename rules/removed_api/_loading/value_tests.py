@@ -31,7 +31,9 @@ def _is_tried(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
         if isinstance(parent, ast.ExceptHandler):
             return True
         if isinstance(parent, ast.Try) and node in parent.body:
-            caught = {last_name(one) for handler in parent.handlers for one in _list_caught_exceptions(handler)}
+            caught = {
+                last_name(one) for handler in parent.handlers for one in _list_caught_exceptions(handler)
+            }
             return not caught.isdisjoint({None, "AttributeError", "TypeError", "Exception", "BaseException"})
         node = parent
     return False

@@ -84,7 +84,9 @@ def _find_switch(use: Use) -> StatementPlace | None:
     if not _is_in_body(use, outer):
         mine, other = other, mine
     if not outer.statement.orelse:  # the names are bound above, and here again
-        above = {name for statement in outer.preceding_statements() for name in _collect_bound_names([statement])}
+        above = {
+            name for statement in outer.preceding_statements() for name in _collect_bound_names([statement])
+        }
         return outer if _collect_bound_names(mine) <= above else None
     return outer if _collect_bound_names(mine) == _collect_bound_names(other) else None
 

@@ -33,7 +33,8 @@ def _find_watched_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     if code is None or region is None:
         return None
     return ctx.project.compute_once(
-        (_find_watched_code, path, mention.line), lambda: code.collect_reached_code([(region, code.files[path])])
+        (_find_watched_code, path, mention.line),
+        lambda: code.collect_reached_code([(region, code.files[path])]),
     )
 
 

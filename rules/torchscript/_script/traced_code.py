@@ -44,7 +44,8 @@ def _find_traced_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     if code is None:
         return None
     return ctx.project.compute_once(
-        (_find_traced_code, path, mention.line, mention.symbol), lambda: _collect_traced_code(mention, path, code)
+        (_find_traced_code, path, mention.line, mention.symbol),
+        lambda: _collect_traced_code(mention, path, code),
     )
 
 
