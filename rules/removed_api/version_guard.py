@@ -58,7 +58,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
     for found in find_prefix_tests(use, ctx):
         first = found.find_first_mistake()
-        if first is not None and found.find_mistaken(target):
+        if first is not None and found.find_mistaken_literals(target):
             yield _report_test(found.test, use, ctx, first, partial(create_prefix_fix, found, use, ctx))
     for test in _find_tests(use, ctx):
         wrong = [release for release in RELEASES if _is_wrong_for(test, use, release)]

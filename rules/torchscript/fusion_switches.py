@@ -31,7 +31,7 @@ from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
 from torchmigrate.semantics.scopes import StatementPlace
 
-from ._authoring.torchscript_makers import ASKS, find_running
+from ._authoring.torchscript_makers import ASKS, find_torchscript_place
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
@@ -74,7 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    if running := find_running(ctx):
+    if running := find_torchscript_place(ctx):
         raise NotYet(
             f"`{running.symbol}` at {running.path}:{running.line}, which this setting tunes, is gone",
             Place(running.path, running.line),

@@ -58,7 +58,7 @@ def _has_drop(call: ast.Call) -> bool:
 
 
 def _create_unused_fix(use: Use, ctx: Context) -> Fix:
-    if inert_markers.find_need(use, ctx) is None:
+    if inert_markers.explain_need(use, ctx) is None:
         return _create_fix(use, ctx)
     if use.decorated is None or use.call is None:
         raise NoFix("the function is not used as a decorator; replace it with `torch.jit.unused` by hand")

@@ -95,7 +95,7 @@ class VisibleCode:
                 if root not in file.imports or file.imports[root] in self._own_names:
                     yield call, file
 
-    def collect_reached(self, roots: Iterable[tuple[ast.AST | None, IndexedFile]]) -> ReachedCode:
+    def collect_reached_code(self, roots: Iterable[tuple[ast.AST | None, IndexedFile]]) -> ReachedCode:
         """Return the definitions that the code ``roots`` may reach; None is anything that the file can get at."""
         waiting, whole = list[tuple[ast.AST, IndexedFile]](), dict[str, None]()
         for root, file in roots:

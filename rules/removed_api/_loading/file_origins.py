@@ -34,7 +34,7 @@ class Foreign(enum.Enum):
     USER = "is chosen by the user"
 
 
-def find_foreign(path: ast.expr | None, use: Use, ctx: Context) -> Foreign | None:
+def find_foreign_origin(path: ast.expr | None, use: Use, ctx: Context) -> Foreign | None:
     """Return who the file at a path comes from, if it is not the project itself."""
     return None if path is None else _OriginWalk(ctx.uses).find_origin(path, use.place.scope)
 
@@ -70,12 +70,12 @@ class _OriginWalk:
 
     def _follow_binding(self, binding: Binding, owner: Scope) -> Foreign | None:
         if isinstance(binding.node, ast.arg):
-            return self._find_passed(binding.node.arg, owner.node)
+            return self._find_passed_origin(binding.node.arg, owner.node)
         around = self._uses.data_flow.parents.get(binding.node)
         value = around.context_expr if isinstance(around, ast.withitem) else binding.value
         return self.find_origin(value, owner) if value is not None else None
 
-    def _find_passed(self, parameter: str, function: ast.AST) -> Foreign | None:
+    def _find_passed_origin(self, parameter: str, function: ast.AST) -> Foreign | None:
         """Return the origin of what the module's calls of a function pass for a parameter."""
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
@@ -137,7 +137,7 @@ class Saved(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-def find_saved(path: ast.expr | None, use: Use, ctx: Context) -> tuple[ast.Call, Saved] | None:
+def find_save_before(path: ast.expr | None, use: Use, ctx: Context) -> tuple[ast.Call, Saved] | None:
     """Return the call with which the same function has saved the file before, and what it has put into it."""
     if path is None:
         return None

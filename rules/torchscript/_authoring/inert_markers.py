@@ -32,7 +32,7 @@ class NeededBy(NotYet):
         self.place = Place(maker.path, maker.line)
 
 
-def find_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> NoFix | None:
+def explain_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> NoFix | None:
     """Return why a marker for TorchScript has to stay, or None if it can be removed.
 
     ``others`` are further places that need the marker; ``because`` begins the reason.
@@ -48,7 +48,7 @@ def find_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> No
 
 def check_removable(use: Use, ctx: Context, *others: Mention) -> None:
     """Raise NoFix, with the reason, if a marker cannot be removed."""
-    if need := find_need(use, ctx, *others):
+    if need := explain_need(use, ctx, *others):
         raise need
 
 

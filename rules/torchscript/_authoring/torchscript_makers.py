@@ -77,7 +77,7 @@ def makes_torchscript(ctx: Context) -> bool:
     )
 
 
-def find_running(ctx: Context) -> Mention | None:
+def find_torchscript_place(ctx: Context) -> Mention | None:
     """Return the nearest place where the project makes TorchScript, or loads it from a file; None without one."""
     kinds = frozenset(Kind) - frozenset(_INERT)
     found = [
