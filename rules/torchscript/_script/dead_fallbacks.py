@@ -10,7 +10,7 @@ from torchmigrate.model.findings import FixChange
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.scopes import StatementPlace
-from torchmigrate.semantics.version_guards import read_version
+from torchmigrate.semantics.version_expressions import read_version
 
 _COMPILE: Version = (2, 0)
 """The torch release that added `torch.compile`; older ones are not supported."""
