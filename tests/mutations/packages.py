@@ -35,23 +35,38 @@ MOST = 400
 
 _FIXTURES = "tests/rules/test_fixtures.py"
 TESTS: dict[str, tuple[str, ...]] = {
-    "adoption": ("tests/test_adoption.py", "tests/test_suppress.py"),
+    "adoption": ("tests/test_adoption.py", "tests/test_suppress.py", "tests/test_git.py"),
     "artifacts": ("tests/artifacts", "tests/test_foreign.py"),
     "cli": (
         "tests/test_cli.py",
         "tests/test_program.py",
         "tests/test_config.py",
+        "tests/test_library.py",
+        "tests/test_lower_bounds.py",
         "tests/ledger",
         "tests/trials",
     ),
-    "console": ("tests/faults/test_terminal.py", "tests/test_reporters.py", "tests/test_cli.py"),
+    "console": (
+        "tests/faults/test_terminal.py",
+        "tests/test_reporters.py",
+        "tests/test_cli.py",
+        "tests/test_diff.py",
+        "tests/test_plan.py",
+    ),
     "documents": (
         "tests/test_documents.py",
         "tests/test_environments.py",
         "tests/test_environment.py",
         _FIXTURES,
     ),
-    "engine": ("tests/test_engine.py", "tests/test_suppress.py", "tests/test_edits.py", _FIXTURES),
+    "engine": (
+        "tests/test_engine.py",
+        "tests/test_faults.py",
+        "tests/test_context_names.py",
+        "tests/test_suppress.py",
+        "tests/test_edits.py",
+        _FIXTURES,
+    ),
     "foreign": ("tests/test_foreign.py", _FIXTURES),
     "prefilter": ("tests/test_pairs.py", "tests/test_watch.py", "tests/test_engine.py", _FIXTURES),
     "model": ("tests/test_versions.py", "tests/test_engine.py", "tests/test_watch.py", _FIXTURES),
@@ -62,10 +77,19 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_files.py",
         "tests/test_patterns.py",
         "tests/test_exports.py",
+        "tests/test_elsewhere.py",
+        "tests/test_expected.py",
+        "tests/test_importing.py",
+        "tests/test_reachable_code.py",
         _FIXTURES,
     ),
     "proof": ("tests/proof", "tests/test_edits.py", "tests/test_mending.py"),
-    "reporters": ("tests/test_reporters.py", "tests/test_formats.py", "tests/test_diff.py"),
+    "reporters": (
+        "tests/test_reporters.py",
+        "tests/test_formats.py",
+        "tests/test_diff.py",
+        "tests/test_mending.py",
+    ),
     "rewrite": ("tests/rewrite", "tests/test_changes.py", _FIXTURES),
     "run": (
         "tests/test_runner.py",
@@ -73,12 +97,17 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_joint.py",
         "tests/test_workers.py",
         "tests/test_write.py",
+        "tests/test_wire.py",
+        "tests/test_trees.py",
+        "tests/test_faults.py",
     ),
     "semantics": (
         "tests/test_resolve.py",
         "tests/test_uses.py",
         "tests/test_flow.py",
         "tests/test_guards.py",
+        "tests/test_calls.py",
+        "tests/test_nodes.py",
         _FIXTURES,
     ),
     "server": ("tests/server",),
@@ -157,7 +186,7 @@ def find_edits(path: Path) -> Iterator[Edit]:
             yield replace(node, other.join(f"({ast.unparse(value)})" for value in node.values), is_static)
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
             yield replace(node.test, f"not ({ast.unparse(node.test)})", is_static)
-        elif isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+        elif isinstance(node, ast.Return) and node.value is not None and not _is_falsy(node.value):
             yield replace(node.value, "None", is_static)
         elif isinstance(node, ast.Constant) and _can_change(node.value):
             yield replace(node, repr(_change_constant(node.value)), is_static)
@@ -186,6 +215,10 @@ def _walk_code(node: ast.AST, is_static: bool) -> Iterator[tuple[ast.AST, bool]]
                 and not (isinstance(child, ast.Subscript) and ast.unparse(child.value) == "Literal")
             ):
                 yield from _walk_code(child, is_static and not (is_function and name == "body"))
+
+
+def _is_falsy(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def _can_change(value: object) -> bool:
