@@ -111,7 +111,12 @@ TESTS: dict[str, tuple[str, ...]] = {
         _FIXTURES,
     ),
     "server": ("tests/server",),
-    "settings": ("tests/test_config.py", "tests/faults/test_hostile_settings.py"),
+    "settings": (
+        "tests/test_config.py",
+        "tests/test_environment.py",
+        "tests/test_trees.py",
+        "tests/faults/test_hostile_settings.py",
+    ),
     "tables": ("tests/ledger", "tests/probe", _FIXTURES),
     "text": ("tests/test_source.py", "tests/test_tokens.py", "tests/test_notebook.py", _FIXTURES),
     "trials": ("tests/trials",),
@@ -194,6 +199,8 @@ def find_edits(path: Path) -> Iterator[Edit]:
             yield replace(node.value, "None", is_static)
 
 
+_NEVER_TRUE = ("TYPE_CHECKING", "__name__ == '__main__'")
+"""Tests of blocks that do not run on import."""
 _NOT_CODE = ("annotation", "returns", "decorator_list", "type_comment")
 
 
@@ -211,7 +218,7 @@ def _walk_code(node: ast.AST, is_static: bool) -> Iterator[tuple[ast.AST, bool]]
                 and isinstance(child, ast.AST)
                 and not isinstance(child, (ast.JoinedStr, ast.Import, ast.ImportFrom, ast.pattern))
                 and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
-                and not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING")
+                and not (isinstance(child, ast.If) and ast.unparse(child.test) in _NEVER_TRUE)
                 and not (isinstance(child, ast.Subscript) and ast.unparse(child.value) == "Literal")
             ):
                 yield from _walk_code(child, is_static and not (is_function and name == "body"))
