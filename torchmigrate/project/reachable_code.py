@@ -11,7 +11,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchmigrate.project.import_closure import MOST_FILES, find_imported_files, find_importing_files
 from torchmigrate.project.indexed_file import (
@@ -22,11 +22,9 @@ from torchmigrate.project.indexed_file import (
     index_file,
 )
 from torchmigrate.project.module_paths import get_module_stem
+from torchmigrate.project.project_facts import Project
 from torchmigrate.semantics.name_resolution import getattr_name, last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
-
-if TYPE_CHECKING:
-    from torchmigrate.project.project_facts import Project
 
 _CALLED_BY_TORCH = frozenset({"forward", "backward", "setup_context", "jvp"})
 """Methods that torch calls, beside those that Python does."""
