@@ -247,9 +247,9 @@ def test_the_source_of_a_finding_comes_before_that_of_its_rule(found: list[Evalu
 
 def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
     [outlook] = [one for one in found if one.result.path == "pkg/now.py"]
-    prospects = [
+    prospects = tuple(
         replace(one, finding=replace(one.finding, path="my files/now.py")) for one in outlook.prospects
-    ]
+    )
     page = html.render_html(planned([replace(outlook, prospects=prospects)]))
     assert 'data-file="my\u00a0files/now.py"' in page
 

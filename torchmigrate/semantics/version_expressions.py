@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.scopes import Scope
@@ -76,6 +77,20 @@ def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int =
     if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
         return is_torch_version(node.generators[0].iter, uses, scope, depth - 1)
     return False
+
+
+def find_companion_version(node: ast.expr, uses: SymbolUses, scope: Scope) -> str | None:
+    """Return the companion of torch whose version an expression is, parsed or not; None for any other expression."""
+    if isinstance(node, ast.Name) and (value := uses.data_flow.find_definition(node, scope)) is not None:
+        node = value
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and inner.value in COMPANION_PACKAGES:
+            return str(inner.value)  # importlib.metadata.version("torchvision")
+        if isinstance(inner, ast.Attribute) and inner.attr == "__version__":
+            resolved = uses.names.resolve_expression(inner, scope)
+            if resolved is not None and resolved.names[0].partition(".")[0] in COMPANION_PACKAGES:
+                return resolved.names[0].partition(".")[0]
+    return None
 
 
 def _is_split_version(node: ast.expr) -> bool:

@@ -16,11 +16,13 @@ from torchmigrate.semantics.scopes import Scope, StatementPlace
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
 from torchmigrate.semantics.version_expressions import (
+    find_companion_version,
     is_torch_version,
     names_major_version,
     read_named_bound,
     read_version,
 )
+from torchmigrate.tables import companion_releases
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -196,8 +198,14 @@ class _GuardReader:
         if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
             return
         left, right = self._follow_constant(left, scope), self._follow_constant(right, scope)
-        if read_version(left) is not None and is_torch_version(right, self._uses, scope):
+        if read_version(left) is not None and (
+            is_torch_version(right, self._uses, scope)
+            or find_companion_version(right, self._uses, scope) is not None
+        ):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
+        if (package := find_companion_version(left, self._uses, scope)) is not None:
+            self._apply_companion(package, op, read_version(right), truth)
+            return
         bound = read_version(right)
         major = isinstance(right, ast.Constant) and isinstance(right.value, int) and names_major_version(left)
         if major:
@@ -213,6 +221,21 @@ class _GuardReader:
             self._found._intersect_range(*((None, end) if truth else (end, None)))
         elif isinstance(op, ast.Eq if truth else ast.NotEq):
             self._found._intersect_range(bound, after)
+
+    def _apply_companion(self, package: str, op: ast.cmpop, release: Version | None, truth: bool) -> None:
+        """Add the condition that the version of torchvision or another companion stands for."""
+        if release is None:
+            return
+        bound, after = (
+            companion_releases.find_torch(package, version)
+            for version in (release, (release[0], release[1] + 1))
+        )
+        if isinstance(op, (ast.GtE, ast.Gt)) and bound is not None:
+            self._found._intersect_range(*((bound, None) if truth else (None, bound)))
+        elif isinstance(op, (ast.Lt, ast.LtE)):
+            end = bound if isinstance(op, ast.Lt) else after
+            if end is not None:
+                self._found._intersect_range(*((None, end) if truth else (end, None)))
 
     def _follow_constant(self, node: ast.expr, scope: Scope) -> ast.expr:
         """Return the version that a constant names: ``MAX``, ``parse(MAX)``; the node itself if it is no constant."""
