@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.mutations.selection import FIXTURES
 from tests.mutations.survivors import EQUIVALENT
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,6 @@ PACKAGES = ROOT / "torchmigrate"
 MOST = 400
 """How many tests judge a mutant; of more, some are drawn."""
 
-_FIXTURES = "tests/rules/test_fixtures.py"
 TESTS: dict[str, tuple[str, ...]] = {
     "adoption": ("tests/test_adoption.py", "tests/test_suppress.py", "tests/test_git.py"),
     "artifacts": ("tests/artifacts", "tests/test_foreign.py"),
@@ -57,7 +57,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_documents.py",
         "tests/test_environments.py",
         "tests/test_environment.py",
-        _FIXTURES,
+        FIXTURES,
     ),
     "engine": (
         "tests/test_engine.py",
@@ -65,11 +65,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_context_names.py",
         "tests/test_suppress.py",
         "tests/test_edits.py",
-        _FIXTURES,
+        FIXTURES,
     ),
-    "foreign": ("tests/test_foreign.py", _FIXTURES),
-    "prefilter": ("tests/test_pairs.py", "tests/test_watch.py", "tests/test_engine.py", _FIXTURES),
-    "model": ("tests/test_versions.py", "tests/test_engine.py", "tests/test_watch.py", _FIXTURES),
+    "foreign": ("tests/test_foreign.py", FIXTURES),
+    "prefilter": ("tests/test_pairs.py", "tests/test_watch.py", "tests/test_engine.py", FIXTURES),
+    "model": ("tests/test_versions.py", "tests/test_engine.py", "tests/test_watch.py", FIXTURES),
     "plan": ("tests/test_plan.py",),
     "probe": ("tests/probe",),
     "project": (
@@ -81,7 +81,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_expected.py",
         "tests/test_importing.py",
         "tests/test_reachable_code.py",
-        _FIXTURES,
+        FIXTURES,
     ),
     "proof": ("tests/proof", "tests/test_edits.py", "tests/test_mending.py"),
     "reporters": (
@@ -90,7 +90,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_diff.py",
         "tests/test_mending.py",
     ),
-    "rewrite": ("tests/rewrite", "tests/test_changes.py", _FIXTURES),
+    "rewrite": ("tests/rewrite", "tests/test_changes.py", FIXTURES),
     "run": (
         "tests/test_runner.py",
         "tests/test_cache.py",
@@ -100,6 +100,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_wire.py",
         "tests/test_trees.py",
         "tests/test_faults.py",
+        "tests/test_plan.py",
     ),
     "semantics": (
         "tests/test_resolve.py",
@@ -108,7 +109,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_guards.py",
         "tests/test_calls.py",
         "tests/test_nodes.py",
-        _FIXTURES,
+        FIXTURES,
     ),
     "server": ("tests/server",),
     "settings": (
@@ -117,8 +118,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_trees.py",
         "tests/faults/test_hostile_settings.py",
     ),
-    "tables": ("tests/ledger", "tests/probe", _FIXTURES),
-    "text": ("tests/test_source.py", "tests/test_tokens.py", "tests/test_notebook.py", _FIXTURES),
+    "tables": ("tests/ledger", "tests/probe", FIXTURES),
+    "text": ("tests/test_source.py", "tests/test_tokens.py", "tests/test_notebook.py", FIXTURES),
     "trials": ("tests/trials",),
 }
 """The tests of each package, those that take least time first."""
@@ -207,7 +208,8 @@ _NOT_CODE = ("annotation", "returns", "decorator_list", "type_comment")
 def _walk_code(node: ast.AST, is_static: bool) -> Iterator[tuple[ast.AST, bool]]:
     """Yield the nodes that run, and whether they do when the module is imported.
 
-    Docstrings, annotations, patterns, and what is inside of f-strings or type-checking blocks are left out.
+    Docstrings, annotations, patterns, what is inside of f-strings or type-checking blocks, and tests of the platform
+    are left out.
     """
     yield node, is_static
     is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
@@ -219,6 +221,7 @@ def _walk_code(node: ast.AST, is_static: bool) -> Iterator[tuple[ast.AST, bool]]
                 and not isinstance(child, (ast.JoinedStr, ast.Import, ast.ImportFrom, ast.pattern))
                 and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
                 and not (isinstance(child, ast.If) and ast.unparse(child.test) in _NEVER_TRUE)
+                and not (isinstance(child, ast.Compare) and ast.unparse(child.left) == "sys.platform")
                 and not (isinstance(child, ast.Subscript) and ast.unparse(child.value) == "Literal")
             ):
                 yield from _walk_code(child, is_static and not (is_function and name == "body"))
@@ -350,17 +353,17 @@ class Reached:
         """Return the tests that judge a mutant, the package's own before the fixtures."""
         at_import = edit.is_static or key in self.imported
         found = dict.fromkeys([*self.tests[key], *(self.tests[edit.module] if at_import else ())])
-        cases = {_parameter(name) for name in found if name.startswith(_FIXTURES)}
+        cases = {_parameter(name) for name in found if name.startswith(FIXTURES)}
         every = {name: None for names in self.tests.values() for name in names}
         # The tests of a case share its results, which only the first of them makes.
-        found |= {name: None for name in every if name.startswith(_FIXTURES) and _parameter(name) in cases}
+        found |= {name: None for name in every if name.startswith(FIXTURES) and _parameter(name) in cases}
         kept = [name for name in found if name not in self.failed and name.split("::")[0] in _files(tests)]
         if len(kept) > MOST:
-            own = [name for name in kept if not name.startswith(_FIXTURES)][: MOST // 2]
+            own = [name for name in kept if not name.startswith(FIXTURES)][: MOST // 2]
             kept = own + random.Random(key).sample(
                 [name for name in kept if name not in own], MOST - len(own)
             )
-        return sorted(kept, key=lambda name: name.startswith(_FIXTURES))
+        return sorted(kept, key=lambda name: name.startswith(FIXTURES))
 
 
 def _files(tests: Sequence[str]) -> set[str]:
@@ -407,7 +410,8 @@ def try_edits(edits: Mapping[str, tuple[str, Edit]], jobs: int) -> Iterator[tupl
                     passed = True
                     if names or at_import:
                         listed = folder / f"tests-{key}.txt"
-                        listed.write_text("\n".join(names), "utf-8")
+                        failing = (f"!{name}" for name in reached.failed)
+                        listed.write_text("\n".join([*names, *failing]), "utf-8")
                         files = list(dict.fromkeys(name.split("::")[0] for name in names)) or TESTS[package]
                         task = [key, str(listed) if names else None, files, at_import]
                         print(json.dumps(task), file=worker.stdin, flush=True)
