@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
-from torchmigrate.api import Context, Use
 from torchmigrate.rewrite.changes import RenameFile
 from torchmigrate.semantics.model_files import (
     PathLiteral,
@@ -16,7 +16,10 @@ from torchmigrate.semantics.model_files import (
 )
 from torchmigrate.semantics.name_resolution import string_value
 
-from .result_chain import ResultChain
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+    from .result_chain import ResultChain
 
 _LITERALS = (ast.Constant, ast.JoinedStr)
 _SUFFIXES = (".pt", ".pth")
