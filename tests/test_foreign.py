@@ -57,6 +57,37 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammars, "_load_parser", lambda language: None)
 
 
+@GRAMMARS
+def test_the_grammars_are_part_of_what_results_depend_on() -> None:
+    assert any("tree_sitter_cpp" in line for line in grammars.describe_installed())
+
+
+def test_a_commented_dependency_is_none() -> None:
+    line = b'implementation("ai.djl.pytorch:pytorch-engine:0.20.0")\n'
+    assert read_contents("build.gradle", b"dependencies {\n " + line + b"}\n").uses
+    assert not read_contents("build.gradle", b"dependencies {\n // " + line + b"}\n").uses
+
+
+def test_a_manifest_of_vcpkg_without_dependencies(tmp_path: Path) -> None:
+    assert said(checked(tmp_path, {"vcpkg.json": b'{"overrides": [{"name": "libtorch"}]}\n'})) == []
+
+
+@GRAMMARS
+def test_the_file_of_a_swift_class_is_the_one_that_is_given() -> None:
+    text = b'let other = "b.pt"\nlet module = Bridge(fileAtPath: "a.pt")\n'
+    uses = read_contents("a.swift", b"import LibTorch\n" + text).uses
+    assert [(use.name, use.file, use.calls) for use in uses] == [
+        ("import LibTorch", "", True),
+        ("class Bridge", "a.pt", True),
+    ]
+
+
+@GRAMMARS
+def test_a_verbatim_string_names_the_file() -> None:
+    text = b'using TorchSharp;\nvar module = torch.jit.load(@"net.pt");\n'
+    assert [name for name, _ in read_contents("a.cs", text).files] == ["net.pt"]
+
+
 @pytest.mark.usefixtures("bare")
 def test_what_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     files = {
@@ -252,34 +283,3 @@ def test_a_typedef_names_its_last_word(tmp_path: Path) -> None:
     text = b"typedef torch::jit::Module Net;\nvoid f() {\n  int Module;\n  Net net;\n}\n"
     (result,) = checked(tmp_path, {"a.cpp": text})
     assert [one.location.line for one in result.findings if one.location is not None] == [1, 4]
-
-
-@GRAMMARS
-def test_the_grammars_are_part_of_what_results_depend_on() -> None:
-    assert any("tree_sitter_cpp" in line for line in grammars.describe_installed())
-
-
-def test_a_commented_dependency_is_none() -> None:
-    line = b'implementation("ai.djl.pytorch:pytorch-engine:0.20.0")\n'
-    assert read_contents("build.gradle", b"dependencies {\n " + line + b"}\n").uses
-    assert not read_contents("build.gradle", b"dependencies {\n // " + line + b"}\n").uses
-
-
-def test_a_manifest_of_vcpkg_without_dependencies(tmp_path: Path) -> None:
-    assert said(checked(tmp_path, {"vcpkg.json": b'{"overrides": [{"name": "libtorch"}]}\n'})) == []
-
-
-@GRAMMARS
-def test_the_file_of_a_swift_class_is_the_one_that_is_given() -> None:
-    text = b'let other = "b.pt"\nlet module = Bridge(fileAtPath: "a.pt")\n'
-    uses = read_contents("a.swift", b"import LibTorch\n" + text).uses
-    assert [(use.name, use.file, use.calls) for use in uses] == [
-        ("import LibTorch", "", True),
-        ("class Bridge", "a.pt", True),
-    ]
-
-
-@GRAMMARS
-def test_a_verbatim_string_names_the_file() -> None:
-    text = b'using TorchSharp;\nvar module = torch.jit.load(@"net.pt");\n'
-    assert [name for name, _ in read_contents("a.cs", text).files] == ["net.pt"]

@@ -24,7 +24,7 @@ from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ApiChange
 
-from ._changes.change_fixes import find_declared_minimum, fit_minimum
+from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import has_required_arguments
 from ._changes.missing_names import has_alternative, has_other_call, tests_parameter
 from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper
@@ -63,7 +63,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     reached = find_reach(use, ctx.uses)
     severity = change.find_severity(ctx.options.target)
-    settled = change.documented is not None and change.documented <= find_declared_minimum(ctx, reached)
+    settled = change.documented is not None and change.documented <= find_declared(ctx, reached)
     is_caught = bool(reached.caught & {"RuntimeError", "TypeError", "Exception"})
     quiet = reached.unheard if severity is Severity.WARNING else is_caught
     name = change.keywords[0]

@@ -43,11 +43,11 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_declared_minimum, fit_needed, require_minimum
+from ._changes.change_fixes import find_declared, fit_needed, require_minimum
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
 from ._loading.content_names import names_state
-from ._loading.file_origins import Foreign, Saved, find_foreign_origin, find_save_before
+from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
 from ._loading.loaded_content import LoadedContent, find_content
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or target < _WARNS or _decides_loading(call, use, ctx):
         return
     reached = find_reach(use, ctx.uses)
-    if find_declared_minimum(ctx, reached) >= _FLIPPED or _is_prepared(use, ctx, reached):
+    if find_declared(ctx, reached) >= _FLIPPED or _is_prepared(use, ctx, reached):
         return
     evidence = _collect_evidence(use, call, ctx)
     shown = evidence.object_at if target >= _FLIPPED and not reached.caught else None
@@ -230,9 +230,7 @@ def _is_allowed(use: Use, ctx: Context) -> bool:
 def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:
     path = find_argument(call, 0, "f") if use.call else None
     content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
-    return _Evidence(
-        content, find_save_before(path, use, ctx), find_foreign_origin(path, use, ctx), names_state(path)
-    )
+    return _Evidence(content, find_saved(path, use, ctx), find_foreign(path, use, ctx), names_state(path))
 
 
 def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Severity | None:

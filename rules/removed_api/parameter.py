@@ -33,7 +33,7 @@ from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
 
 from ._changes import derived_classes
-from ._changes.change_fixes import find_declared_minimum, fit_minimum
+from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
 from ._changes.missing_names import has_alternative, tests_parameter
 from ._changes.recipe_edits import (
@@ -128,9 +128,7 @@ def _check_call(
     if (
         has_alternative(use, ctx, reached)
         or tests_parameter(use, change.keywords[0])
-        or (
-            change.place_of and change.gone is not None and change.gone <= find_declared_minimum(ctx, reached)
-        )
+        or (change.place_of and change.gone is not None and change.gone <= find_declared(ctx, reached))
         or (severity is Severity.WARNING and reached.unheard)
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):

@@ -13,7 +13,6 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import severity_at
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.project.project_facts import Project
 from torchmigrate.rewrite.changes import (
     Decide,
     Rebind,
@@ -28,12 +27,16 @@ from torchmigrate.rewrite.changes import (
 from torchmigrate.rewrite.code_removal import CodeRemoval
 from torchmigrate.rewrite.name_spelling import NameSpeller
 from torchmigrate.rewrite.placeholders import render_title
-from torchmigrate.semantics.name_resolution import ResolvedName
-from torchmigrate.semantics.scopes import StatementPlace
-from torchmigrate.semantics.symbol_uses import SymbolUses
-from torchmigrate.semantics.use import Use
 from torchmigrate.text.finding_factory import create_finding
-from torchmigrate.text.source_text import SourceText
+
+if TYPE_CHECKING:
+    from torchmigrate.project.project_facts import Project
+    from torchmigrate.semantics.name_resolution import ResolvedName
+    from torchmigrate.semantics.scopes import StatementPlace
+    from torchmigrate.semantics.symbol_uses import SymbolUses
+    from torchmigrate.semantics.use import Use
+    from torchmigrate.text.source_text import SourceText
+
 
 _DEPRECATED = {
     "elsewhere": "search_elsewhere",

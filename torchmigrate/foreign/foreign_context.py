@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
-from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import severity_at
-from torchmigrate.model.vocabulary import Severity
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.project.folders import is_within
-from torchmigrate.project.mentions import Mention
-from torchmigrate.project.project_facts import Project
-from torchmigrate.project.text_search import Sought
 from torchmigrate.text.finding_factory import create_finding
-from torchmigrate.text.source_text import SourceText
+
+if TYPE_CHECKING:
+    from torchmigrate.model.rule_options import RuleOptions
+    from torchmigrate.model.vocabulary import Severity
+    from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.project_facts import Project
+    from torchmigrate.project.text_search import Sought
+    from torchmigrate.text.source_text import SourceText
 
 
 @dataclass

@@ -53,7 +53,7 @@ def find_oldest_reaching(ctx: Context, reached: VersionReach) -> Version:
     return max(ctx.options.minimum, reached.low or ctx.options.minimum)
 
 
-def find_declared_minimum(ctx: Context, reached: VersionReach) -> Version:
+def find_declared(ctx: Context, reached: VersionReach) -> Version:
     """Return the oldest torch for which the code around a use was written."""
     return max(ctx.options.declared, reached.low or ctx.options.declared)
 

@@ -34,7 +34,7 @@ class Foreign(enum.Enum):
     USER = "is chosen by the user"
 
 
-def find_foreign_origin(path: ast.expr | None, use: Use, ctx: Context) -> Foreign | None:
+def find_foreign(path: ast.expr | None, use: Use, ctx: Context) -> Foreign | None:
     """Return who the file at a path comes from, if it is not the project itself."""
     return None if path is None else _OriginWalk(ctx.uses).find_origin(path, use.place.scope)
 
@@ -137,7 +137,7 @@ class Saved(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-def find_save_before(path: ast.expr | None, use: Use, ctx: Context) -> tuple[ast.Call, Saved] | None:
+def find_saved(path: ast.expr | None, use: Use, ctx: Context) -> tuple[ast.Call, Saved] | None:
     """Return the call with which the same function has saved the file before, and what it has put into it."""
     if path is None:
         return None
