@@ -45,10 +45,10 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_declared, fit_needed, require_minimum
+from ._changes.change_fixes import find_declared, fit_needed
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
-from ._loading.content_names import names_state
+from ._loading.content_names import NAMESPACES, names_state
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
 from ._loading.loaded_content import LoadedContent, find_content
 from ._loading.recorded_loads import RecordedLoads, find_recorded_loads, write_global
@@ -79,8 +79,6 @@ _ADDED = (1, 13)
 _WARNS = (2, 4)
 _ALLOWS = (2, 5)
 _FLIPPED = (2, 6)
-_NAMESPACES = frozenset({"args", "opt", "opts"})
-"""Keys and variables under which programs keep their parsed arguments."""
 
 
 @rule.note
@@ -119,10 +117,12 @@ class _Evidence:
 
     @property
     def holds_namespace(self) -> bool:
-        """Whether the object that is used is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
+        """Whether the only object is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
         shown = self.content.object_use
         nodes = list(ast.walk(shown)) if shown is not None and not self.content.is_model else []
-        return any(string_value(node) in _NAMESPACES or last_name(node) in _NAMESPACES for node in nodes)
+        return (self.content.has_namespace and shown is None) or any(
+            string_value(node) in NAMESPACES or last_name(node) in NAMESPACES for node in nodes
+        )
 
     @property
     def is_state(self) -> bool:
@@ -314,12 +314,13 @@ def _allow_globals(use: Use, names: Sequence[str], file: str, ctx: Context, reac
         "value": statement.value,
         **allowed,
     }
-    require_minimum(_ALLOWS, ctx, reached)
     listed = ", ".join(f"{{{name}}}" for name in allowed)
-    new = template(f"with {{allowing}}([{listed}]):\n    {{target}} = {{value}}", **parts)
+    new = template(f"with {{allowing}}([{listed}]):
+    {{target}} = {{value}}", **parts)
     shown = ", ".join(f"`{name}`" for name in names)
     title = f"Allow {shown}; unsafe because {file} may hold other objects"
-    return Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    return fit_needed(fix, _ALLOWS, _FLIPPED if ctx.options.target >= _FLIPPED else None, ctx, reached)
 
 
 def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
@@ -336,6 +337,8 @@ def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
             raise NoFix(
                 f"`weights_only=False` would let the file, which {evidence.foreign.value}, run any code; allow its classes with `torch.serialization.safe_globals`"
             )
+        return False, Safety.UNSAFE, "unsafe because the file can run any code"
+    if content.has_namespace:
         return False, Safety.UNSAFE, "unsafe because the file can run any code"
     if evidence.is_state or evidence.foreign is not None or evidence.is_plain_checkpoint:
         return True, Safety.UNSAFE, "unsafe because it rejects a file with other objects"
