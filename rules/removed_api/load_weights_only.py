@@ -315,8 +315,7 @@ def _allow_globals(use: Use, names: Sequence[str], file: str, ctx: Context, reac
         **allowed,
     }
     listed = ", ".join(f"{{{name}}}" for name in allowed)
-    new = template(f"with {{allowing}}([{listed}]):
-    {{target}} = {{value}}", **parts)
+    new = template(f"with {{allowing}}([{listed}]):\n    {{target}} = {{value}}", **parts)
     shown = ", ".join(f"`{name}`" for name in names)
     title = f"Allow {shown}; unsafe because {file} may hold other objects"
     fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
