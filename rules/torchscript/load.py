@@ -18,7 +18,7 @@ reads every file that exists as before, unless the project saves TorchScript und
 loads of a module, and loads inside of a larger expression, share a function `load_model`. After that, what saves files can
 change one by one. There is no fix where an exported program could not take the module's part: it has one entry point and no
 `.code`, it cannot be frozen, and `.eval()` and `.train()` raise NotImplementedError. `.eval()` right after the load goes to
-the branch for TorchScript.
+the branch for TorchScript. Loads in tests, and of files that do not outlive the program, stay as they are.
 
 A load of a file that the code names is changed together with what saves it, which is unsafe:
 - All saves and loads of the file change in one fix, in whatever modules, or none of them does. A file is identified by its

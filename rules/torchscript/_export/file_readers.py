@@ -123,7 +123,7 @@ def find_group(
     if is_open and not renamed:
         place = next((link.place for link in bridges if link.name in (None, name)), "another load")
         raise NoFix(
-            f"{place} may load this file, and reads exports only if their names end in `.pt2`; name the file so first"
+            f"{place} may load this file, and reads exports only if their names end in `.pt2`; let this name end so first"
         )
     return FileGroup(name or here, links, renamed)
 

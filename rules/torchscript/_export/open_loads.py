@@ -13,8 +13,10 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import find_path_argument, is_fixed_path
 from torchmigrate.semantics.name_resolution import last_name
 
+from .._authoring import call_purpose
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .expression_kinds import find_binding
+from .file_paths import is_temporary
 from .file_readers import SAVED
 from .loaded_uses import LoadedUses
 from .result_chain import MODES, MOVES
@@ -87,6 +89,10 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
     keywords = {keyword.arg for keyword in call.keywords}
     if not keywords <= {"f", "map_location"} or any(isinstance(one, ast.Starred) for one in call.args):
         raise NoFix("the arguments of the load are not written out")
+    if call_purpose.is_test_file(ctx):
+        raise NoFix("a test loads the file; change it together with what it tests")
+    if is_temporary(path, use, ctx) or _is_opened_temporarily(path, use, ctx):
+        raise NoFix("the file does not outlive the program; change the load together with the save")
     if line := _find_opening(path, use, ctx):
         raise NoFix(f"line {line} opens the file; pass its path to the load instead")
     device = find_argument(call, 1, "map_location")
@@ -133,11 +139,24 @@ def _create_reason(call: ast.Call, ctx: Context) -> NoFix:
 
 def _find_opening(path: ast.expr, use: Use, ctx: Context) -> int | None:
     """Return the line of a ``with`` statement that opens the file that is loaded."""
-    owner = use.place.scope.find_scope(path.id) if isinstance(path, ast.Name) else None
-    for binding in owner.bindings[path.id] if owner is not None and isinstance(path, ast.Name) else ():
-        if isinstance(ctx.uses.data_flow.parents.get(binding.node), ast.withitem):
-            return getattr(binding.node, "lineno", None)
+    for item in _find_context_managers(path, use, ctx) if isinstance(path, ast.Name) else ():
+        return item.context_expr.lineno
     return None
+
+
+def _is_opened_temporarily(path: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether a ``with`` statement makes the file, or its folder, for its block only."""
+    names = [node for node in ast.walk(path) if isinstance(node, ast.Name)]
+    managers = [item for name in names for item in _find_context_managers(name, use, ctx)]
+    return any(re.search(r"(?i)te?mp", ast.unparse(item.context_expr)) for item in managers)
+
+
+def _find_context_managers(name: ast.Name, use: Use, ctx: Context) -> list[ast.withitem]:
+    """Return the items of ``with`` statements that bind a variable."""
+    owner = use.place.scope.find_scope(name.id)
+    bindings = owner.bindings[name.id] if owner is not None else ()
+    parents = [ctx.uses.data_flow.parents.get(binding.node) for binding in bindings]
+    return [parent for parent in parents if isinstance(parent, ast.withitem)]
 
 
 def _extend(load: OpenLoad, ctx: Context) -> None:
