@@ -12,8 +12,8 @@ Fix safety: unsafe, and offered only where the project exports that very file. A
   name (`"net.pt"` at the end of any path; the default of an option, or a command that the module shows; a constant of
   another module). A save and a load of the same name in one folder belong together; otherwise those of the whole project do.
 - The loaded module is followed through variables, through `self.net` in the methods of its class, and through a function
-  that returns it. There is no fix where another module may reach it, where it gets batches of a data loader or other
-  sizes than the example's, or where a load with an unclear path may read the same file.
+  that returns it. There is no fix where another module may reach it, where it is called with other inputs than an
+  export of the example takes, or where a load with an unclear path may read the same file.
 - A load whose result nothing calls only checks that the file loads, and does not count as its reader.
 - `load` has no `map_location`: `.module().to(device)`. Devices written into the graph
   (`torch.zeros(..., device=x.device)`) need `torch.export.passes.move_to_device_pass(program, device)` before

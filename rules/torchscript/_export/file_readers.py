@@ -17,7 +17,7 @@ from torchmigrate.api import NoFix, NotYet
 from torchmigrate.foreign.foreign_use import FILE_READ, LANGUAGES
 from torchmigrate.project.module_paths import get_module_path
 
-from .input_sizes import may_differ
+from .input_sizes import are_refused
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -150,9 +150,9 @@ def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
             )
     for example in (link.sizes for link in links if link.saves):
         for link in links:
-            if not link.saves and may_differ(example, link.sizes):
+            if not link.saves and are_refused(example, link.sizes):
                 raise NoFix(
-                    f"{link.place} may call the module with sizes other than the example's; pass `dynamic_shapes`"
+                    f"{link.place} calls the module with sizes that an export of this example refuses"
                 )
 
 

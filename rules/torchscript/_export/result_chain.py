@@ -75,6 +75,8 @@ class ResultChain:
         self.modules: list[ast.expr] = []
         """The places where the result is used as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
+        self.doubled: list[ast.expr] = []
+        """The example inputs that get a second row; empty until the sizes of the export are known."""
         self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
