@@ -22,6 +22,7 @@ from .compile_fixes import create_compile_fix, create_eager_fix, create_in_place
 from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
+from .module_modes import depends_on_mode
 from .result_chain import MODES, ResultChain
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _create_script_fix(chain: ResultChain) -> Fix:
     saved = f"line {chain.saves[0][1].lineno} saves the result,"
     if example is None:
         raise _NoInputs(f"{saved} but nothing shows example inputs for `torch.export.export`")
-    if not _is_in_eval_mode(model, chain):
+    if not _is_in_eval_mode(model, chain) and depends_on_mode(model, chain.use, chain.ctx):
         raise NoFix(f"{saved} and an export fixes the mode of the module: call `.eval()` first")
     return create_export_fix(chain, model, example)
 

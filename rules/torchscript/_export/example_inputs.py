@@ -17,6 +17,7 @@ from .._authoring.torchscript_makers import TRACES
 from .class_inputs import find_called_inputs, find_kept_inputs
 from .expression_kinds import find_binding, find_input_form
 from .layer_inputs import find_layer_inputs
+from .library_inputs import find_library_inputs
 from .made_inputs import MadeInputs, make_inputs
 from .module_classes import find_model_class
 from .recorded_inputs import find_recorded_inputs
@@ -46,7 +47,7 @@ def find_example(model: ast.expr, chain: ResultChain) -> ast.Call | MadeInputs |
         tensors = [(one.sizes, one.dtype) for one in recorded]
         return make_inputs(tensors, model, "the example inputs have the sizes of a recorded run", chain)
     if definition is None:
-        return None
+        return find_library_inputs(model, chain)
     return find_called_inputs(model, definition, chain) or find_layer_inputs(model, definition, chain)
 
 

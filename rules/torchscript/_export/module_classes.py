@@ -23,7 +23,7 @@ def find_model_class(model: ast.expr, use: Use, ctx: Context) -> ast.ClassDef | 
         model = model.value
     if (found := find_class(model, use, ctx)) is not None:
         return found
-    made = _find_making_call(model, use, ctx)
+    made = find_making_call(model, use, ctx)
     return find_named_class(made.func, use, ctx) if made is not None else None
 
 
@@ -46,6 +46,25 @@ def find_named_class(name: ast.expr, use: Use, ctx: Context) -> ast.ClassDef | N
     return None
 
 
+def spell_import(node: ast.expr, use: Use, ctx: Context) -> str | None:
+    """Return the dotted name of something that is imported: ``models.resnet18`` → ``torchvision.models.resnet18``."""
+    parts = list[str]()
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    owner = use.place.scope.find_scope(node.id) if isinstance(node, ast.Name) else None
+    bindings = owner.bindings[node.id] if owner is not None and isinstance(node, ast.Name) else []
+    found = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(found, ast.alias):
+        return None
+    statement = ctx.uses.data_flow.parents[found]
+    module = statement.module if isinstance(statement, ast.ImportFrom) else None
+    if isinstance(statement, ast.ImportFrom) and (statement.level or module is None):
+        return None
+    first = found.name if module is not None or found.asname else found.name.partition(".")[0]
+    return ".".join([*([module] if module else []), first, *parts])
+
+
 def find_class_file(definition: ast.ClassDef, ctx: Context) -> str | None:
     """Return the absolute path of the file that defines a class which `find_model_class` has found."""
     if definition in ctx.uses.data_flow.parents:
@@ -60,7 +79,7 @@ def get_method(definition: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     return next((method for method in methods if method.name == name), None)
 
 
-def _find_making_call(model: ast.expr, use: Use, ctx: Context) -> ast.Call | None:
+def find_making_call(model: ast.expr, use: Use, ctx: Context) -> ast.Call | None:
     """Return the call that makes a module, below `.eval()` and `.to(…)`."""
     node: ast.AST | None = model
     for _ in range(6):
