@@ -150,8 +150,10 @@ def _has_whole(call: ast.Call, inputs: ast.expr, chain: ResultChain) -> bool:
 
 def _is_single(value: ast.expr, is_varying: bool, chain: ResultChain) -> bool:
     """Return whether an example has a single row, or may have one where others come."""
-    first = find_first_size(value, chain)
-    is_unknown = first is None and find_shape(value, chain.use, chain.ctx) is None
+    first, shape = find_first_size(value, chain), find_shape(value, chain.use, chain.ctx)
+    is_unknown = first is None and shape is None
+    if shape is not None and len(shape) == 1:
+        return False  # a row itself, and not a batch of rows
     return first == 1 or (is_varying and is_unknown and _may_be_tensor(value, chain))
 
 
@@ -268,6 +270,8 @@ def _describe_fixed(values: Sequence[ast.expr], doubled: Sequence[ast.expr], cha
         if ones:
             of = f" of input {number + 1}" if len(values) > 1 else ""
             places.append(f"dimension {' and '.join(ones)}{of}")
+        elif shape is None and isinstance(value, ast.Call) and len(values) > 1:
+            return f"; the sizes of input {number + 1} behind its first stay fixed"
         elif shape is None and value not in doubled and find_first_size(value, chain) != 2:
             return "; a size of 1 in the example stays fixed"
     return f"; {', '.join(places)} stays 1, as in the example" if places else ""

@@ -25,7 +25,7 @@ from .._authoring.torchscript_makers import SCRIPTS, TRACE_MODULES
 from . import export_checks
 from .compile_fixes import drop_mode_calls, unwrap_results
 from .dynamic_sizes import ExampleSizes, size_inputs, size_keywords, size_sequence, spell
-from .expression_kinds import find_binding, find_input_form, find_kind
+from .expression_kinds import find_binding, find_input_form, find_kind, find_shape
 from .made_inputs import MadeInputs
 from .result_chain import ResultChain
 from .saves_and_loads import convert_saves
@@ -101,6 +101,8 @@ def _size_example(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) 
         return size_inputs(inputs, model, chain)
     form = _find_input_form(chain, inputs)
     found = find_binding(inputs, chain.scope, chain.ctx)
+    if form == "one" and isinstance(inputs, ast.Call) and find_shape(inputs, chain.use, chain.ctx) is None:
+        return _name_example(chain, inputs, model)
     if form == "one" or isinstance(found, (ast.Tuple, ast.List)):
         sizes = size_inputs(inputs, model, chain)
         if sizes.code is None and form != "tuple":
@@ -111,6 +113,21 @@ def _size_example(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) 
         sizes.code = template(_TUPLES[form], inputs=inputs) if form == "list" else None
         return sizes
     return _name_inputs(chain, inputs)
+
+
+def _name_example(chain: ResultChain, example: ast.Call, model: ast.expr) -> ExampleSizes:
+    """Return the sizes of an example whose number of dimensions only a run shows, as a new variable holds it."""
+    sizes = size_inputs(example, model, chain)
+    if _shares_its_line(chain.use.place):
+        return sizes
+    name = Symbol(_find_free_name(chain, "example", "example_input"))
+    rows = ".repeat_interleave(2, 0)" if example in chain.doubled else ""
+    made = template("{name} = " + spell(example, chain) + rows, name=name)
+    sizes.changes.append(Insert(chain.use.place.statement, made))
+    sizes.code = template("({name},)", name=name)
+    dim = chain.ctx.write_symbol("torch.export.Dim", chain.use)
+    sizes.shapes = template("([{dim}.AUTO] * {name}.ndim,)", dim=dim, name=name)
+    return sizes
 
 
 def _name_inputs(chain: ResultChain, inputs: ast.expr) -> ExampleSizes:

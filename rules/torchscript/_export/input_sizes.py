@@ -103,6 +103,12 @@ def find_first_size(tensor: ast.expr, chain: ResultChain) -> int | None:
                 return 1
             case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in SAME_SIZE_METHODS:
                 tensor = owner
+            case ast.Call(
+                func=ast.Attribute(attr="cat"), args=[ast.List(elts=[first, *_]), ast.Constant(value=at)]
+            ) if at:
+                tensor = first
+            case ast.BinOp(left=tensor, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=tensor):
+                pass
             case _:
                 break
     if sizes := find_shape(tensor, chain.use, chain.ctx):
