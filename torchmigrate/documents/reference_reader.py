@@ -194,6 +194,13 @@ class ReferenceReader:
         self._taken.append(span)
         return True
 
+    def note_malformed_lines(self, numbers: list[int]) -> None:
+        """Note the lines, counted from 0, that are left out because they are not understood: nothing around them may change."""
+        lines = re.split(r"\r\n|\r|\n", self.view) if numbers else []
+        for number in numbers:
+            for environment in self.environments:
+                environment.unread = environment.unread or lines[number].strip()[:60]
+
     @property
     def environments(self) -> list[Environment]:
         """All environments of the file, in the order of their units."""

@@ -136,10 +136,15 @@ def read_command(reader: ReferenceReader, words: list[ShellWord], gap: re.Patter
 
 def read_listed_command(reader: ReferenceReader, quoted: list[Span]) -> None:
     """Read a command that is written as a list of strings; ``quoted`` are their spans with the quotes."""
-    words = []
-    for outer in quoted:
-        span = Span(outer.start + 1, outer.end - 1)
-        words.append(ShellWord(reader.view[span.start : span.end], span, outer))
+    read_words(reader, [Span(outer.start + 1, outer.end - 1) for outer in quoted], quoted)
+
+
+def read_words(reader: ReferenceReader, spans: list[Span], outer: list[Span]) -> None:
+    """Read a command by the spans of its words in a list, without and with what is around each of them."""
+    words = [
+        ShellWord(reader.view[span.start : span.end], span, whole)
+        for span, whole in zip(spans, outer, strict=True)
+    ]
     read_command(reader, words, _LISTED_GAP)
 
 
