@@ -165,8 +165,6 @@ def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
         ("uv.lock", "[[package]\nname = 'torch'\n", "not valid TOML"),
         ("setup.cfg", "install_requires = torch\n", "not a valid INI file"),
         ("setup.py", "setup(install_requires=['torch']\n", "never closed"),
-        ("Dockerfile", "FROM python\nINSTALL torch\n", "not an instruction"),
-        ("ci.yml", "a:\n\tb: torch\n", "a tab in the indentation"),
         ("run.sh", "pip install torch\0\n", "a null byte"),
     ],
 )
@@ -177,6 +175,69 @@ def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | byt
     assert [message in error.message for error in result.errors] == [True]
     assert not result.findings
     assert not fixed({path: data}, settings, minimum)[path].applied
+
+
+YAML_SPELLINGS = [
+    "- torch==2.3.1",
+    '- "torch==2.3.1"',
+    "- 'torch==2.3.1'",
+    "- >-\n  torch==2.3.1",
+    "- |\n  torch==2.3.1",
+    "- &pin torch==2.3.1 # the pin",
+    "- {{ extra }}\n- torch==2.3.1",
+    "{% if gpu %}\n- torch==2.3.1\n{% endif %}",
+]
+
+
+@pytest.mark.parametrize("spelling", YAML_SPELLINGS)
+@pytest.mark.parametrize("head", ["dependencies:\n", "name: x\ndependencies:\n- python=3.10\n- pip:\n  "])
+def test_a_pin_is_read_in_every_spelling_of_yaml(head: str, spelling: str) -> None:
+    indent = "\n" + head.rpartition("\n")[2]
+    text = head + spelling.replace("\n", indent) + "\n"
+    (pin,) = [one for one in references(text, "environment.yml", Sort.REQUIREMENT) if one.name == "torch"]
+    assert text[pin.span.start : pin.span.end] == "torch==2.3.1"
+    assert not pin.unit.environment.unread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dependencies: [python=3.10, torch==2.3.1]\n",
+        "dependencies: [\n  python=3.10,\n  torch==2.3.1\n]\n",
+        "dependencies:\n- {pip: [torch==2.3.1]}\n",
+        "dependencies:\n- pip: ['torch==2.3.1', numpy]\n",
+        '{"dependencies": ["python=3.10", {"pip": ["torch==2.3.1"]}]}\n',
+        '{\n\t"dependencies": [\n\t\t"torch==2.3.1"\n\t]\n}\n',
+        '# été\n"dependencies":\n- torch==2.3.1\n',
+        "---\nname: x\n---\ndependencies:\r\n- torch==2.3.1\r\n",
+    ],
+)
+def test_a_pin_is_read_in_brackets_and_json(text: str) -> None:
+    (pin,) = [one for one in references(text, "environment.yml", Sort.REQUIREMENT) if one.name == "torch"]
+    assert text.encode()[pin.span.start : pin.span.end] == b"torch==2.3.1"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "unread"),
+    [
+        ("Dockerfile", "FROM python\nRUN pip install torch==2.3.1\nINSTALL torch\n", "INSTALL torch"),
+        ("Dockerfile", "odd\nFROM python\nRUN pip install torch==2.3.1\n", ""),
+        ("environment.yml", "dependencies:\n- torch==2.3.1\n\t- numpy\n", "- numpy"),
+        ("environment.yml", "channels: [a, b\ndependencies:\n- torch==2.3.1\n", "channels: [a, b"),
+        ("environment.yml", "name: 'x\ndependencies:\n- torch==2.3.1\n- @b\n", "name: 'x"),
+        (
+            "environment.yml",
+            "<<<<<<< HEAD\ndependencies:\n=======\n- torch==2.3.1\n>>>>>>> a\n",
+            "<<<<<<< HEAD",
+        ),
+        ("ci.yml", "]" * 50 + "\n- run: pip install torch==2.3.1\n", "]" * 50),
+        ("ci.yml", ("a: b: c\n" * 50) + "- run: pip install torch==2.3.1\n", ""),
+    ],
+)
+def test_a_malformed_line_hides_nothing_around_it(path: str, text: str, unread: str) -> None:
+    (pin,) = [one for one in references(text, path, Sort.REQUIREMENT) if one.name == "torch"]
+    assert pin.text == "==2.3.1"
+    assert pin.unit.environment.unread == unread
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,7 @@ def read_list(reader: ReferenceReader) -> None:
             read_entry(reader, unit, span)
 
 
-def read_entry(
-    reader: ReferenceReader, unit: InstallUnit, span: Span, *, removable: bool = True
-) -> None:
+def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span, *, removable: bool = True) -> None:
     """Read an entry of a conda environment, or of the list for pip in it; ``removable`` if it is on a line of its own."""
     text = reader.view[span.start : span.end]
     if text.startswith("-"):

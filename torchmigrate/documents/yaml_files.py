@@ -103,9 +103,7 @@ class _NodeReader:
         else:
             self._read_value(key, node)
 
-    def _read_list(
-        self, key: str, node: YamlNode, items: list[YamlNode], conda: InstallUnit | None
-    ) -> None:
+    def _read_list(self, key: str, node: YamlNode, items: list[YamlNode], conda: InstallUnit | None) -> None:
         """Read a sequence below a key."""
         scalars = [item for item in items if item.is_scalar]
         if conda is not None and key in _CONDA_KEYS:
@@ -114,7 +112,11 @@ class _NodeReader:
             return
         words = key in _COMMAND_KEYS or (node.style == "[" and _INSTALLS.search(self.view, *node.span))
         unit = self.reader.begin_unit() if key in _PACKAGE_KEYS else None
-        if words and unit is None and not any(re.search(r"\s", one.extract_text(self.view)) for one in scalars):
+        if (
+            words
+            and unit is None
+            and not any(re.search(r"\s", one.extract_text(self.view)) for one in scalars)
+        ):
             spans = [self._include_quotes(item) for item in scalars]
             shell_commands.read_words(self.reader, [one.span for one in scalars], spans)
             for item in scalars:

@@ -19,6 +19,8 @@ from torchmigrate.model.findings import Span
 _MAX_MALFORMED_LINES = 20
 _DEEPEST = 200
 _TAG = re.compile(r"\$?\{\{[^\n]{0,300}?\}\}+|\{%[^\n]{0,300}?%\}|\{#[^\n]{0,300}?#\}|<%[^\n]{0,300}?%>")
+_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|\Z)")
+"""A mark that git leaves in a file with a conflict."""
 _NOT_ASCII = re.compile(r"[^\t\r\n -~]")
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 """The anchor and the tag before a value."""
@@ -61,11 +63,13 @@ class YamlTree:
 def parse_yaml(view: str) -> YamlTree | None:
     """Return the nodes of a text with one character for each byte; None where most of it is no YAML."""
     lines = _mask_templates(view).splitlines(keepends=True)
-    malformed: list[int] = []
+    malformed = [number for number, line in enumerate(lines) if _CONFLICT.match(line)]
+    for number in malformed:
+        lines = _blank_line(lines, number)
     attempt = _parse_lines(view, lines)
     while isinstance(attempt, _Failure):
         suspects = [n for n in dict.fromkeys(attempt.suspects) if 0 <= n < len(lines) and lines[n].strip()]
-        if not suspects or len(malformed) == _MAX_MALFORMED_LINES:
+        if not suspects or len(malformed) >= _MAX_MALFORMED_LINES:
             return None
         # The line without which the parser gets furthest is the malformed one.
         tried = {number: _parse_lines(view, _blank_line(lines, number)) for number in suspects}
