@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchmigrate.adoption.baseline import Baseline
-from torchmigrate.adoption.git import Git, GitError, split_records
+from torchmigrate.project.git import Git, GitError, split_records
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.folders import is_within
 from torchmigrate.run import runner

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate import __version__
-from torchmigrate.adoption.git import GitError
+from torchmigrate.project.git import GitError
 from torchmigrate.adoption.work_tree import WorkTree
 from torchmigrate.cli.options import Failure
 from torchmigrate.model.findings import Finding

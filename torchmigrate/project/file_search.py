@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.prefilter.project_file_kinds import SUFFIXES
 from torchmigrate.project.folders import SETTLING, is_within
-from torchmigrate.project.git_index import TrackedFiles
+from torchmigrate.project.tracked_files import TrackedFiles
 from torchmigrate.project.ignore_patterns import IgnorePatterns
 from torchmigrate.project.ignores import (
     EXCLUDE,
