@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.adoption.earlier_findings import GitRevision
-from torchmigrate.project.git import Git, GitError
 from torchmigrate.cli.commands import cli
+from torchmigrate.project.git import Git, GitError
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\ny = torch.load('y.pt')\n"
 FIXED = CODE.replace("x = torch.jit.annotate(int, 1)", "x: int = 1")
