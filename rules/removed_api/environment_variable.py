@@ -19,7 +19,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
 from torchmigrate.rewrite.changes import Rename, Reword
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes
@@ -64,6 +64,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context, change: ApiChange, new: str, reached: VersionReach) -> Fix:
+    if change.was:
+        raise NoFix(change.was)
     if isinstance(use.node, ast.keyword):  # `os.environ.update(NAME="1")`
         changed: Rename | Reword = Rename(use.node, new)
     else:

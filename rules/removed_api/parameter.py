@@ -43,6 +43,7 @@ from ._changes.recipe_edits import (
     render_wrapper,
     write_replacement,
 )
+from ._changes.use_intent import is_defined_here
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
@@ -54,9 +55,6 @@ _CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 
 def _find_trigger_words(change: ApiChange) -> Iterator[str]:
     """Yield a word that a file with a call that passes the argument contains: the keyword, or a word of its value; "" for any."""
-    if change.beside:
-        yield from change.beside
-        return
     values = [re.match(r"'?(\w+)'?(?:\(|\Z)", code) for code in change.values]
     if values and all(value is not None and value[1] not in ("True", "False") for value in values):
         yield from (value[1] for value in values if value is not None)
@@ -78,7 +76,7 @@ def _calls(of: Sequence[ApiChange]) -> Calls:
     places = [change.position for change in of if change.by_place and change.position is not None]
     if len(places) == len(of):
         return Calls(more_than=min(places))
-    if any(change.position is not None or change.beside for change in of):
+    if any(change.position is not None for change in of):
         return Calls()
     return Calls(giving=frozenset(name for change in of for name in change.keywords))
 
@@ -111,10 +109,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
-    if not change.beside:
-        return True
     assert isinstance(use.node, ast.Attribute)
-    return last_name(use.node.value) in ("data", "grad") or is_tensor(use.node.value, use.place, ctx.uses)
+    if is_defined_here(use, change, ctx) and not _is_super(use.node.value):
+        return False
+    return not change.common or is_tensor(use.node.value, use.place, ctx.uses)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "super"
 
 
 def _check_call(
@@ -169,7 +171,9 @@ def _find_arguments(
 
 
 def _is_meant(value: ast.expr, change: ApiChange) -> bool:
-    return not change.values or any(fnmatchcase(ast.unparse(value), code) for code in change.values)
+    code = ast.unparse(value)
+    is_listed = not change.values or any(fnmatchcase(code, one) for one in change.values)
+    return is_listed and not any(fnmatchcase(code, one) for one in change.excluded)
 
 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
@@ -179,13 +183,11 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
         is_placed and change.by_place and is_starred
     ):
         raise NoFix("the arguments of the call are not written out")
-    if is_placed and not change.by_place:
-        raise NoFix("the argument is passed positionally")
     as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
             return fit_minimum(create_fix(edits, as_keyword, recipe), change, ctx, reached)
-        if is_placed and len(call.args) > len(recipe.name):
+        if recipe.write or (is_placed and len(call.args) > len(recipe.name)):
             continue
         if matches_call(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):
             added = ", ".join(f"{name}={code}" for name, code in {**recipe.add, **recipe.set}.items())
@@ -193,4 +195,6 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
             title = f"Use `{added}`{render_wrapper(recipe)}" if added else as_keyword if is_placed else title
             fix = create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)
             return fit_minimum(fix, change, ctx, reached)
+    if is_placed and not (change.by_place or any(recipe.write for recipe in change.recipes)):
+        raise NoFix("the argument is passed positionally")
     raise NoFix("there is no automatic replacement for this value")

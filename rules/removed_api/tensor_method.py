@@ -13,6 +13,8 @@ methods that return tensors, and variables that hold nothing else.
 
 What to do: use the replacement that the finding names.
 
+Fix safety: as for the function; unsafe where results may differ, such as in the signs of eigenvectors.
+
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
 

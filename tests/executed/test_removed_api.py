@@ -69,6 +69,47 @@ SAME = (
     "torch.utils.checkpoint.checkpoint(torch.sin, a)",
     "torch.stft(v.repeat(50), 64, window=torch.ones(64), return_complex=False).sum(-1)",
     "torch.nn.utils.stateless.functional_call(nn.Identity(), {}, (a,))",
+    "torch.lu(a, get_infos=True)",
+    "a.lu()",
+    "a.lu(get_infos=True)",
+    "b.lu_solve(torch.linalg.lu_factor(a)[0], torch.linalg.lu_factor(a)[1])",
+    "b.triangular_solve(a, upper=False, transpose=True)[0]",
+    "torch.triangular_solve(b, a, transpose=True).solution",
+    "torch.triangular_solve(b, a, unitriangular=True)[0]",
+    "v.ger(v)",
+    *(f"torch.{name}(s, 2, a)" for name in ("add", "sub")),
+    *(f"s.clone().{name}(2, a)" for name in ("add", "sub", "add_", "sub_")),
+    *(f"torch.{name}(s, 2, a, a)" for name in ("addcmul", "addcdiv")),
+    *(f"s.clone().{name}(2, a, a)" for name in ("addcmul", "addcdiv", "addcmul_", "addcdiv_")),
+    *(f"s.clone().{name}({scale}, a, a)" for name in ("addmm", "addmm_") for scale in ("2", "2, 3")),
+    *(f"v.clone().{name}({scale}, a, v)" for name in ("addmv", "addmv_") for scale in ("2", "2, 3")),
+    *(f"s.clone().{name}({scale}, v, v)" for name in ("addr", "addr_") for scale in ("2", "2, 3")),
+    *(f"s.clone().{name}({scale}, x[0], x[0])" for name in ("addbmm", "addbmm_") for scale in ("2", "2, 3")),
+    *(
+        f"x[0].clone().{name}({scale}, x[0], x[0])"
+        for name in ("baddbmm", "baddbmm_")
+        for scale in ("2", "2, 3")
+    ),
+    *(f"torch.addmm(2, s, {scale}a, a)" for scale in ("", "3, ")),
+    *(f"torch.addmv(2, v, {scale}a, v)" for scale in ("", "3, ")),
+    *(f"torch.addr(2, s, {scale}v, v)" for scale in ("", "3, ")),
+    *(f"torch.addbmm(2, s, {scale}x[0], x[0])" for scale in ("", "3, ")),
+    *(f"torch.baddbmm(2, x[0], {scale}x[0], x[0])" for scale in ("", "3, ")),
+    *(f"torch.sspaddmm(2, a.to_sparse(), {scale}a.to_sparse(), a).to_dense()" for scale in ("", "3, ")),
+    "torch.addmm(2, s, 3, a, a, out=torch.empty(4, 4))",
+    "torch.add(s, 2, a, out=torch.empty(4, 4))",
+    "torch._aminmax(a)",
+    "torch._aminmax(a, 1, True)",
+    "torch.nuclear_norm(a)",
+    "torch.nuclear_norm(a[None], (1, 2), True)",
+    "torch.sparse.FloatTensor(torch.zeros(2, 1).long(), v[:1], torch.Size([2, 3])).to_dense()",
+    "torch.sparse.FloatTensor(torch.ones(2, 1).long(), v[:1]).to_dense()",
+    "a.scatter(0, torch.zeros(2, 4).long(), s, reduce='add')",
+    "a.clone().scatter_(0, torch.zeros(2, 4).long(), s, reduce='multiply')",
+    "torch.scatter(a, 0, torch.zeros(2, 4).long(), s, reduce='add')",
+    "a[[slice(None), 0]]",
+    "a[[slice(1, None)] * 2]",
+    "list(nn.Linear(2, 2).state_dict({}, 'p.').keys())[0]",
 )
 """Expressions that the installed torch still evaluates."""
 
@@ -83,6 +124,23 @@ AFTER = {
     "torch.matrix_rank(a)": "torch.tensor(4)",
     "torch.stft(v.repeat(50), 64, window=torch.ones(64))": "torch.stft(v.repeat(50), 64, window=torch.ones(64), return_complex=False)",
     "isinstance(1, torch._six.string_classes)": "False",
+    "a.qr(some=False)": "torch.linalg.qr(a, mode='complete')",
+    "s.cholesky(upper=True)": "torch.linalg.cholesky(s, upper=True)",
+    "s.symeig()[0]": "torch.linalg.eigvalsh(s)",
+    "s.symeig(eigenvectors=True, upper=False)[0]": "torch.linalg.eigvalsh(s)",
+    "torch.symeig(s).eigenvalues": "torch.linalg.eigvalsh(s)",
+    "torch.eig(s)[0].sum(0)": "torch.stack([torch.trace(s), torch.zeros(())])",
+    "b.solve(a)[0]": "a.inverse() @ b",
+    "b.lstsq(a)[0]": "a.inverse() @ b",
+    "torch.fft(x[..., :2], 1)": "torch.view_as_real(torch.fft.fft(torch.complex(x[..., 0], x[..., 1])))",
+    "torch.fft(x[..., :2], 2, True)": "torch.view_as_real(torch.fft.fft2(torch.complex(x[..., 0], x[..., 1]), norm='ortho'))",
+    "torch.ifft(torch.fft(x[..., :2], 2), 2)": "x[..., :2]",
+    "torch.ifft(torch.fft(x[..., :2], 3, True), 3, True)": "x[..., :2]",
+    "torch.irfft(torch.rfft(x, 2), 2, signal_sizes=x.shape[-2:])": "x",
+    "torch.irfft(torch.rfft(x[..., :3], 1), 1, signal_sizes=(3,))": "x[..., :3]",
+    "torch.irfft(torch.rfft(x, 2, onesided=False), 2, onesided=False)": "x",
+    "torch.irfft(torch.rfft(x, 3, True, False), 3, True, False)": "x",
+    "torch.irfft(torch.rfft(x, 1), 1)": "x",
 }
 """Expressions that it refuses, with what they are to give."""
 
@@ -168,6 +226,98 @@ is_scheduler = isinstance(scheduler, torch.optim.lr_scheduler._LRScheduler)
         exec(after, second)
     assert first["result"] == second["result"]
     assert (first["is_scheduler"], second["is_scheduler"]) == (False, True)
+
+
+COMPARED = (
+    ("torch.ones(2)", "torch.ones(2)"),
+    ("torch.ones(2)", "1 + 5e-5 * torch.ones(2)"),
+    ("torch.ones(2)", "1 + 5e-4 * torch.ones(2)"),
+    ("torch.ones(2)", "torch.ones(2, dtype=torch.int64)"),
+    ("torch.ones(())", "1.0"),
+    ("[1.0, float('nan')]", "torch.tensor([1.0, float('nan')])"),
+    ("given", "[1.0, 1.0]"),
+    ("torch.ones(2)", "given + 1"),
+)
+
+
+@pytest.mark.parametrize("tolerances", ["", ", rtol=1e-3, atol=1e-3", ", 0, 0", ", msg='differs'"])
+@pytest.mark.parametrize(("first", "second"), COMPARED)
+def test_assert_close_accepts_and_rejects_the_same(first: str, second: str, tolerances: str) -> None:
+    before = f"import torch\n\n\ndef compare(given):\n    torch.testing.assert_allclose({first}, {second}{tolerances})\n"
+    after = fix_text(before, "--unsafe")
+    assert "assert_allclose" not in after
+
+    def outcome(code: str) -> str:
+        namespace: dict[str, Any] = {}
+        exec(code, namespace)
+        try:
+            namespace["compare"](torch.ones(2))
+        except AssertionError as error:
+            return str(error)
+        return "equal"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = outcome(before)
+    assert outcome(after) == expected
+
+
+OPTIMIZER = """\
+import torch
+
+
+class Slow(torch.optim.Optimizer):
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.param_groups = self.optimizer.param_groups
+
+    def step(self, closure=None):
+        return self.optimizer.step(closure)
+
+
+p = torch.nn.Parameter(torch.ones(2))
+slow = Slow(torch.optim.SGD([p], 0.5))
+slow.zero_grad()
+p.sum().backward()
+slow.step()
+slow.load_state_dict(slow.state_dict())
+result = p.tolist(), slow.param_groups is slow.optimizer.param_groups
+"""
+
+
+def test_an_optimizer_has_its_hooks() -> None:
+    with pytest.raises(AttributeError):
+        exec(OPTIMIZER, {})
+    namespace: dict[str, Any] = {}
+    exec(fix_text(OPTIMIZER, "--unsafe"), namespace)
+    assert namespace["p"].tolist() == [0.5, 0.5]
+
+
+REGION = """\
+import torch
+
+
+def crop(x, dim, size):
+    region = [slice(None)] * x.dim()
+    region[dim] = slice(0, size)
+    x[region] = 0
+    return x, x[region]
+
+
+result = crop(torch.ones(3, 3), 1, 2)
+"""
+
+
+def test_a_list_of_slices_is_the_same_index_as_a_tuple() -> None:
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(REGION, before)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(fix_text(REGION), after)
+    torch.testing.assert_close(after["result"], before["result"])
 
 
 OBJECT = """\

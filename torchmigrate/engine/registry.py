@@ -6,6 +6,7 @@ modules define a ``rule``, in sub-packages named after their families.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import importlib.util
@@ -98,7 +99,8 @@ def _find_rule_error(rule: Rule) -> str | None:
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
-        if not symbol.startswith(("torch.", "functorch.", "e3nn.", ".", "$")):
+        is_builtin = symbol in vars(builtins)
+        if not is_builtin and not symbol.startswith(("torch.", "functorch.", "e3nn.", ".", "$")):
             return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, `e3nn.`, a dot or a dollar sign"
     return None
 

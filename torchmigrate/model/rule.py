@@ -40,7 +40,7 @@ class Rule:
 
     ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
     (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
-    for an attribute of any object (``.to_torchscript``), and a leading dollar sign for a string literal that names
+    for an attribute of any object (``.to_torchscript``), a name without dots for a builtin (``slice``), and a leading dollar sign for a string literal that names
     an environment variable (``$TORCH_NCCL_NAN_CHECK``), or a module in a command (``$torch.distributed.launch``).
 
     ``since`` is the version in which the replacement appeared, ``deprecated`` and ``breaks`` those in which

@@ -139,6 +139,8 @@ class NameResolver:
         return None
 
     def _resolve_star_imports(self, name: str, scope: Scope) -> ResolvedName | None:
+        if name in self.watch.exact:  # a builtin
+            return ResolvedName((name,))
         found: dict[str, None] = {}
         unknown: dict[str, None] = {}
         for star in (star for owner in _enclosing_scopes(scope) for star in owner.stars):

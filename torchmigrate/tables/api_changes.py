@@ -73,7 +73,9 @@ class ChangeRecipe:
     bare_for: tuple[str, ...] = ()
     """Functions, methods and attributes that need the value of the call without ``around``: the recipe is wrong there."""
     result: tuple[str, ...] = ()
-    """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; one must follow the old call."""
+    """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; no other may be used."""
+    tensors: tuple[str, ...] = ()
+    """The parameters that ``write`` needs as tensors; other arguments are converted."""
     bare: str = ""
     """The code of a decorator's arguments, if the old decorator is written without any."""
     same: bool = False
@@ -117,15 +119,19 @@ class ApiChange:
     """Whether the change is only about passing this argument, and those after it, by position."""
     place_of: str = ""
     """The parameter that has this position from ``gone`` on; code that requires such a torch means that one."""
-    beside: tuple[str, ...] = ()
-    """Texts of which a file must contain one, for the prefilter: ``.add_`` of ``x.mul_(2).add_(y)``."""
+    common: bool = False
+    """Whether other objects have methods of this name, so that only those of what certainly is a tensor count."""
+    called: bool = False
+    """Whether only calls fail, because the name now stands for something else, such as a module."""
     values: tuple[str, ...] = ()
     """The code of the arguments that are affected, as `fnmatch` patterns; empty: any."""
+    excluded: tuple[str, ...] = ()
+    """The code of arguments that are not affected, as `fnmatch` patterns."""
     others: tuple[str, ...] = ()
     """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
     must not be."""
     was: str = ""
-    """What the old default does, as a clause."""
+    """What the old default does, as a clause; of a variable, why another value has to be set."""
     instances: bool = False
     """Whether only creating instances warns; annotations and subclasses do not."""
     recipes: tuple[ChangeRecipe, ...] = ()

@@ -69,7 +69,7 @@ def check_change(use: Use, ctx: Context, change: ApiChange) -> Iterator[Finding]
 def judge_use(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Severity | None:
     """Return the severity of a use at the target; None if the use works."""
     severity = change.find_severity(ctx.options.target)
-    if use.kind is Kind.GUARD or is_defined_here(use, change, ctx):
+    if use.kind is Kind.GUARD or is_defined_here(use, change, ctx) or (change.called and use.call is None):
         return None
     if severity is Severity.ERROR and not change.raises:
         return None if is_replaced(use) or is_harmless(use, ctx, reached) else severity

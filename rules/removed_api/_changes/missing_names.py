@@ -67,7 +67,7 @@ def _is_gone(name: str, ctx: Context) -> bool:
     )
     gone = (
         change is not None
-        and not change.raises
+        and not (change.raises or change.called)
         and change.find_severity(ctx.options.target) is Severity.ERROR
     )
     return gone or (entry is not None and ctx.options.target not in entry.present)

@@ -23,14 +23,18 @@ from torchmigrate.rewrite.changes import (
 )
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ChangeRecipe
+
+from .result_parts import find_replaced
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.tables.api_changes import ApiChange
 
 _NAME = re.compile(r"\btorch(?:\.\w+)+")
+_CONVERSIONS = frozenset({"torch.view_as_real", "torch.view_as_complex"})
 _RENAMED = api_changes.index_by_symbol(
     api_changes.ApiChangeKind.REMOVED,
     api_changes.ApiChangeKind.DEPRECATED,
@@ -185,7 +189,8 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
     if not isinstance(use.node, ast.expr) or use.kind in (Kind.STRING, Kind.ASSIGNMENT):
         return None
     if recipe.takes is None:
-        return [_replace_by_code(use.node, recipe.write, {}, use, ctx)]
+        owner: dict[str, Part] = {"self": use.node.value} if isinstance(use.node, ast.Attribute) else {}
+        return [_replace_by_code(use.node, recipe.write, owner, use, ctx)]
     if use.kind is not Kind.CALL or use.call is None:
         return None
     bound = bind_arguments(recipe.takes, use.call)
@@ -205,21 +210,13 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
     }
     if isinstance(use.node, ast.Attribute):
         parts["self"] = use.node.value
-    return [_replace_by_code(_find_replaced(recipe, use.call, ctx), recipe.write, parts, use, ctx)]
-
-
-def _find_replaced(recipe: ChangeRecipe, call: ast.Call, ctx: Context) -> ast.expr:
-    """Return the expression to replace: the call, or the part of its result that is read. Raises NoFix."""
-    if not recipe.result:
-        return call
-    outer = ctx.uses.data_flow.parents.get(call)
-    if not isinstance(outer, (ast.Attribute, ast.Subscript)):
-        raise NoFix(
-            "the old function returns more than the new one; select the part that you need right at the call"
-        )
-    if ast.unparse(outer).removeprefix(ast.unparse(call)) not in recipe.result:
-        raise NoFix("the new function does not return the part of the result that is used here")
-    return outer
+    for name in recipe.tensors:
+        if not is_tensor(value := bound.arguments[name], use.place, ctx.uses):
+            parts[name] = template(
+                "{convert}({value})", convert=ctx.write_symbol("torch.as_tensor", use), value=value
+            )
+    replaced, edits = find_replaced(recipe, use.call, use, ctx)
+    return [_replace_by_code(replaced, recipe.write, parts, use, ctx), *edits]
 
 
 def _replace_by_code(place: ast.expr, code: str, parts: Mapping[str, Part], use: Use, ctx: Context) -> Edit:
@@ -241,8 +238,9 @@ def _render_title(recipe: ChangeRecipe, use: Use) -> str:
         return "Remove the call"
     if recipe.to:
         return f"Use `{new_name(recipe, use)}`"
-    called = re.match(r"torch[\w.]*(?=\([^)])", recipe.write)
-    return f"Use `{called[0] if called else recipe.write}`"
+    called = [name for name in re.findall(r"torch[\w.]*(?=\([^)])", recipe.write) if name not in _CONVERSIONS]
+    method = re.match(r"\{self\}\.(\w+)", recipe.write)
+    return f"Use `{called[0] if called else method[1] if method else recipe.write}`"
 
 
 @cache
