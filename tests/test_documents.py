@@ -27,7 +27,7 @@ from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter import foreign_languages
-from torchmigrate.prefilter.project_file_kinds import kind_of, may_concern_rules
+from torchmigrate.prefilter.project_file_kinds import KINDS, find_kind, kind_of, may_concern_rules
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
@@ -528,9 +528,9 @@ def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: li
     assert bool(re.search(foreign_languages.path_pattern(), path)) is wanted
 
 
-def test_the_hooks_say_so() -> None:
-    hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{foreign_languages.path_pattern()}'\n")
+def test_every_kind_of_project_file_has_a_fixture() -> None:
+    found = {find_kind(path.as_posix()) for path in FIXTURES.parent.rglob("*") if path.is_file()}
+    assert not [kind.name for kind in KINDS if kind not in found]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,12 @@ INDEX_OPTIONS = {
 }
 """The options of pip and uv for indexes → their name in `Reference.option`."""
 
+INCLUDE_OPTIONS = {
+    **dict.fromkeys(("-r", "--requirement", "-c", "--constraint"), "{}"),
+    **dict.fromkeys(("-e", "--editable"), "{}/"),
+}
+"""The options of pip and uv that include a list or a project → the form of their value in `Environment.includes`."""
+
 CONDA_REQUIREMENT = re.compile(
     r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"
     r"(?:[ \t]+[\w*.-]+)?",

@@ -27,6 +27,7 @@ from torchmigrate.documents.references import (
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source_text import SourceText
 
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
@@ -39,8 +40,9 @@ class ReferenceReader:
     ``view`` is the text with one character for each byte, so that offsets in it are byte offsets.
     """
 
-    def __init__(self, view: str, role: InstallRole) -> None:
+    def __init__(self, view: str, role: InstallRole, source: SourceText) -> None:
         self.view = view
+        self.source = source
         self.role = role
         self.fixed = ""
         """The reason why nothing that is read now may be edited; empty if there is none."""

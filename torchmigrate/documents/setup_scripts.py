@@ -24,9 +24,9 @@ _VERSIONED = re.compile(
 )
 
 
-def read_script(reader: ReferenceReader, source: SourceText) -> None:
+def read_script(reader: ReferenceReader) -> None:
     """Read a Python module. Raises SourceError if it does not parse."""
-    _LiteralVisitor(reader, source).visit(source.syntax_tree)
+    _LiteralVisitor(reader, reader.source).visit(reader.source.syntax_tree)
 
 
 _KEYWORDS = {
