@@ -15,7 +15,15 @@ INDEX_URL = re.compile(
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
 """The URL of an archive of torch's C++ library."""
 
-_WATCHED = r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+BUILD_PAGE = re.compile(
+    rf"https?://(?:(?:data\.pyg\.org|(?:data\.)?pytorch-geometric\.com)/whl|data\.dgl\.ai/wheels(?:-test)?)/torch-{_URL_CHARACTER}+\.html",
+    re.ASCII,
+)
+"""The page with the wheels that PyG or DGL build for one torch and CUDA."""
+
+_WATCHED = (
+    r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|(?:pytorch|nvidia|runpod)/pytorch|r8\.im/cog-base)"
+)
 REPOSITORY = re.compile(rf"{_WATCHED}\Z")
 IMAGE = re.compile(
     rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",

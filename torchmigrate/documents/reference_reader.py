@@ -9,6 +9,7 @@ from typing import Any
 
 from torchmigrate.documents.expanded_values import ExpandedValue, expand_variables, strip_blanks, strip_quotes
 from torchmigrate.documents.reference_patterns import (
+    BUILD_PAGE,
     IMAGE,
     INDEX_URL,
     LIBTORCH,
@@ -100,7 +101,8 @@ class ReferenceReader:
     def add_index(self, span: Span, unit: InstallUnit, option: str, **facts: Any) -> None:
         """Note an index URL and the option that introduces it."""
         self._taken.append(span)
-        self.add_reference(Sort.INDEX, "", span, unit, option=option, **facts)
+        sort = Sort.WHEEL if BUILD_PAGE.fullmatch(self.view, *span) else Sort.INDEX
+        self.add_reference(sort, "", span, unit, option=option, **facts)
 
     def add_package(self, name: str, specifier: Span, unit: InstallUnit, **facts: Any) -> None:
         """Note a requirement whose version specifier is at ``specifier``."""
@@ -165,10 +167,11 @@ class ReferenceReader:
             span = Span(*match.span())
             if self._claim_span(span):
                 self.add_index_or_wheel(span, self.begin_unit(), "")
-        for match in LIBTORCH.finditer(self.view, start, end):
-            span = Span(*match.span())
-            self._taken.append(span)
-            self.add_reference(Sort.WHEEL, "", span, self.begin_unit())
+        for pattern in (LIBTORCH, BUILD_PAGE):
+            for match in pattern.finditer(self.view, start, end):
+                span = Span(*match.span())
+                if self._claim_span(span):
+                    self.add_reference(Sort.WHEEL, "", span, self.begin_unit())
         self.read_modules(start, end)
         for match in IMAGE.finditer(self.view, start, end):
             first = match.start()
