@@ -364,7 +364,9 @@ def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path)
     assert not sorts.includes_path("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
     sorts = RuleSelection([settings]).get_file_sorts(Cache(None))
-    assert not sorts.includes_path("train.py")
+    assert not sorts.modules
+    assert sorts.includes_path("install.py")
+    assert not sorts.includes_path("train.pyi")
     assert sorts.includes_path("requirements.txt")
 
 

@@ -63,10 +63,9 @@ def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> 
         return None if same else _create_cuda_image_edit(image, match, chosen.cuda or "")
     if image.name == "nvidia/pytorch":
         raise NoFix("the image has its own torch")
-    if (torch := find_image_torch(image)) and parse_version(torch) < target:
-        raise NoFix(
-            f"whether there is an image with torch {render_version(target)} is listed at {OTHER_TORCH_IMAGES[image.name]}"
-        )
+    torch = find_image_torch(image)
+    if torch and parse_version(torch) < target:
+        raise NoFix("the tag of a newer image has to be looked up")
     return None
 
 

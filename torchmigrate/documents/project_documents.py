@@ -15,7 +15,7 @@ from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import Environment, InstallRole, Reference
 from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
 from torchmigrate.model.findings import Span
-from torchmigrate.prefilter.project_file_kinds import FileKind, find_kind, kind_of
+from torchmigrate.prefilter.project_file_kinds import INSTALLERS, FileKind, find_kind, kind_of
 from torchmigrate.project.folders import find_tree_root
 from torchmigrate.text.source_text import SourceError, SourceText
 
@@ -91,7 +91,7 @@ def read_references(source: SourceText) -> list[Reference]:
 
 def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
     """Read the references of a file of any kind; one of no kind is read as a script."""
-    kind = find_kind(path)
+    kind = find_kind(path) or (INSTALLERS if path.endswith(".py") else None)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
     reader = ReferenceReader(view, _find_role(path, kind), source)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
+_INSERTION = (
+    r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}|\{\w+\}"
+)
 _URL_CHARACTER = rf"(?:{_INSERTION}|\$\w+|<\w+>|[\w.~:/?#@!&*+=%-])"
 INDEX_URL = re.compile(
     rf"(?:https?://{_URL_CHARACTER}*?|//)?(?:download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels)(?:/{_URL_CHARACTER}*)?",

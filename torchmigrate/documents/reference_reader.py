@@ -68,12 +68,14 @@ class ReferenceReader:
         self.environment.units.append(unit)
         return unit
 
-    def define_variable(self, name: str, start: int, end: int) -> None:
-        """Note that a variable has the value between two offsets."""
+    def define_variable(self, name: str, start: int, end: int, *, watched: bool = True) -> None:
+        """Note that a variable has the value between two offsets; ``watched`` if it may be one of torch's environment variables."""
         span = strip_quotes(self.view, start, end)
         self._variables.setdefault(name, {})[span, self.environment] = None
         if self.fixed:
             self._conditional[span] = self.fixed
+        if not watched:
+            return
         if name == "UV_TORCH_BACKEND":
             self.add_index(span, self.begin_unit(), "--torch-backend")
         elif WATCHED_VARIABLE.fullmatch(name) and span.start < span.end:

@@ -63,6 +63,8 @@ KINDS = (
     FileKind("docker", _DOCKER, ("*{Dockerfile,Containerfile,dockerfile}*",), "dockerfiles.read_dockerfile"),
 )  # fmt: skip
 """All kinds of project files; of several that fit, the first counts."""
+INSTALLERS = FileKind("python", r".*\.py", ("*.py",), "installer_scripts.read_script")
+"""Other Python modules, which are project files only if they install torch; see `installs_torch`."""
 _SCRIPTS = ("setup.py", "noxfile.py")
 _MODULES = ("python", "notebook")
 """The kinds whose files are Python modules too."""
@@ -73,6 +75,8 @@ _COMMANDS = re.compile(
     rb"|\"\s*(?:pip|conda|mamba|micromamba|uv)[ \t][^\n\"]{0,100}?\binstall\b"
 )
 """Texts in the cells of a notebook that install something."""
+_PINS = (b"torch==", b"torch~=", b"torch>=", b"torch<", b"/whl/", b"nvidia/cuda:", b"pytorch:")
+_INSTALLS = (b"pip", b"from_registry(", b"packages_to_install", b"conda", b"base_image")
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC|ENABLE_TIMING)")
 
 
@@ -110,6 +114,11 @@ def _compile_patterns() -> re.Pattern[str]:
 def is_document(path: str) -> bool:
     """Return whether the file is a project file but no Python module (``setup.py`` and notebooks are both)."""
     return kind_of(path) not in (None, *_MODULES)
+
+
+def installs_torch(data: bytes) -> bool:
+    """Return whether a Python module may run a command that installs torch, or describe an image with it."""
+    return any(pin in data for pin in _PINS) and any(install in data for install in _INSTALLS)
 
 
 def may_concern_rules(kind: str, data: bytes) -> bool:
