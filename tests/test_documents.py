@@ -21,7 +21,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.expanded_values import expand_variables
 from torchmigrate.documents.project_documents import ProjectDocument
-from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.documents.references import InstallRole, Reference, VersionStyle
 from torchmigrate.documents.toml_files import find_strings
 from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import Edit, Span
@@ -215,6 +215,13 @@ def test_a_pin_is_read_in_every_spelling_of_yaml(head: str, spelling: str) -> No
 def test_a_pin_is_read_in_brackets_and_json(text: str) -> None:
     (pin,) = [one for one in references(text, "environment.yml", Sort.REQUIREMENT) if one.name == "torch"]
     assert text.encode()[pin.span.start : pin.span.end] == b"torch==2.3.1"
+
+
+def test_a_key_of_conda_in_another_file_makes_no_conda_file_of_it() -> None:
+    text = "build:\n  run:\n  - pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cu121\n"
+    assert [one.sort for one in references(text, "cog.yaml")] == [Sort.REQUIREMENT, Sort.INDEX]
+    recipe = "package:\n  name: x\nrequirements:\n  run:\n  - pytorch =2.3\n"
+    assert [one.style for one in references(recipe, "meta.yaml")] == [VersionStyle.CONDA]
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ class _NodeReader:
     def _find_conda_unit(self, root: YamlNode) -> InstallUnit | None:
         """Return the unit of a conda environment or recipe; None for other files, which have keys of these names too."""
         listed = root.find_value(self.view, "dependencies")
-        recipe = root.find_value(self.view, "package", "build", "outputs")
-        if (listed is not None and listed.items is not None) or recipe is not None:
+        required = root.find_value(self.view, "requirements")
+        is_recipe = required is not None and required.pairs is not None
+        if is_recipe or (listed is not None and listed.items is not None):
             return self.reader.begin_unit()
         return None
 
