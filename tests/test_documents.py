@@ -21,13 +21,13 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.expanded_values import expand_variables
 from torchmigrate.documents.project_documents import ProjectDocument
-from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.documents.references import InstallRole, Reference, VersionStyle
 from torchmigrate.documents.toml_files import find_strings
 from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter import foreign_languages
-from torchmigrate.prefilter.project_file_kinds import kind_of, may_concern_rules
+from torchmigrate.prefilter.project_file_kinds import KINDS, find_kind, kind_of, may_concern_rules
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
@@ -217,6 +217,13 @@ def test_a_pin_is_read_in_brackets_and_json(text: str) -> None:
     assert text.encode()[pin.span.start : pin.span.end] == b"torch==2.3.1"
 
 
+def test_a_key_of_conda_in_another_file_makes_no_conda_file_of_it() -> None:
+    text = "build:\n  run:\n  - pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cu121\n"
+    assert [one.sort for one in references(text, "cog.yaml")] == [Sort.REQUIREMENT, Sort.INDEX]
+    recipe = "package:\n  name: x\nrequirements:\n  run:\n  - pytorch =2.3\n"
+    assert [one.style for one in references(recipe, "meta.yaml")] == [VersionStyle.CONDA]
+
+
 @pytest.mark.parametrize(
     ("path", "text", "unread"),
     [
@@ -364,7 +371,9 @@ def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path)
     assert not sorts.includes_path("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
     sorts = RuleSelection([settings]).get_file_sorts(Cache(None))
-    assert not sorts.includes_path("train.py")
+    assert not sorts.modules
+    assert sorts.includes_path("install.py")
+    assert not sorts.includes_path("train.pyi")
     assert sorts.includes_path("requirements.txt")
 
 
@@ -528,9 +537,9 @@ def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: li
     assert bool(re.search(foreign_languages.path_pattern(), path)) is wanted
 
 
-def test_the_hooks_say_so() -> None:
-    hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{foreign_languages.path_pattern()}'\n")
+def test_every_kind_of_project_file_has_a_fixture() -> None:
+    found = {find_kind(path.as_posix()) for path in FIXTURES.parent.rglob("*") if path.is_file()}
+    assert not [kind.name for kind in KINDS if kind not in found]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import re
 from torchmigrate.documents import shell_commands
 from torchmigrate.documents.expanded_values import find_lines, strip_blanks
 from torchmigrate.documents.installer_commands import read_conda_requirement
-from torchmigrate.documents.reference_patterns import INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.reference_patterns import INCLUDE_OPTIONS, INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
-from torchmigrate.documents.requirement_lists import INCLUDE_OPTIONS
 from torchmigrate.model.findings import Span
 
 _HEAD = re.compile(r"^#.*conda create", re.MULTILINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from torchmigrate.documents import conda_lists, shell_commands
@@ -11,7 +10,6 @@ from torchmigrate.documents.references import Environment, InstallRole, InstallU
 from torchmigrate.documents.yaml_nodes import YamlNode, parse_yaml
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.project.folders import find_tree_root
 
 
 def read_yaml(reader: ReferenceReader) -> None:
@@ -87,8 +85,9 @@ class _NodeReader:
     def _find_conda_unit(self, root: YamlNode) -> InstallUnit | None:
         """Return the unit of a conda environment or recipe; None for other files, which have keys of these names too."""
         listed = root.find_value(self.view, "dependencies")
-        recipe = root.find_value(self.view, "package", "build", "outputs")
-        if (listed is not None and listed.items is not None) or recipe is not None:
+        required = root.find_value(self.view, "requirements")
+        is_recipe = required is not None and required.pairs is not None
+        if is_recipe or (listed is not None and listed.items is not None):
             return self.reader.begin_unit()
         return None
 
@@ -205,19 +204,3 @@ _CONDA_KEYS = ("dependencies", "build", "host", "run", "run_constrained", "const
 _GITLAB_GLOBALS = (
     "variables", "stages", "default", "before_script", "image", "include", "workflow", "cache"
 )  # fmt: skip
-
-TEST_PATH = re.compile(
-    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis|\.pre-commit-config)[\w.-]*\.ya?ml$"
-)
-
-
-def find_role(path: str) -> InstallRole:
-    """Return the role of the file at ``path``, by the folders in its project: those above it do not count."""
-    if not TEST_PATH.search(path):
-        return InstallRole.INSTALL
-    top = find_tree_root(os.path.dirname(path))
-    if top is not None:
-        path = os.path.relpath(path, top).replace(os.sep, "/")
-    elif os.path.isabs(path):
-        path = "/".join(path.split("/")[-3:])
-    return InstallRole.TEST if TEST_PATH.search(path) else InstallRole.INSTALL
