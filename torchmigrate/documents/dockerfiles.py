@@ -1,4 +1,8 @@
-"""Dockerfiles."""
+"""Dockerfiles.
+
+They are read by hand, line by line, since a rewrite needs the place of every variable and word, and since many of them are
+templates.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ class _InstallerVisitor(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant | ast.JoinedStr):
-                for span in self._find_spans(node.value):
+                # What is chosen in a branch depends on the machine: it is none of the file's versions.
+                for span in () if self.reader.fixed else self._find_spans(node.value):
                     self.reader.define_variable(target.id, *span, watched=False)
                 if _COMMAND_NAME.fullmatch(target.id):
                     self._read_commands(node.value)

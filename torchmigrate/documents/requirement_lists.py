@@ -1,4 +1,8 @@
-"""pip's requirements and constraints files."""
+"""pip's requirements and constraints files.
+
+They are read by hand: `packaging` parses one requirement and does not tell where its parts are, and no library parses the
+options between them.
+"""
 
 from __future__ import annotations
 

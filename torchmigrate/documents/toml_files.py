@@ -1,4 +1,7 @@
-"""pyproject.toml, Pipfile, other TOML files and lock files: their strings, interpreted by their keys."""
+"""pyproject.toml, Pipfile, other TOML files and lock files: their strings, interpreted by their keys.
+
+`tomllib` validates them but has no places, so the strings are found by hand, one token at a time. Locks, which have megabytes, are searched by patterns for the few lines of each package that matter.
+"""
 
 from __future__ import annotations
 
