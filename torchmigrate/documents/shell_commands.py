@@ -1,4 +1,8 @@
-"""Shell commands: in scripts, in ``RUN``, in the steps of a workflow, in the recipes of a Makefile."""
+"""Shell commands: in scripts, in ``RUN``, in the steps of a workflow, in the recipes of a Makefile.
+
+They are split into words by hand. tree-sitter-bash fails on 31 of 525 texts with an installation in 90 projects: batch files,
+PowerShell, ``${{ … }}`` and templates; they are read here like all others, and none needs more than words and branches.
+"""
 
 from __future__ import annotations
 
