@@ -142,7 +142,10 @@ def test_the_python_of_an_image(image: str, python: tuple[str | None, bool]) -> 
 def test_the_pythons_that_a_project_leaves(requires: str, left: set[int]) -> None:
     text = f'[project]\nname = "torch-x"\nrequires-python = "{requires}"\n'
     references = ProjectDocument.decode_source("pyproject.toml", text.encode()).references
-    assert python_versions.find_possible_minors(references, ("3.11", "3.14"))[0] == left
+    assert (
+        python_versions.find_possible_minors(references, ("3.11", "3.14"), references[0].unit.environment)
+        == left
+    )
 
 
 def test_the_stages_of_an_image_are_environments_of_their_own() -> None:
@@ -296,7 +299,7 @@ def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch
         "full",
     ]
     result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
-    assert "`python:3.9` is required" in result.output
+    assert "`python:3.9` (Dockerfile) is required" in result.output
     (tmp_path / "Dockerfile").write_text("FROM python:3.12\nRUN pip -q install -r requirements.txt\n")
     result = CliRunner().invoke(cli, ["check", ".", *options], standalone_mode=False)
     assert "Use torch 2.13.0" in result.output

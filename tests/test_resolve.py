@@ -25,29 +25,32 @@ def run_cli(*arguments: str) -> Result:
 
 @pytest.fixture
 def fake_resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a `uv` that answers as its files ``status`` and ``stderr`` say, and keeps the question."""
+    """The folder of a `uv` that answers about the new torch as its files say, and keeps the questions."""
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "uv"
     script.write_text(
         f'#!/bin/sh\nfor last; do :; done\n/bin/cat "$last" >> {folder}/asked\necho "$@" >> {folder}/options\n'
+        f'if ! /bin/grep -q "^torch==2.15.0" "$last" && [ ! -e {folder}/always ]; then exit 0; fi\n'
+        f'for option; do case "$option" in --output-file=*) out="${{option#*=}}";; esac; done\n'
+        f'[ -e {folder}/solved ] && /bin/cat {folder}/solved > "$out"\n'
         f"/bin/cat {folder}/stderr >&2\nexit $(/bin/cat {folder}/status)\n"
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolver.ask_resolver.cache_clear()
+    resolver._ask_once.cache_clear()
     return folder
 
 
 def found(
-    folder: Path, fake_resolver: Path, status: int, stderr: str, text: str
+    folder: Path, fake_resolver: Path, status: int, stderr: str, text: str, *more: str
 ) -> tuple[str | None, str | None]:
     """The title of the fix of a list of requirements, and the reason for none."""
     (fake_resolver / "status").write_text(str(status))
     (fake_resolver / "stderr").write_text(stderr)
     (folder / "requirements.txt").write_text(text)
     options = ("--select", "CU504", "--unsafe", "--resolve", "--output-format", "json")
-    done = run_cli("check", *options, str(folder))
+    done = run_cli("check", *options, *more, str(folder))
     [finding] = json.loads(done.stdout)["findings"]
     return (finding["fix"] or {}).get("title"), finding["withheld"]
 
@@ -63,7 +66,7 @@ def found(
             OFFLINE,
             "torch==2.6.0\nx==1\n",
             None,
-            "supports; uv could not check this: it cannot reach a package index",
+            "`x==1` → `x>=1`; uv could not check this: it cannot reach a package index",
         ),
         (
             1,
@@ -101,15 +104,65 @@ def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, fake_res
     )
     assert set((fake_resolver / "asked").read_text().splitlines()) == {
         "--extra-index-url https://example.org/simple",
+        "torch==2.6.0",
         "torch==2.15.0",
         "x[a,b]>=1,<3 ; python_version > '3.8'",
+        "x[a,b]>=1 ; python_version > '3.8'",
     }
     assert "--no-build" in (fake_resolver / "options").read_text()
 
 
+SOLVED = "torch==2.15.0\nx==3.1\ny==1.0\n"
+
+
+def test_what_it_changes_has_to_be_relaxed(tmp_path: Path, fake_resolver: Path) -> None:
+    (fake_resolver / "solved").write_text(SOLVED)
+    listed = "torch==2.6.0\nx==1\ny==1.0\n"
+    title, withheld = found(tmp_path, fake_resolver, 0, "", listed)
+    assert title is None
+    assert withheld == (
+        "blocked by `x==1`: it does not fit together with torch 2.15.0 and the rest; --relax changes `x==1` → `x==3.1`"
+    )
+    title, withheld = found(tmp_path, fake_resolver, 0, "", listed, "--relax")
+    assert withheld is None
+    assert title == (
+        "Use torch 2.15.0 (cu132); relax x==1 → x==3.1 (uv can resolve the requirements for Python 3.11)"
+    )
+
+
+def test_bounds_stay_where_they_hold(tmp_path: Path, fake_resolver: Path) -> None:
+    (fake_resolver / "solved").write_text("torch==2.15.0\nx==1.5\ny==3.0\n")
+    title, _ = found(tmp_path, fake_resolver, 0, "", "torch==2.6.0\nx<2\ny>=1,<2.5\n", "--relax")
+    assert title is not None
+    assert "relax y>=1,<2.5 → y>=1,<3.1 " in title
+
+
+def test_a_conflict_from_before_the_move_does_not_count(tmp_path: Path, fake_resolver: Path) -> None:
+    (fake_resolver / "always").touch()
+    title, withheld = found(tmp_path, fake_resolver, 1, CONFLICT, "torch==2.6.0\nx==1\n")
+    assert withheld is None
+    assert title is not None
+    assert title.endswith("; it could not before the move either)")
+
+
+def test_the_index_is_never_asked_for_the_project_itself(tmp_path: Path, fake_resolver: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "Own_Thing"\ndependencies = ["torch==2.6.0"]\n'
+        '[project.optional-dependencies]\nall = ["own-thing[a]", "near"]\na = ["x==1"]\n'
+        "[tool.uv.sources]\nnear = { workspace = true }\n"
+    )
+    for name, text in (("status", "0"), ("stderr", "")):
+        (fake_resolver / name).write_text(text)
+    run_cli("check", "--select", "CU504", "--unsafe", "--resolve", str(tmp_path))
+    asked = (fake_resolver / "asked").read_text()
+    assert "x>=1" in asked
+    assert "own" not in asked
+    assert "near" not in asked
+
+
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    resolver.ask_resolver.cache_clear()
+    resolver._ask_once.cache_clear()
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output

@@ -77,6 +77,7 @@ def run_fixes(mending: FixRequest, given: Mapping[str, Any], *, diff: bool) -> i
         run.write_outcome(changed, mending.apply)
     else:
         run.write_report(to_stderr=mending.apply and "-" in given["paths"])
+    run.print_proposals()
     if mending.summary:
         from torchmigrate.reporters import pull_request
 

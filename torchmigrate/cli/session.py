@@ -291,6 +291,15 @@ class Session:
         hidden = format_count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
         self.print_note(f"{hidden} available with --unsafe", wanted=self.report.hidden_unsafe > 0)
 
+    def print_proposals(self) -> None:
+        """Print the moves of environments that were made, or that something blocks, each as a whole."""
+        from torchmigrate.reporters.proposals import collect_proposals, describe_proposal
+
+        left = (finding for result in self.results for finding in result.findings)
+        for one in collect_proposals([*self.report.applied, *left]):
+            for line in describe_proposal(one):
+                self.print_note(line)
+
     def print_errors(self) -> None:
         """Print the files that failed."""
         from torchmigrate.reporters.concise import format_error

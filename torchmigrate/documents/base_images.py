@@ -41,10 +41,12 @@ def find_image_torch(image: Reference) -> str:
     return found["torch"] or f"{digits[0]}.{digits[1:-1]}.{digits[-1]}"
 
 
-def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> Edit | None:
+def create_image_edit(
+    image: Reference, target: Version, chosen: TorchBuild, *, unverified: bool = False
+) -> Edit | None:
     """Return the edit that names the image for the target; None if the present one can stay.
 
-    Raises NoFix if the image has to change and no image for the target is known.
+    Raises NoFix if the image has to change and no image for the target is known; with ``unverified`` a regular tag does.
     """
     if image.name == "pytorch/pytorch":
         match = TORCH_TAG.fullmatch(image.text)
@@ -53,7 +55,7 @@ def create_image_edit(image: Reference, target: Version, chosen: TorchBuild) -> 
         return (
             None
             if parse_version(match["torch"]) >= target
-            else _create_torch_image_edit(image, match, target, chosen)
+            else _create_torch_image_edit(image, match, target, chosen, unverified=unverified)
         )
     if image.name == "nvidia/cuda":
         match = CUDA_TAG.match(image.text)
@@ -107,12 +109,11 @@ def create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edi
     return Edit(end, end, f"ENV PIP_BREAK_SYSTEM_PACKAGES=1{line_end}")
 
 
-def find_image_python(chosen: TorchBuild) -> str | None:
-    """Return the Python of the `pytorch/pytorch` image with a build of torch; None if no image is known."""
+def find_image_python(chosen: TorchBuild) -> str:
+    """Return the Python of the `pytorch/pytorch` image with a build of torch, else that of the newest image known."""
     rows = load_table("images")["pytorch"]
-    return next(
-        (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda)), None
-    )
+    known = (row["python"] for row in rows if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda))
+    return str(next(known, rows[-1]["python"]))
 
 
 def has_compiler(image: Reference) -> bool:
@@ -131,17 +132,27 @@ def _check_editable(image: Reference) -> None:
 
 
 def _create_torch_image_edit(
-    image: Reference, match: re.Match[str], target: Version, chosen: TorchBuild
+    image: Reference, match: re.Match[str], target: Version, chosen: TorchBuild, *, unverified: bool
 ) -> Edit:
     """Return the edit to the `pytorch/pytorch` image with a build, of the same flavor. Raises NoFix if it is unknown."""
     _check_editable(image)
-    for row in load_table("images")["pytorch"]:
-        if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]:
-            new = f"{row['version']}-cuda{row['cuda']}-cudnn{row['cudnn']}-{match['flavour']}"
-            if found := image.value.create_edit(0, len(image.text), new):
-                return found
-            raise NoFix("the tag is assembled from several variables")
-    raise NoFix(f"no {match['flavour']} image of torch {render_version(target)} is known")
+    rows = load_table("images")["pytorch"]
+    known = [
+        row
+        for row in rows
+        if (row["torch"], row["cuda"]) == (chosen.torch, chosen.cuda) and match["flavour"] in row["flavours"]
+    ]
+    newest = known[0] if known else rows[-1] | {"version": chosen.version, "cuda": chosen.cuda}
+    new = f"{newest['version']}-cuda{newest['cuda']}-cudnn{newest['cudnn']}-{match['flavour']}"
+    if not known and not unverified:
+        raise NoFix(
+            f"no {match['flavour']} image of torch {render_version(target)} with CUDA {chosen.cuda} is known; if"
+            f" `docker manifest inspect {image.name}:{new}` finds it, pass --allow-unverified-images, or choose another"
+            " build with --cuda"
+        )
+    if found := image.value.create_edit(0, len(image.text), new):
+        return found
+    raise NoFix("the tag is assembled from several variables")
 
 
 def _create_cuda_image_edit(image: Reference, match: re.Match[str], cuda: str) -> Edit:

@@ -24,30 +24,76 @@ from torchmigrate.tables.torch_builds import TorchBuild, get_major
 
 
 def choose_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild:
-    """Return the build to move to: the one that is used today if the target has it, else the nearest. Raises NoFix."""
+    """Return the build to move to: the one that the user wants, or is used today, else the nearest. Raises NoFix."""
+    target = render_version(options.target)
     variants = _find_named_variants(environments)
+    if options.cuda:
+        return _find_wanted_build(options)
     if len(variants) == 1 and not explain_missing_build(variant := next(iter(variants)), options):
         if build_selection.is_published(options.target, variant) is None:
-            raise NoFix(f"it is unclear whether torch {render_version(options.target)} has a {variant} build")
+            raise NoFix(f"it is unclear whether torch {target} has a {variant} build")
         chosen = build_selection.find_build(options.target, variant)
     else:
         chosen = find_nearest_build(environments, options)
     if chosen is None:
         raise NoFix(_explain_no_build(find_requested_cuda(environments), options))
     companions = find_references_in(environments, Sort.REQUIREMENT, *COMPANIONS)
-    # A build that was published later may have come without builds of the companions.
+    # A build that was published later may have come without builds of the companions, and without an image.
     if chosen.apart and companions:
-        raise NoFix(f"it is unclear whether {companions[0].name} has a {chosen.variant} build too")
+        ways = ", ".join(list_ways_out(options))
+        raise NoFix(
+            f"it is unclear whether {companions[0].name} has a {chosen.variant} build too; choose a build: {ways}"
+        )
     if variants or find_references_in(environments, Sort.IMAGE, "pytorch/pytorch"):
         return chosen
-    # No index is named, so that an installer takes the default build.
+    # No index is named, so that an installer takes the default build; it needs one for another CUDA.
     default = build_selection.choose_build(options.target, options.gpu_architectures)
-    if default is None or get_major(default.cuda) != get_major(chosen.cuda):
-        raise NoFix(
-            f"CUDA {get_major(chosen.cuda)} is required, but no index here has torch {render_version(options.target)}"
-            f" for {chosen.variant}"
+    same = default is not None and get_major(default.cuda) == get_major(chosen.cuda)
+    return default if default is not None and same else chosen
+
+
+def _find_wanted_build(options: RuleOptions) -> TorchBuild:
+    """Return the build that the user chose. Raises NoFix if the target has no such build."""
+    found = build_selection.find_build(options.target, options.cuda)
+    if found is not None and build_selection.is_published(options.target, options.cuda):
+        return found
+    published = ", ".join(build_selection.list_variants(options.target, "cu"))
+    raise NoFix(f"torch {render_version(options.target)} has no {options.cuda} build, but {published}")
+
+
+def list_ways_out(options: RuleOptions) -> list[str]:
+    """Return the builds of the target from which the user can choose, each with the driver and the GPUs that it needs."""
+    found = []
+    for variant in build_selection.list_variants(options.target, "cu"):
+        build = build_selection.find_build(options.target, variant)
+        if build is None or not build.cuda:
+            continue
+        gpus = sorted(
+            {name.split("_")[1] for name in build.compiled if name.startswith("sm_")}, key=parse_gpu
         )
-    return default
+        span = f", GPUs {render_gpu(gpus[0])} to {render_gpu(gpus[-1])}" if gpus else ""
+        more = ", published without torchvision and torchaudio as far as known" if build.apart else ""
+        driver = torch_builds.find_minimum_driver(build.cuda, "Linux")
+        found.append(f"--cuda {variant} (driver {driver} or newer{span}{more})")
+    return found
+
+
+def parse_gpu(digits: str) -> int:
+    """Return a number by which compute capabilities are sorted: 100 for ``100a``."""
+    return int(digits.rstrip("af"))
+
+
+def render_gpu(digits: str) -> str:
+    """Return a compute capability with its dot: ``10.0`` for ``100``."""
+    digits = digits.rstrip("af")
+    return f"{digits[:-1]}.{digits[-1]}"
+
+
+def needs_index(environments: Sequence[Environment], chosen: TorchBuild) -> bool:
+    """Return whether an index has to be added for the chosen build, since none is named and the default one lacks it."""
+    named = _find_named_variants(environments)
+    brought = find_references_in(environments, Sort.IMAGE, "pytorch/pytorch")
+    return not (chosen.default or named or brought or requires_only_cpu(environments))
 
 
 def find_nearest_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild | None:
@@ -58,14 +104,14 @@ def find_nearest_build(environments: Sequence[Environment], options: RuleOptions
 
 
 def _explain_no_build(asked: str, options: RuleOptions) -> str:
-    """Return why the target has no build for the CUDA version ``asked``."""
+    """Return why the target has no build for the CUDA version ``asked``, and from which ones the user can choose."""
     older = build_selection.choose_build(options.target, options.gpu_architectures) if asked else None
-    if older is None or get_major(asked) == get_major(older.cuda):
+    if older is None:
         return explain_no_build(options)
-    return (
-        f"torch {render_version(options.target)} has no build for CUDA {get_major(asked)} that is at least {asked}, and it is"
-        " unclear which GPUs and drivers have to be supported"
-    )
+    none = f"torch {render_version(options.target)} has no build for CUDA {get_major(asked)} that is at least {asked}"
+    if get_major(asked) == get_major(older.cuda):
+        none = explain_no_build(options)
+    return f"{none}; choose another one: {', '.join(list_ways_out(options))}"
 
 
 def find_requested_cuda(environments: Sequence[Environment]) -> str:

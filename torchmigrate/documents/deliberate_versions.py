@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
+from collections.abc import Container
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
+from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.documents.upgrade_rules import (
-    COMPANIONS,
     TORCH_NAMES,
     explain_missing_build,
     is_old_on_purpose,
 )
-from torchmigrate.model.findings import NoFix, Span
+from torchmigrate.model.findings import NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
@@ -122,29 +123,48 @@ def _find_holding_comment(view: str, environment: Environment, options: RuleOpti
     """Return the comment which says that a pin, an index or an image has to stay; empty if there is none.
 
     The comment is at the end of the line or directly above the statement; ``view`` is the text of the file. One that
-    names a build which the target lacks (``cu121``) counts too, since it would no longer be true.
+    gives a reason for a build which the target lacks (``needs cu121``) counts too; one that only names it does not.
     """
     lines = [line.rstrip("\r") for line in view.split("\n")]
     starts = [0, *(found.end() for found in re.finditer("\n", view))]
-    for span in dict.fromkeys(_find_torch_spans(environment)):
+    own = find_named_variants(environment)
+    for span in dict.fromkeys(find_torch_spans(environment)):
         number = bisect_right(starts, span.start) - 1
         if number >= len(lines):
             continue
         beside = _TRAILING_COMMENT.search(lines[number])
-        if beside and (found := _HOLDS.search(beside["text"]) or _find_lost_build(beside["text"], options)):
+        if beside and (
+            found := _HOLDS.search(beside["text"]) or _find_needed_build(beside["text"], own, options)
+        ):
             return _cut_excerpt(beside["text"], found)
         above = _find_comment_above(lines, number)
-        if named := _find_lost_build(above, options):
+        if named := _find_needed_build(above, own, options):
             return _cut_excerpt(above, named)
         if (found := _HOLDS.search(above)) and _HAS_REASON.search(above):
             return _cut_excerpt(above, found)
     return ""
 
 
-def _find_lost_build(text: str, options: RuleOptions) -> re.Match[str] | None:
-    """Return the first build in a comment that the target lacks."""
+_NEEDS = re.compile(
+    r"\b(?:because|due\s+to|since|needs?|needed|must|requires?|required|only|works?\s+with|driver|cluster|machines?|otherwise"
+    r"|not?|never|without)\b|n't\b",
+    re.IGNORECASE,
+)
+"""Words in a comment that names a build: why it has to be that one."""
+_EXAMPLE = re.compile(r"\b(?:examples?|e\.g)\b", re.IGNORECASE)
+
+
+def _find_needed_build(text: str, own: Container[str], options: RuleOptions) -> re.Match[str] | None:
+    """Return the first build in a comment that the target lacks, and that has to stay.
+
+    It has to if the comment gives a reason, or the environment does not name that build (``own``) itself, so that
+    something else chooses it.
+    """
+    if _EXAMPLE.search(text):
+        return None
     for match in _BUILD.finditer(text):
-        if explain_missing_build("cu" + "".join(filter(None, match.groups())), options):
+        variant = "cu" + "".join(filter(None, match.groups()))
+        if explain_missing_build(variant, options) and (_NEEDS.search(text) or variant not in own):
             return match
     return None
 
@@ -154,16 +174,6 @@ def _cut_excerpt(text: str, found: re.Match[str]) -> str:
     start = 0 if found.end() <= 60 else text.rfind(" ", 0, found.start() - 20) + 1
     # The view has one character for each byte.
     return text[start:].strip()[:80].encode("latin-1").decode("utf-8", "ignore")
-
-
-def _find_torch_spans(environment: Environment) -> list[Span]:
-    """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
-    found = [
-        *environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS),
-        *environment.find_references(Sort.IMAGE),
-        *environment.find_references(Sort.INDEX),
-    ]
-    return [span for one in found for span in (one.span, *(piece.span for piece in one.value.pieces))]
 
 
 def _find_comment_above(lines: list[str], number: int) -> str:

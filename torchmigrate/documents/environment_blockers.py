@@ -1,20 +1,26 @@
 """Blockers in an environment: the requirements, Pythons, images and commands that may not fit the new torch.
 
 Everything that is pinned, bounded or built for one torch has to be known to work with the new one. What is unknown
-is a blocker too.
+is a blocker too, unless the user allows it; the blocker says which release of a requirement would fit.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from torchmigrate.documents import base_images, version_mentions
+from torchmigrate.documents import base_images, leftovers, package_fit, version_mentions
 from torchmigrate.documents.build_choice import requires_only_cpu
-from torchmigrate.documents.python_versions import find_possible_minors, parse_minors
+from torchmigrate.documents.package_fit import FAMILY, FitQuestion
+from torchmigrate.documents.python_versions import (
+    choose_minor,
+    find_possible_minors,
+    parse_minors,
+    raise_python,
+)
 from torchmigrate.documents.references import (
     Environment,
+    InstallRole,
     Reference,
     VersionStyle,
     find_references_in,
@@ -23,11 +29,26 @@ from torchmigrate.documents.references import (
 from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.version_clauses import VersionClause, marker_applies, parse_clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import package_conflicts, package_requirements
-from torchmigrate.tables.package_requirements import explain_refusal, find_newest, is_built_for_one_torch
+from torchmigrate.tables import package_requirements
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 
-FAMILY = package_requirements.FAMILY | {"pytorch"}
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One reason why an environment cannot move as it is."""
+
+    reason: str
+    """What blocks, as a clause."""
+    requirement: Reference | None = None
+    """The requirement that blocks, or the Python that is asked for; None if it is something else."""
+    path: str = ""
+    """The related file that has it; empty for the file of the environment itself."""
+    release: str | None = None
+    """The release of the requirement that fits, "" for any newer one; None if none is known."""
+    check: str = ""
+    """What to check by hand if the user wants to move nevertheless; empty if that cannot work."""
+    needs_torch: bool = False
+    """Whether the package depends on torch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +59,16 @@ class ProposedState:
     text: str
     """The text of the environment after the edits."""
     neighbours: tuple[RelatedEnvironment, ...]
+    """The related environments after their edits."""
+    originals: tuple[RelatedEnvironment, ...]
+    """The related environments before their edits."""
     chosen: TorchBuild
     releases: dict[str, str]
     """Package of the torch family → the release that would be installed."""
     replaced: frozenset[str]
     """The libraries whose requirements follow the new build."""
     resolves: bool = False
-    """Whether packages that the tables lack are left to a resolver, unless they are built for one torch."""
+    """Whether packages that the tables lack, and wheels for a Python, are left to a resolver."""
 
     @property
     def cuda_major(self) -> str:
@@ -56,9 +80,30 @@ class ProposedState:
         """The environment and the related ones."""
         return [self.environment, *(neighbour.environment for neighbour in self.neighbours)]
 
+    @property
+    def question(self) -> FitQuestion:
+        """What each package has to fit."""
+        return FitQuestion(
+            self.chosen,
+            self.releases["torch"],
+            find_oldest_python(self),
+            not requires_only_cpu(self.all_environments),
+            self.resolves,
+        )
 
-def find_blocker(state: ProposedState) -> str:
-    """Return the first blocker, as a reason for no fix; empty if there is none."""
+    @property
+    def requirements(self) -> Iterator[tuple[Reference, str]]:
+        """All requirements as they are now, with the path of the related file that has them."""
+        yield from ((one, "") for one in self.environment.find_references(Sort.REQUIREMENT))
+        for neighbour in self.originals:
+            for one in neighbour.references:
+                if one.sort is Sort.REQUIREMENT:
+                    yield one, neighbour.path
+
+
+def find_blockers(state: ProposedState) -> list[Blocker]:
+    """Return all blockers: first what depends on torch; at most one for each requirement."""
+    found: dict[object, Blocker] = {}
     for check in (
         _find_unread_commands,
         _find_contradicted_pins,
@@ -69,136 +114,95 @@ def find_blocker(state: ProposedState) -> str:
         _find_python_blockers,
         _find_leftovers,
     ):
-        for found in check(state):
-            return found
-    return ""
+        for one in check(state):
+            key = id(one.requirement) if one.requirement else one.reason
+            known = found.setdefault(key, one)
+            if known is not one:
+                found[key] = _join_blockers(known, one)
+    return sorted(found.values(), key=lambda one: (not one.needs_torch, one.requirement is None))
 
 
-def _find_unread_commands(state: ProposedState) -> Iterator[str]:
+def _join_blockers(one: Blocker, other: Blocker) -> Blocker:
+    """Return one blocker for two reasons against a requirement: a release has to fit both."""
+    if one.release is None or other.release is None:
+        return one if one.release is None else other
+    newer = max(one, other, key=lambda blocker: parse_number(blocker.release or ""))
+    return replace(newer, needs_torch=one.needs_torch or other.needs_torch, check=one.check or other.check)
+
+
+def _find_unread_commands(state: ProposedState) -> Iterator[Blocker]:
     if state.environment.unread:
-        yield f"the command around `{state.environment.unread.strip()}` could not be parsed"
+        yield Blocker(f"the command around `{state.environment.unread.strip()}` could not be parsed")
 
 
-def _find_requirements(state: ProposedState) -> Iterator[tuple[Reference, str]]:
-    """Yield all requirements, with `` (file name)`` for those of other files."""
-    yield from ((one, "") for one in state.environment.find_references(Sort.REQUIREMENT))
-    for neighbour in state.neighbours:
-        for one in neighbour.references:
-            if one.sort is Sort.REQUIREMENT:
-                yield one, f" ({neighbour.path.rpartition('/')[2]})"
+def _blame(one: Reference, path: str, reason: str, state: ProposedState) -> Blocker:
+    """Return the blocker for a requirement: its reason, and the release that would fit."""
+    where = f" ({path.rpartition('/')[2]})" if path else ""
+    shown = one.name if one.undecided else one.name + one.text
+    fitting = package_fit.find_fitting(one, state.question)
+    latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
+    more = f", and no release fits yet: {latest}" if latest and latest not in reason else ""
+    return Blocker(
+        f"blocked by `{shown}`{where}: {reason}{more}",
+        one,
+        path,
+        fitting.release,
+        fitting.check,
+        package_fit.depends_on_torch(one.name),
+    )
 
 
-def _find_refusing_packages(state: ProposedState) -> Iterator[str]:
+def _find_refusing_packages(state: ProposedState) -> Iterator[Blocker]:
     """Yield the packages that do not support the new torch, or may not."""
-    for one, where in _find_requirements(state):
+    for one, path in state.requirements:
         if one.name in FAMILY | state.replaced or not marker_applies(one, state.chosen.python):
             continue
-        if reason := _explain_refusal(one, state):
-            yield f"blocked by `{one.name}{'' if one.undecided else one.text}`{where}: {reason}"
+        if reason := package_fit.explain_refusal(one, state.question):
+            yield _blame(one, path, reason, state)
 
 
-def _find_pins_on_image(state: ProposedState) -> Iterator[str]:
+def _find_pins_on_image(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins on top of an image with torch: the new image has another Python and another numpy."""
     brought = find_references_in(state.all_environments, Sort.IMAGE, "pytorch/pytorch")
     found = [base_images.TORCH_TAG.fullmatch(one.text) for one in brought]
-    if not any(
+    if state.resolves or not any(
         match and parse_number(match["torch"])[:2] < parse_number(state.chosen.torch) for match in found
     ):
         return
-    for one, where in _find_requirements(state):
-        if one.name in FAMILY | state.replaced | _PYTHON_BOUND_ONLY:
+    python = base_images.find_image_python(state.chosen)
+    for one, path in state.requirements:
+        upper = [clause for clause in parse_clauses(one) if clause.is_upper]
+        if one.name in FAMILY | state.replaced | _PYTHON_BOUND_ONLY or not upper:
             continue
-        if any(clause.is_upper for clause in parse_clauses(one)):
-            yield (
-                f"blocked by `{one.name}{one.text}`{where}: it is unclear whether it works with the Python"
-                f" {base_images.find_image_python(state.chosen) or ''} and the numpy of the new image"
-            )
+        version = package_fit.find_newest_allowed(one.name, upper)
+        if package_requirements.has_wheel(one.name, version, python):
+            continue
+        reason = f"it is unclear whether it works with the Python {python} and the numpy of the new image"
+        yield _blame(one, path, reason, state)
 
 
 _PYTHON_BOUND_ONLY = {"numpy", "pip", "setuptools", "wheel"}
 """Packages whose wheel for a Python is enough to run on it, with the numpy that is pinned."""
 
 
-def _explain_refusal(one: Reference, state: ProposedState) -> str:
-    """Return why a package does not support the new torch, or may not; empty if it does."""
-    if library := re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name):
-        if library[1] != state.cuda_major:
-            return f"it is a library for CUDA {library[1]}"
-        pinned = any(clause.is_upper for clause in parse_clauses(one)) and not state.chosen.default
-        build = f"torch {state.chosen.version} ({state.chosen.variant})"
-        return f"it is unclear which release {build} requires" if pinned else ""
-    if one.undecided:
-        return f"its version depends on `{one.undecided}`"
-    if local := next((clause.local for clause in parse_clauses(one) if clause.local), ""):
-        return f"it is a custom build (`+{local}`)"
-    if one.style is VersionStyle.CONDA:
-        return _explain_conda_refusal(one, state)
-    upper = [clause for clause in parse_clauses(one) if clause.is_upper]
-    return _explain_release_refusal(one.name, upper, state)
-
-
-def _explain_release_refusal(name: str, upper: list[VersionClause], state: ProposedState) -> str:
-    """Return why the newest release within some upper bounds does not support the new torch, or may not."""
-    torch = state.releases["torch"]
-    wanted = _find_newest_allowed(name, upper) if upper else ""
-    before = any(clause.operator == "<" and clause.public_version == wanted for clause in upper)
-    if reason := package_conflicts.explain_failure(name, wanted, torch, before=before):
-        return reason
-    reason = package_conflicts.explain_cuda_conflict(name, wanted, state.chosen.cuda or "", before=before)
-    if reason and not requires_only_cpu(state.all_environments):
-        return reason
-    is_free = state.resolves or not (upper or _GPU_PACKAGE.search(name))
-    if is_free and not (
-        is_built_for_one_torch(name) or package_requirements.has_known_requirements(name, wanted)
-    ):
-        return ""  # without a bound, an installer takes a release that fits
-    if upper:
-        return explain_refusal(name, wanted, torch)
-    newest = find_newest(name)
-    if newest is None and is_built_for_one_torch(name):
-        return "it is compiled against one torch, and it is unclear for which versions there are builds"
-    reason = explain_refusal(name, newest or "", torch)
-    return f"{reason} (newest release: {newest})" if reason and newest else reason
-
-
-_GPU_PACKAGE = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
-"""Words in the names of packages that may be built for one torch or one CUDA."""
-
-
-def _find_newest_allowed(name: str, upper: list[VersionClause]) -> str:
-    """Return the newest release that upper bounds allow."""
-    lowest = min(upper, key=lambda clause: parse_number(clause.public_version))
-    bound = lowest.public_version.removesuffix(".*")
-    newest = find_newest(name)
-    exact = any(clause.operator in ("==", "===") for clause in upper)
-    return newest if newest and not exact and parse_number(newest) < parse_number(bound) else bound
-
-
-def _explain_conda_refusal(one: Reference, state: ProposedState) -> str:
-    """Return why a conda package does not support the new torch, or may not; empty if it does."""
-    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda") or one.name.startswith("cuda-"):
-        asked = re.search(r"\d+", one.text)
-        return f"it selects CUDA {asked[0]}" if asked and asked[0] != state.cuda_major else ""
-    return "it is unclear which torch conda's builds support" if is_built_for_one_torch(one.name) else ""
-
-
-def _find_contradicted_pins(state: ProposedState) -> Iterator[str]:
+def _find_contradicted_pins(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins that contradict the requirements of the new releases."""
     # conda's packages have versions and dependencies of their own.
-    every = _find_requirements(state)
-    pinned = {one.name: (one, where) for one, where in every if one.style is not VersionStyle.CONDA}
+    pinned = {
+        one.name: (one, path) for one, path in state.requirements if one.style is not VersionStyle.CONDA
+    }
     for name, release in state.releases.items():
         for needed in package_requirements.find_requirements(name, release):
             key = normalize_name(needed.name)
             if key not in pinned or key in FAMILY | state.replaced:
                 continue
-            one, where = pinned[key]
+            one, path = pinned[key]
             for clause in parse_clauses(one):
                 if clause.is_upper and not any(
                     needed.specifier.contains(version, prereleases=True)
                     for version in _list_allowed_versions(clause)
                 ):
-                    yield f"blocked by `{one.name}{one.text}`{where}: {name} {release} requires {needed}"
+                    yield _blame(one, path, f"{name} {release} requires {needed}", state)
 
 
 def _list_allowed_versions(clause: VersionClause) -> list[str]:
@@ -214,14 +218,14 @@ def _list_allowed_versions(clause: VersionClause) -> list[str]:
     return [public, ".".join([*public.split(".")[:-1], "999"])] if clause.operator == "~=" else [public]
 
 
-def _find_related_blockers(state: ProposedState) -> Iterator[str]:
+def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the requirements in related files that exclude the new releases; related files do not change, or have changed already."""
     for neighbour in state.neighbours:
         where = neighbour.path.rpartition("/")[2]
         if neighbour.environment.unread:
-            yield f"`{neighbour.environment.unread.strip()}` in {where} could not be parsed"
+            yield Blocker(f"`{neighbour.environment.unread.strip()}` in {where} could not be parsed")
         if neighbour.environment.blocker:
-            yield f"{neighbour.environment.blocker} ({where})"
+            yield Blocker(f"{neighbour.environment.blocker} ({where})")
         for one in neighbour.references:
             name = "torch" if one.name == "pytorch" else one.name
             if one.sort is Sort.REQUIREMENT and name in state.releases:
@@ -229,35 +233,49 @@ def _find_related_blockers(state: ProposedState) -> Iterator[str]:
                     c for c in parse_clauses(one) if c.is_upper and not c.allows_any([state.releases[name]])
                 ]
                 if kept or one.undecided:
-                    yield f"`{one.name}{one.text}` in {where} would have to change too"
+                    yield Blocker(f"`{one.name}{one.text}` in {where} would have to change too")
             if one.sort is Sort.IMAGE and one.name in ("pytorch/pytorch", "nvidia/pytorch"):
                 if one.text.startswith(f"{state.chosen.version}-"):
                     continue
-                yield f"the image {one.name}:{one.text} in {where} has its own torch"
+                yield Blocker(f"the image {one.name}:{one.text} in {where} has its own torch")
 
 
-def _find_possible_pythons(state: ProposedState) -> tuple[set[int], str]:
-    """Return the minor versions of Python that the environment may have, or none and the text that excludes them."""
+def _find_python_range(state: ProposedState) -> tuple[str, str]:
+    """Return the oldest and the newest Python with wheels of the new torch, or twice that of its image."""
     has_image = bool(find_references_in(state.all_environments, Sort.IMAGE, "pytorch/pytorch"))
     brought = base_images.find_image_python(state.chosen) if has_image else None
-    known = (brought, brought) if brought else state.chosen.python
-    return find_possible_minors(find_references_in(state.all_environments, Sort.PYTHON), known)
+    return (brought, brought) if brought else state.chosen.python
+
+
+def _find_stated_pythons(state: ProposedState) -> list[Reference]:
+    """Return the Pythons that the environments ask for; a test with an older one follows its project."""
+    every = find_references_in(state.all_environments, Sort.PYTHON)
+    return [one for one in every if one.unit.role is not InstallRole.TEST]
+
+
+def _choose_python(state: ProposedState) -> tuple[int, list[Reference]]:
+    return choose_minor(_find_stated_pythons(state), _find_python_range(state), state.environment)
 
 
 def find_oldest_python(state: ProposedState) -> str:
-    """Return the oldest Python that the environment may have."""
-    left, _ = _find_possible_pythons(state)
-    return f"3.{min(left)}" if left else state.chosen.python[0]
+    """Return the oldest Python that the environment may have after the move."""
+    return f"3.{_choose_python(state)[0]}"
 
 
-def _find_python_blockers(state: ProposedState) -> Iterator[str]:
-    """Yield a reason if the Python has no wheels of the new torch, or is unknown."""
+def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
+    """Yield the Pythons that have no wheels of the new torch, and a reason if the Python is unknown."""
     has = f"torch {state.chosen.version} has wheels for Python {' to '.join(state.chosen.python)}"
-    left, asked = _find_possible_pythons(state)
-    if not left:
-        yield f"{has}, but `{asked}` is required"
+    minor, excluding = _choose_python(state)
+    paths = {id(one): neighbour.path for neighbour in state.originals for one in neighbour.references}
+    for one in excluding:
+        where = f" ({paths[id(one)].rpartition('/')[2]})" if id(one) in paths else ""
+        release = f"3.{minor}" if raise_python(one, minor) else None
+        yield Blocker(f"{has}, but `{one.text}`{where} is required", one, paths.get(id(one), ""), release)
     if any(one.of_image and not _has_known_python(one) for one in state.all_environments):
-        yield f"{has}, and the Python version here is unknown"
+        wanted = " to ".join(state.chosen.python)
+        yield Blocker(
+            f"{has}, and the Python version here is unknown", check=f"the image has a Python from {wanted}"
+        )
 
 
 def _has_known_python(environment: Environment) -> bool:
@@ -266,12 +284,15 @@ def _has_known_python(environment: Environment) -> bool:
     return bool(brought) or any(parse_minors(one) for one in environment.find_references(Sort.PYTHON))
 
 
-def _find_missing_wheels(state: ProposedState) -> Iterator[str]:
-    """Yield the first pin that leaves no Python for which all pins have a wheel."""
-    left, _ = _find_possible_pythons(state)
+def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
+    """Yield the pins that leave no Python for which all pins have a wheel."""
+    minor, excluding = choose_minor(_find_stated_pythons(state), _find_python_range(state))
+    left = (
+        {minor} if excluding else find_possible_minors(_find_stated_pythons(state), _find_python_range(state))
+    )
     if len(left) > 1:  # a single Python has wheels of all pins today
         left = {n for n in left if package_requirements.has_wheel_data(f"3.{n}")}
-    for one, where in _find_requirements(state) if left else ():
+    for one, path in () if state.resolves else state.requirements:
         upper = [clause for clause in parse_clauses(one) if clause.is_upper]
         if one.name in FAMILY | state.replaced or not upper or one.style is VersionStyle.CONDA:
             continue
@@ -283,40 +304,26 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[str]:
         fitting = {
             n for n in left if package_requirements.has_wheel(one.name, version, f"3.{n}") is not False
         }
-        if not fitting:
-            range_ = f"3.{min(left)} to 3.{max(left)}"
-            yield f"blocked by `{one.name}{one.text}`{where}: it has no wheel for Python {range_}"
-            return
-        left = fitting
+        if fitting:
+            left = fitting
+            continue
+        span = f"3.{min(left)} to 3.{max(left)}" if len(left) > 1 else f"3.{min(left)}"
+        yield _blame(one, path, f"it has no wheel for Python {span}", state)
 
 
-_SOURCE_BUILD = re.compile(
-    r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
-)
-_BUILT_FILE = re.compile(r"[^\s\"'=]+\.whl\b|setup\.py\s+(?:install|develop|bdist_wheel)")
-_REPOSITORIES = {
-    "flash-attention": "flash-attn",
-    "vision": "torchvision",
-    "audio": "torchaudio",
-    "ao": "torchao",
-}
-
-
-def _find_leftovers(state: ProposedState) -> Iterator[str]:
+def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the parts of the text that are for another CUDA or an older torch, and packages built from source."""
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
-        for match in version_mentions.find_named_versions(text):
-            found = match.groupdict()
-            if state.chosen.cuda and found.get("major", state.cuda_major) != state.cuda_major:
-                yield f"blocked by `{version_mentions.find_word(text, match)}`, which is for CUDA {found['major']}"
-            if "version" in found and parse_number(found["version"]) < parse_number(state.chosen.torch):
-                yield f"blocked by `{version_mentions.find_word(text, match)}`, which is for torch {found['version']}"
-        for match in _SOURCE_BUILD.finditer(text):
-            name = normalize_name(match["name"])
-            name = _REPOSITORIES.get(name, name)
-            if own and explain_refusal(name, find_newest(name) or "0", state.releases["torch"]):
-                yield f"blocked by `{match['name']}`: it is built from source, and it is unclear which torch it supports"
-        for match in _BUILT_FILE.finditer(text):
-            yield f"blocked by `{match[0]}`: it is unclear which torch it was built for"
+        for found in leftovers.find_leftover_versions(text, state.chosen):
+            # Requirements are judged by themselves.
+            if not any(one.name in found for one, _ in state.requirements if one.name not in FAMILY):
+                yield Blocker(f"blocked by {found}")
+        for name in leftovers.find_source_builds(text, state.releases["torch"]) if own else ():
+            yield Blocker(
+                f"blocked by `{name}`: it is built from source, and it is unclear which torch it supports",
+                check=f"{name}: it is built from source; build it after the move",
+            )
+        for file in leftovers.find_built_files(text):
+            yield Blocker(f"blocked by `{file}`: it is unclear which torch it was built for")

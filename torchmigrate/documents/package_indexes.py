@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from torchmigrate.documents.references import InstallUnit, Reference
 from torchmigrate.documents.upgrade_rules import find_cuda_tag
-from torchmigrate.model.findings import Edit
+from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
-from torchmigrate.tables.torch_builds import TorchBuild
+from torchmigrate.tables.torch_builds import TorchBuild, find_index_url
 from torchmigrate.text.source_text import SourceText
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
@@ -66,6 +66,26 @@ def find_other_accelerator(reference: Reference) -> str:
         return reference.name
     named = re.search(r"(?:/whl/(?:test/|nightly/)?|\+)(rocm|xpu)", reference.text)
     return named[1] if named else ""
+
+
+def create_index_edit(unit: InstallUnit, chosen: TorchBuild, source: SourceText) -> Edit:
+    """Return the edit that adds the index of a build to a list or a command. Raises NoFix where that is not possible."""
+    kind, url = kind_of(source.path), find_index_url(chosen)
+    if kind == "requirements":
+        line_end = "\r\n" if b"\r\n" in source.text else "\n"
+        return Edit(0, 0, f"--extra-index-url {url}{line_end}")
+    first = unit.find_references(Sort.REQUIREMENT)[0]
+    start = source.text.rfind(b"\n", 0, first.span.start) + 1
+    item = re.match(rb"[ \t]*- ['\"]?", source.text[start : first.span.start])
+    if kind == "yaml" and item and start + item.end() == first.span.start:
+        dash = item[0].decode().rstrip("'\"")
+        return Edit(start, start, f"{dash}--extra-index-url {url}\n")
+    last = max(unit.find_references(Sort.REQUIREMENT), key=lambda one: one.span.end)
+    if kind in ("docker", "shell", "make") and last.removal is not None and not unit.fixed:
+        return Edit(last.removal.end, last.removal.end, f" --extra-index-url {url}")
+    raise NoFix(
+        f"no index here has torch {chosen.torch} for {chosen.variant}; add {url}, or choose another build with --cuda"
+    )
 
 
 def create_name_edits(unit: InstallUnit, old: str, new: str) -> Iterator[Edit]:

@@ -8,13 +8,20 @@ another project has its own torch.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.documents import base_images
 from torchmigrate.documents.deliberate_versions import is_vendored
-from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
+from torchmigrate.documents.references import (
+    Environment,
+    InstallRole,
+    Reference,
+    VersionStyle,
+    find_references_in,
+)
 from torchmigrate.documents.upgrade_rules import (
     TORCH_NAMES,
     explain_missing_build,
@@ -23,16 +30,21 @@ from torchmigrate.documents.upgrade_rules import (
 )
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.documents.version_mentions import VersionMention, find_mentions, render_mention
-from torchmigrate.model.findings import NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 from torchmigrate.text.source_text import SourceText
 
 _MINIMUM = re.compile(r"(?i)(?<![a-z])(?:min|minimum|minimal|oldest|lowest|legacy)(?![a-z])")
 """Words in the names of files and jobs that test the oldest versions."""
+
+_APART = re.compile(
+    r"(?:^|[/\\])(?:ISSUE_TEMPLATE|(?:legacy|old|archived?|deprecated|attic)(?=[/\\]))", re.IGNORECASE
+)
+"""Files that describe no environment, or one that nobody uses any more."""
 
 EnvironmentKey = tuple[str, tuple[int, ...]]
 """An environment, as its file and the offsets where its parts begin."""
@@ -51,28 +63,52 @@ class _LeftBehind:
     """The CUDA version there; empty if the place names an older torch."""
 
 
-def check_left_behind(
+def find_left_behind(
     moved: Iterable[tuple[str, Environment]],
     cuda: str,
     chosen: TorchBuild,
     options: RuleOptions,
     project: Project,
     moves: CanMove,
-) -> None:
-    """Raise NoFix for the first place that would not fit. ``cuda`` is the CUDA version that is installed now."""
+) -> list[tuple[str, bool]]:
+    """Return the places that would not fit, each with whether it lies beside what moves; ``cuda`` is installed now.
+
+    What lies beside it is installed with it, unless something shows otherwise: then nothing may move without it.
+    """
+    moved = list(moved)
     places = {_create_environment_key(path, environment) for path, environment in moved}
     paths = {path for path, _ in places}
     keeps_major = get_major(cuda) == get_major(chosen.cuda)
     stays = project.compute_once(("stays", options), lambda: _find_left_behind(options, project, moves))
+    found: dict[str, bool] = {}
     for one in stays:
         if one.place in places or (one.saying.reference is None and one.saying.path in paths):
             continue
+        text = ""
         if not one.cuda:
-            raise NoFix(f"{render_mention(one.saying, project)} would have to change too")
-        if not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
-            raise NoFix(
-                f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
-            )
+            text = f"{render_mention(one.saying, project)} would have to change too"
+        elif not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
+            text = f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
+        if text:
+            found[text] = found.get(text, False) or _is_beside(one.saying, paths)
+    return list(found.items())
+
+
+_ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook")
+"""Kinds of files of which each is an environment of its own, whatever lies beside it."""
+
+
+def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
+    """Return whether a place describes the same environment as a file that moves, as far as their folders show.
+
+    What conda installs by itself is another environment than what pip does; a CUDA that a text names is that of the machines.
+    """
+    path, reference = saying.path, saying.reference
+    if reference is None and saying.cuda:
+        return True
+    if kind_of(path) in _ALTERNATIVE_KINDS or (reference and reference.style is VersionStyle.CONDA):
+        return False
+    return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)
 
 
 def _create_environment_key(path: str, environment: Environment) -> EnvironmentKey:
@@ -85,7 +121,7 @@ def _find_left_behind(options: RuleOptions, project: Project, moves: CanMove) ->
     every = [
         one
         for one in find_mentions(project)
-        if not _is_test_of_minimum(one) and not is_vendored(one.path, project)
+        if not (_is_test_of_minimum(one) or is_vendored(one.path, project) or _APART.search(one.path))
     ]
     moving: dict[EnvironmentKey, bool] = {}
     # What moves by itself is no blocker, even if its own fix has not been applied yet.
@@ -139,8 +175,8 @@ _TORCHCODEC_SINCE: Version = (2, 9)
 _AUDIO_CALL = r"\btorchaudio\.(?:load|save)\(|\bfrom torchaudio import[^\n]*\b(?:load|save)\b"
 
 
-def check_audio_codec(environments: Sequence[Environment], target: Version, project: Project) -> None:
-    """Raise NoFix where a move makes torchcodec necessary for a call in the project, and nothing requires it."""
+def explain_missing_codec(environments: Sequence[Environment], target: Version, project: Project) -> str:
+    """Return which call needs torchcodec after a move, if nothing requires that; empty if none does."""
     audio = find_references_in(environments, Sort.REQUIREMENT, "torchaudio", "torchcodec")
     torches = find_references_in(environments, Sort.REQUIREMENT, *TORCH_NAMES)
     older = any(
@@ -150,11 +186,10 @@ def check_audio_codec(environments: Sequence[Environment], target: Version, proj
         if clause.is_upper
     )
     if {one.name for one in audio} != {"torchaudio"} or target < _TORCHCODEC_SINCE or not older:
-        return
+        return ""
     looked_at = project.find_spellings((("torchaudio",), (_AUDIO_CALL,)), beside="")
     elsewhere = ((path, line) for path, line, _ in project.search_unread_files({" .py .ipynb ": _AUDIO_CALL}))
     for path, line in (*looked_at, *elsewhere):
         if path.endswith((".py", ".ipynb")):
-            raise NoFix(
-                f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, but nothing here requires it"
-            )
+            return f"{project.get_display_path(path)}:{line} needs torchcodec since torchaudio 2.9, but nothing here requires it"
+    return ""

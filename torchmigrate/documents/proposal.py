@@ -15,19 +15,23 @@ from torchmigrate.documents.build_choice import (
     choose_build,
     find_current_cuda,
     find_index_variants,
+    needs_index,
     provides_torch,
 )
 from torchmigrate.documents.deliberate_versions import check_environment_movable, check_unit_movable
-from torchmigrate.documents.environment_blockers import ProposedState, find_blocker
+from torchmigrate.documents.environment_blockers import ProposedState
 from torchmigrate.documents.file_edits import merge_edits
-from torchmigrate.documents.project_blockers import check_audio_codec, check_left_behind
+from torchmigrate.documents.follow_up_commands import list_commands
+from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
 from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
 from torchmigrate.documents.related_files import MissingFile, RelatedEnvironment, create_related, find_related
+from torchmigrate.documents.settlement import Settlement, settle_blockers
 from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, explain_missing_build, find_cuda_tag
 from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
-from torchmigrate.model.findings import Edit, Fix, MultiFileFix, NoFix
+from torchmigrate.model.findings import Blocked, Edit, Fix, MultiFileFix, NoFix, Proposal
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -49,7 +53,7 @@ def create_fix(reference: Reference, source: SourceText, options: RuleOptions, p
         key, lambda: _create_fix_or_reason(reference.unit.environment, source, options, project)
     )
     if isinstance(found, NoFix):
-        raise NoFix(*found.args)
+        raise found
     return found
 
 
@@ -60,9 +64,15 @@ def _create_fix_or_reason(
     try:
         return _create_complete_move(environment, source, options, project)
     except NoFix as reason:
-        if nearest := _find_nearest_release(environment, source, options, project):
-            return NoFix(f"{reason}; torch {nearest} would be possible (--target-version {nearest})")
-        return reason
+        nearest = _find_nearest_release(environment, source, options, project)
+        if not nearest:
+            return reason
+        instead = f"torch {nearest} would be possible (--target-version {nearest})"
+        text = f"{reason}; {instead}"
+        if isinstance(reason, Blocked):
+            choices = (*reason.proposal.choices, instead)
+            return Blocked(text, replace(reason.proposal, choices=choices))
+        return NoFix(text)
 
 
 def _find_nearest_release(
@@ -89,7 +99,7 @@ _OLDEST_PROPOSED: Version = (2, 10)
 def _create_complete_move(
     environment: Environment, source: SourceText, options: RuleOptions, project: Project
 ) -> Fix:
-    """Return the move to one release. Raises NoFix if it is not possible, or leaves an older torch in the project."""
+    """Return the move to one release. Raises NoFix if it is not possible, or leaves an older torch beside it."""
     move = _create_move(environment, source, options, project)
 
     def can_move(reference: Reference, source: SourceText) -> bool:
@@ -100,15 +110,18 @@ def _create_complete_move(
             return True
         return False
 
-    check_left_behind(move.moved, move.cuda, move.chosen, options, project, can_move)
-    return move.fix
+    stays = find_left_behind(move.moved, move.cuda, move.chosen, options, project, can_move)
+    if beside := [text for text, is_beside in stays if is_beside]:
+        raise Blocked(beside[0], replace(move.proposal, blocked=tuple(beside)))
+    return replace(move.fix, proposal=replace(move.proposal, left=tuple(text for text, _ in stays)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Proposal:
+class _Move:
     """The move of an environment; ``moved`` are all environments that change, each with its file."""
 
     fix: Fix
+    proposal: Proposal
     moved: list[tuple[str, Environment]]
     cuda: str
     """The CUDA version of what is installed now; empty if unknown."""
@@ -117,14 +130,21 @@ class _Proposal:
 
 def _create_move(
     environment: Environment, source: SourceText, options: RuleOptions, project: Project
-) -> _Proposal:
+) -> _Move:
     """Return the move to one release, without regard to the rest of the project. Raises NoFix if it is not possible."""
     path = os.path.realpath(source.path)
     try:
         beside = tuple(find_related(path, environment, project))
         together = [environment, *(one.environment for one in beside if _can_move_along(one))]
         chosen = choose_build(together, options)
-        own = ProposedEdits(environment, source, options, chosen, beside=tuple(one.path for one in beside))
+        own = ProposedEdits(
+            environment,
+            source,
+            options,
+            chosen,
+            beside=tuple(one.path for one in beside),
+            adds_index=needs_index([environment, *(one.environment for one in beside)], chosen),
+        )
         others = _collect_related_edits(own, beside, project)
     except MissingFile as missing:
         raise NoFix(f"it is unclear what `{missing.name}` installs") from None
@@ -137,19 +157,83 @@ def _create_move(
     _check_loose_indexes(own, edits)
     moved = [_apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
-    state = _create_state(own, edits, tuple(moved), others.values())
-    answer = _ask_resolver(state, source, edits) if options.resolve else ""
-    if blocker := "" if answer else find_blocker(state):
-        raise NoFix(blocker)
-    _check_pinned_build(environment, every)
-    check_audio_codec(every, options.target, project)
-    safety = Safety.SAFE if not others and own.is_safe_move() else Safety.UNSAFE
-    joint = _create_joint(source.path, [one.path for one in others])
-    title = own.fix_title if joint is None else f"{own.fix_title}, in {', '.join(joint.paths)}"
-    places = [(path, environment), *((one.path, one.environment) for one in others)]
-    return _Proposal(
-        Fix(edits, safety, title + answer, joint=joint), places, find_current_cuda(together), chosen
+    originals = tuple(dict.fromkeys((*others, *beside)))
+    state = _create_state(own, edits, tuple(moved), originals, others.values())
+    settlement = settle_blockers(
+        state,
+        find_own_names(project),
+        asks=options.resolve,
+        fixed_paths=frozenset(one.path for one in originals if not _can_move_along(one)),
     )
+    if codec := explain_missing_codec(every, options.target, project):
+        settlement = settlement.with_check(
+            codec, "add torchcodec, which torchaudio's load and save need since 2.9"
+        )
+    proposal = _describe_move(own, others, settlement, project)
+    _check_settled(settlement, proposal, options)
+    if not own.adds_index:
+        _check_pinned_build(environment, every)
+    edits = merge_edits(
+        [*own.edits, *(e for one in settlement.relaxed if not one.path for e in one.relaxation.edits)], source
+    )
+    if not edits:
+        raise NoFix("nothing here is older than the target")
+    paths = dict.fromkeys([*(one.path for one in others), *(r.path for r in settlement.relaxed if r.path)])
+    safety = Safety.SAFE if not paths and not settlement.reasons and own.is_safe_move() else Safety.UNSAFE
+    joint = _create_joint(source.path, paths)
+    title = proposal.title if joint is None else f"{proposal.title}, in {', '.join(joint.paths)}"
+    if settlement.relaxed:
+        title += (
+            f"; relax {', '.join(f'{r.relaxation.old} → {r.relaxation.new}' for r in settlement.relaxed)}"
+        )
+    answer = f" ({settlement.answer})" if settlement.answer else ""
+    places = [(path, environment), *((one.path, one.environment) for one in originals if one.path in paths)]
+    fix = Fix(edits, safety, title + answer, joint=joint)
+    return _Move(fix, proposal, places, find_current_cuda(together), chosen)
+
+
+def _describe_move(
+    own: ProposedEdits,
+    others: dict[RelatedEnvironment, ProposedEdits],
+    settlement: Settlement,
+    project: Project,
+) -> Proposal:
+    """Return what a move does, needs and leaves, in words."""
+    paths = [os.path.realpath(own.source.path), *(one.path for one in others)]
+    paths += [one.path for one in settlement.relaxed if one.path]
+    relaxed = (
+        f"{r.relaxation.old} → {r.relaxation.new}: {r.reason.partition(': ')[2]}" for r in settlement.relaxed
+    )
+    return Proposal(
+        own.fix_title,
+        tuple(sorted({project.get_display_path(path) for path in paths})),
+        tuple(sorted(relaxed)),
+        tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),
+        tuple(one.reason for one in settlement.blockers),
+        checks=settlement.checks,
+        commands=tuple(dict.fromkeys(list_commands(sorted(set(paths)), project))),
+    )
+
+
+def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOptions) -> None:
+    """Raise Blocked where something blocks that nothing settles, or that only ``--relax`` does."""
+    if not settlement.blockers and (options.relax or not settlement.reasons):
+        return
+    told = [*settlement.reasons]
+    changes = [f"`{one.relaxation.old}` → `{one.relaxation.new}`" for one in settlement.relaxed]
+    if not settlement.blockers:
+        told.append(
+            f"--relax changes {', '.join(changes)}"
+            if changes
+            else "--relax moves it, and leaves that to check"
+        )
+    elif settlement.newest_torch:
+        told.append(f"the newest torch that fits is {settlement.newest_torch}")
+    if not settlement.is_answered:
+        told.append(settlement.answer)
+    if not options.resolve and any("--resolve" in check for check in settlement.all_checks):
+        told.append("--resolve asks the index")
+    raise Blocked("; ".join(told), proposal)
 
 
 def _check_complete(
@@ -161,8 +245,6 @@ def _check_complete(
         builds = ", ".join(sorted(variants))
         raise NoFix(f"the files that have to change together use several builds: {builds}")
     _check_index_serves((own, *others.values()))
-    if not own.edits:
-        raise NoFix("nothing here is older than the target")
     torches = find_references_in(every, Sort.REQUIREMENT, *TORCH_NAMES)
     if not (torches or find_references_in(every, Sort.IMAGE, "pytorch/pytorch")):
         raise NoFix("the torch version is set elsewhere")
@@ -223,7 +305,14 @@ def _collect_related_edits(
         if one.path == path or (one.path, number) in seen or not _can_move_along(one):
             continue
         seen.add((one.path, number))
-        relocation = ProposedEdits(one.environment, one.document, own.options, own.chosen, moves_related=True)
+        relocation = ProposedEdits(
+            one.environment,
+            one.document,
+            own.options,
+            own.chosen,
+            moves_related=True,
+            adds_index=own.adds_index,
+        )
         relocation.collect_edits()
         if relocation.edits:
             check_environment_movable(one.document, one.environment, own.options)
@@ -245,6 +334,7 @@ def _create_state(
     own: ProposedEdits,
     edits: tuple[Edit, ...],
     beside: tuple[RelatedEnvironment, ...],
+    originals: tuple[RelatedEnvironment, ...],
     others: Iterable[ProposedEdits],
 ) -> ProposedState:
     """Return the environment as it would be after the edits."""
@@ -257,7 +347,7 @@ def _create_state(
     every = [own, *others]
     releases = {name: release for one in every for name, release in one.family_releases.items()}
     replaced = frozenset(name for one in every for name in one.replaced)
-    return ProposedState(own.environment, text, beside, own.chosen, releases, replaced)
+    return ProposedState(own.environment, text, beside, originals, own.chosen, releases, replaced)
 
 
 def _create_joint(shown: str, others: Iterable[str]) -> MultiFileFix | None:
@@ -266,20 +356,6 @@ def _create_joint(shown: str, others: Iterable[str]) -> MultiFileFix | None:
     paths = {os.path.normpath(os.path.join(folder, os.path.relpath(path, real))) for path in others}
     every = tuple(sorted({shown, *paths}))
     return MultiFileFix(f"the upgrade of {every[0]}", every) if len(every) > 1 else None
-
-
-def _ask_resolver(state: ProposedState, source: SourceText, edits: tuple[Edit, ...]) -> str:
-    """Return the answer of a resolver, for the title; empty if it could not be asked. Raises NoFix if nothing resolves."""
-    from torchmigrate.documents import resolver
-
-    if blocker := find_blocker(replace(state, resolves=True)):
-        raise NoFix(blocker)
-    answer = resolver.check_environment(state, source, edits)
-    if answer.resolves is None and (blocker := find_blocker(state)):
-        raise NoFix(f"{blocker}; {answer.text}")
-    if answer.resolves is False:
-        raise NoFix(answer.text)
-    return f" ({answer.text})"
 
 
 def _render_environment(source: SourceText, environment: Environment, edits: tuple[Edit, ...]) -> str:

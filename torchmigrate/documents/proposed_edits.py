@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
@@ -15,6 +16,7 @@ from torchmigrate.documents.build_choice import (
     requires_only_cpu,
     requires_torch,
 )
+from torchmigrate.documents.comment_edits import create_comment_edits
 from torchmigrate.documents.file_edits import check_variable_uses
 from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
 from torchmigrate.documents.project_documents import ProjectDocument
@@ -63,6 +65,8 @@ class ProposedEdits:
     """Whether other files move too: an index stays, since it may serve their pins."""
     beside: tuple[str, ...] = ()
     """The files that install this one, or that it installs."""
+    adds_index: bool = False
+    """Whether no index is named, and the default one lacks the chosen build."""
     edits: list[Edit] = field(default_factory=list)
     pins: int = 0
     tags: set[str] = field(default_factory=set)
@@ -71,6 +75,8 @@ class ProposedEdits:
     """The variant of the only index, if that stays and replaces the default index."""
     moves_image: bool = False
     replaced: set[str] = field(default_factory=set)
+    deleted: list[str] = field(default_factory=list)
+    """The libraries that are deleted."""
     _indexes: list[Reference] = field(init=False)
     _needs_indexes: bool = field(init=False)
 
@@ -109,7 +115,10 @@ class ProposedEdits:
                 r.style is VersionStyle.CONDA
                 for r in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
             ):
-                raise NoFix("it is unclear which builds conda's channels have")
+                raise NoFix(
+                    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; require"
+                    " torch in the `pip:` section"
+                )
         for reference in (r for unit in self.environment.units for r in unit.references):
             if other := package_indexes.find_other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")
@@ -118,6 +127,9 @@ class ProposedEdits:
         for unit in units:
             self._edit_unit(unit)
         self._edit_images()
+        if self.edits:
+            view = self.source.original.decode("latin-1")
+            self.edits += create_comment_edits(view, self.environment, self.chosen)
         if isinstance(self.source, ProjectDocument):
             check_variable_uses(self.source, self.edits)
 
@@ -134,6 +146,9 @@ class ProposedEdits:
         for names in (TORCH_NAMES, COMPANIONS, ("triton",)):
             for requirement in unit.find_references(Sort.REQUIREMENT, *names):
                 self._edit_requirement(requirement)
+        if self.adds_index and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
+            self.edits.append(package_indexes.create_index_edit(unit, self.chosen, self.source))
+            self.keeps_index = True
         self._edit_frozen_pins(unit)
         self._edit_libraries(unit)
 
@@ -260,15 +275,21 @@ class ProposedEdits:
         if reference.fixed:
             raise NoFix(reference.fixed)
         self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
+        self.deleted.append(f"{reference.name}{reference.text}")
         self.replaced.add(reference.name)
 
     def _edit_libraries(self, unit: InstallUnit) -> None:
         """Replace the libraries of the old CUDA by those of the new one."""
         for reference in unit.find_references(Sort.REQUIREMENT):
-            is_outdated = upgrade_rules.is_outdated_library(reference, self.chosen)
+            is_outdated = upgrade_rules.is_outdated_library(reference, self.chosen) or (
+                _is_frozen_library(reference) and bool(unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES))
+            )
             if not is_outdated or reference.name in self.replaced:
                 continue
             edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
+            if edit is None and reference.removal is not None and not reference.fixed:
+                edit = Edit(reference.removal.start, reference.removal.end, "")
+                self.deleted.append(f"{reference.name}{reference.text}")
             if edit is None:
                 raise NoFix(
                     f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries; torch"
@@ -287,7 +308,9 @@ class ProposedEdits:
         for image in every:
             if image.name == "nvidia/cuda" and not (compiles or (runs and CUDA_TAG.match(image.text))):
                 continue
-            edit = base_images.create_image_edit(image, self.options.target, self.chosen)
+            edit = base_images.create_image_edit(
+                image, self.options.target, self.chosen, unverified=self.options.allow_unverified_images
+            )
             if edit is not None:
                 self.edits.append(edit)
                 if image.name == "pytorch/pytorch":
@@ -313,6 +336,12 @@ class ProposedEdits:
         if edit is None:
             raise NoFix(f"the version of {reference.name} is assembled from several variables")
         self.edits.append(edit)
+
+
+def _is_frozen_library(reference: Reference) -> bool:
+    """Return whether a requirement pins a CUDA library, each release of which belongs to one release of torch."""
+    pinned = any(clause.is_exact for clause in parse_clauses(reference))
+    return pinned and re.fullmatch(r"nvidia-[\w-]+-cu1\d", reference.name) is not None
 
 
 _PURE_PACKAGES = ("setuptools", "sympy", "typing-extensions")

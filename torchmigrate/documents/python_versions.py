@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from torchmigrate.documents.references import Reference
+from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.model.findings import Edit
 from torchmigrate.model.vocabulary import Sort
 
 MINORS = range(6, 20)
@@ -71,13 +72,35 @@ def _list_allowed(specifier: str) -> set[int] | None:
     return {n for n in MINORS if any(found.contains(f"3.{n}.{patch}") for patch in (0, 9, 99))}
 
 
-def find_possible_minors(references: Iterable[Reference], known: tuple[str, str]) -> tuple[set[int], str]:
-    """Return the minor versions of a range of Pythons that fit all references, and the first text that excludes them.
+def find_possible_minors(
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None = None
+) -> set[int]:
+    """Return the minor versions of a range of Pythons that fit all references; none if one excludes them.
 
     ``known`` are the oldest and the newest Python of the range. A Python that a command installs wins over that of
-    the system below it.
+    the system below it. The range of ``own`` may not begin earlier: it has users on the old Pythons.
     """
     left = set(range(int(known[0][2:]), int(known[1][2:]) + 1))
+    for _, allowed in _read_minors(references, known, own):
+        left &= allowed
+    return left
+
+
+def choose_minor(
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None = None
+) -> tuple[int, list[Reference]]:
+    """Return the minor version that excludes the fewest references, of several the oldest, and those references."""
+    asked = list(_read_minors(references, known, own))
+    choices = range(int(known[0][2:]), int(known[1][2:]) + 1)
+    excluding = {n: [one for one, allowed in asked if n not in allowed] for n in choices}
+    best = min(choices, key=lambda n: (len(excluding[n]), n))
+    return best, excluding[best]
+
+
+def _read_minors(
+    references: Iterable[Reference], known: tuple[str, str], own: Environment | None
+) -> Iterator[tuple[Reference, set[int]]]:
+    """Yield the references that decide the Python, with what each allows."""
     stated = [reference for reference in references if reference.sort is Sort.PYTHON]
     commanded = any(reference.option in ("command", "setup", "conda") for reference in stated)
     for reference in stated:
@@ -87,8 +110,34 @@ def find_possible_minors(references: Iterable[Reference], known: tuple[str, str]
         if asked is None:
             continue
         # A range that begins earlier has users on the old Pythons, which the target would drop.
-        oldest = min(asked, default=0)
-        if oldest < int(known[0][2:]) or not asked & left:
-            return set(), reference.text
-        left &= asked
-    return left, ""
+        states_support = reference.option not in ("command", "conda") and reference.unit.environment is own
+        drops_users = states_support and min(asked, default=0) < int(known[0][2:])
+        yield reference, set() if drops_users else asked
+
+
+def raise_python(reference: Reference, minor: int) -> tuple[Edit, str] | None:
+    """Return the edit that makes a reference ask for a Python, and its new text; None where that is not possible.
+
+    An image keeps its system; one whose system ended before the new Python has no such tag.
+    """
+    if reference.fixed or reference.several or reference.undecided or reference.unit.fixed:
+        return None
+    text = reference.text
+    if reference.option == "FROM":
+        found = _IMAGE.search(text)
+        if found is None or re.search(r"stretch|jessie|buster|conda|mamba", text):
+            return None
+        start, end = found.span("version")
+        end += len(patch[0]) if (patch := re.match(r"(?:\.\d+)?(?:rc\d+)?", text[end:])) else 0
+    elif exact := re.fullmatch(
+        r"(?P<operator>\^|~|~=|={0,2}|>=)\s*(?P<version>3(?:\.\d+){1,2}(?:\.\*)?)(?:=\w+)?", text
+    ):
+        start, end = exact.start("version"), len(text)
+    elif bound := re.match(r">=\s*(?P<version>3\.\d+(?:\.\d+)?)(?=\s*,)", text):
+        start, end = bound.span("version")
+    else:
+        return None
+    new = f"{text[:start]}3.{minor}{text[end:]}"
+    allowed = {minor} if reference.option == "FROM" else _list_allowed(_convert_to_pep508(new, poetry=True))
+    edit = reference.value.create_edit(start, end, f"3.{minor}")
+    return None if edit is None or (allowed is not None and minor not in allowed) else (edit, new)

@@ -48,6 +48,29 @@ class ReferenceContext:
 
         return proposal.create_fix(reference, self.source, self.options, self.project)
 
+    def may_hold_torch(self, reference: Reference) -> bool:
+        """Return whether a requirement has a bound, in an environment that requires no torch itself."""
+        from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES
+
+        names = (*TORCH_NAMES, *COMPANIONS)
+        return (
+            reference.unit.role is InstallRole.INSTALL
+            and any(character in reference.text for character in "=<~3")
+            and not reference.unit.environment.find_references(Sort.REQUIREMENT, *names)
+        )
+
+    def find_relaxing_fix(self, reference: Reference) -> Fix | None:
+        """Return this file's part of the move of a related environment, if that changes the reference; else None."""
+        from torchmigrate.model.findings import NoFix
+
+        try:
+            fix = self.create_move_fix(reference)
+        except NoFix:
+            return None
+        span = reference.span
+        touched = any(span.start <= edit.start and edit.end <= span.end for edit in fix.edits)
+        return fix if fix.joint is not None and touched else None
+
     def has_related_torch(self, reference: Reference) -> bool:
         """Return whether a related file, which is installed into the same Python, requires torch."""
         from torchmigrate.documents.related_files import MissingFile, find_related

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES, kind_of
 from torchmigrate.project.project_facts import Project
+from torchmigrate.tables.package_requirements import is_built_for_one_torch
 from torchmigrate.text.source_text import SourceError
 
 _DEEPEST = 5
@@ -45,6 +47,7 @@ def find_related(path: str, environment: Environment, project: Project) -> Itera
     yield from _find_included(path, environment, project, seen, 0)
     if kind_of(path) == "requirements":
         yield from _find_including(path, project, seen)
+        yield from _find_lists_beside(path, environment, project, seen)
     elif os.path.basename(path) in _PROJECT_FILES:
         yield from _find_installing(path, project, seen)
 
@@ -120,6 +123,37 @@ def _find_including(path: str, project: Project, seen: set[str]) -> Iterator[Rel
                 yield found
                 if kind_of(other) == "requirements":
                     yield from _find_including(other, project, seen)
+
+
+def _find_lists_beside(
+    path: str, environment: Environment, project: Project, seen: set[str]
+) -> Iterator[RelatedEnvironment]:
+    """Yield the lists beside one that have what is built for one torch where that list has torch, or the reverse."""
+    has_torch = _has_torch(environment)
+    folder = os.path.dirname(path)
+    if not has_torch and not _has_linked(environment):
+        return
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        other = os.path.join(folder, name)
+        if other in seen or other not in project or kind_of(other) != "requirements":
+            continue
+        for found in _find_environments(other, project):
+            joined = _has_linked(found.environment) if has_torch else _has_torch(found.environment)
+            if joined and has_torch != _has_torch(found.environment):
+                seen.add(other)
+                yield found
+
+
+def _has_torch(environment: Environment) -> bool:
+    return bool(environment.find_references(Sort.REQUIREMENT, "torch"))
+
+
+def _has_linked(environment: Environment) -> bool:
+    """Return whether an environment pins something that is built for one torch."""
+    return any(
+        is_built_for_one_torch(one.name) and any(character in one.text for character in "=<~")
+        for one in environment.find_references(Sort.REQUIREMENT)
+    )
 
 
 _OTHER_USES = re.compile(

@@ -1,6 +1,8 @@
-"""Asks uv or pip on this machine whether an environment can be installed after its move.
+"""Asks uv or pip on this machine which releases an environment would get after its move, and before it.
 
-Nothing is installed or built, and no download is kept; a package without a wheel counts as one that does not resolve.
+Nothing is installed or built, and no download is kept. Pins are only preferred, so that one question tells which of
+them cannot stay; what could not be installed before the move either is not counted. The indexes of torch's builds are
+left out: the tables know what they have, and the release on the default index has the same requirements.
 """
 
 from __future__ import annotations
@@ -10,19 +12,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from torchmigrate.documents.environment_blockers import ProposedState, find_oldest_python
-from torchmigrate.documents.project_documents import ProjectDocument, read_references
-from torchmigrate.documents.references import Environment, Reference, VersionStyle
+from torchmigrate.documents.references import Reference, VersionStyle, normalize_name
+from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
-from torchmigrate.model.findings import Edit
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source_reader import read_source
-from torchmigrate.text.source_text import SourceText
 
 _TIME_LIMIT = 120.0
 """The time limit for an answer, in seconds."""
@@ -33,19 +30,36 @@ _GLIBC = 28
 """The minor version of glibc 2 that torch's default wheels need; see `torchmigrate/tables/data/wheels_read.json`."""
 _OLDEST_GLIBC = 5
 """The minor version of glibc 2 of the oldest wheels that run there too (PEP 600)."""
+_MOST_LEFT_OUT = 12
+"""How many packages without a wheel are left out of a question, one after the other."""
 
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
 )
+_NO_WHEEL = re.compile(r"Wheels are required for `(?P<name>[^`]+)`")
 
 
-class ResolverAnswer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ResolverQuestion:
+    """What a resolver is asked: the lines of a requirements file, and the releases that stay where they can."""
+
+    lines: tuple[str, ...]
+    preferred: tuple[str, ...]
+    python: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResolverAnswer:
     """The answer of a resolver."""
 
     resolves: bool | None
     """Whether the environment resolves; None if the resolver could not be asked."""
     text: str
     """The answer as a clause for messages."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """The release of each package."""
+    left_out: tuple[str, ...] = ()
+    """The packages without a wheel, about which nothing is known."""
 
 
 class ResolverNotApplicable(Exception):
@@ -57,45 +71,89 @@ def find_resolver() -> str | None:
     return shutil.which("uv") or shutil.which("pip") or shutil.which("pip3")
 
 
-def check_environment(state: ProposedState, source: SourceText, edits: Sequence[Edit]) -> ResolverAnswer:
-    """Ask whether the environment of ``state`` resolves after the edits of ``source``."""
-    after = _read_after_edits(state.environment, source, edits)
-    references = [one for unit in after.units for one in unit.references]
-    references += [one for neighbour in state.neighbours for one in neighbour.references]
-    try:
-        lines = tuple(dict.fromkeys(line for one in references if (line := _render_line(one))))
-    except ResolverNotApplicable as reason:
-        return ResolverAnswer(None, f"no resolver can check this: {reason}")
-    return ask_resolver(lines, find_oldest_python(state))
+def create_question(
+    references: Iterable[Reference],
+    own_names: frozenset[str],
+    python: str,
+    *,
+    held: Mapping[str, str] | None = None,
+    preferred: Iterable[str] = (),
+    bounded: bool = False,
+) -> ResolverQuestion:
+    """Return the question about references. Raises ResolverNotApplicable.
+
+    Packages in ``held`` have exactly that release, or are left out if it is empty; upper bounds hold only if ``bounded``. The
+    index is never asked for ``own_names``, the projects in these files: whoever registered such a name there would
+    answer, and what their extras install is among the references.
+    """
+    held = held or {}
+    lines = dict.fromkeys(f"{name}=={release}" for name, release in held.items() if release)
+    pins = dict.fromkeys(preferred)
+    for one in references:
+        if one.sort is Sort.REQUIREMENT and one.name in (own_names | held.keys()):
+            continue
+        line, pin = _render_line(one, bounded=bounded)
+        lines[line] = None
+        pins[pin] = None
+    return ResolverQuestion(tuple(filter(None, lines)), tuple(filter(None, pins)), python)
+
+
+def ask_resolver(question: ResolverQuestion) -> ResolverAnswer:
+    """Ask the resolver; a package that has no wheel at all is left out of the question."""
+    left_out: list[str] = []
+    while True:
+        answer = _ask_once(question)
+        name = answer.left_out[0] if answer.left_out else ""
+        lines = tuple(line for line in question.lines if _find_name(line) != name)
+        if not name or len(left_out) >= _MOST_LEFT_OUT or lines == question.lines:
+            return replace(answer, left_out=tuple(left_out))
+        left_out.append(name)
+        question = replace(question, lines=lines)
+
+
+def _find_name(line: str) -> str:
+    found = re.match(r"[\w.-]+", line)
+    return normalize_name(found[0]) if found else ""
 
 
 @functools.cache
-def ask_resolver(lines: tuple[str, ...], python: str) -> ResolverAnswer:
-    """Ask the resolver about the lines of a requirements file, for a Python on Linux; each answer is cached in the process."""
+def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
+    """Ask the resolver for packages for a Python on Linux; each answer is cached in the process."""
     resolver = find_resolver()
     if resolver is None:
         return ResolverAnswer(None, "no resolver can check this: neither uv nor pip is installed")
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "requirements.txt"
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        command = [
-            resolver,
-            *(_list_uv_arguments if name == "uv" else _list_pip_arguments)(python),
-            str(file),
-        ]
+        asked, solved = Path(folder) / "requirements.in", Path(folder) / "requirements.txt"
+        lines = question.lines if name == "uv" else (*question.lines, *question.preferred)
+        asked.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        solved.write_text("".join(f"{line}\n" for line in question.preferred), encoding="utf-8")
+        arguments = (
+            _list_uv_arguments(question.python) if name == "uv" else _list_pip_arguments(question.python)
+        )
+        output = (f"--output-file={solved}",) if name == "uv" else ()
+        command = [resolver, *arguments[:-1], *output, *arguments[-1:], str(asked)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, cwd=folder, timeout=_TIME_LIMIT, check=False
             )
+            solution = solved.read_text(encoding="utf-8")
         except (OSError, subprocess.TimeoutExpired) as error:
             return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        return ResolverAnswer(True, f"{name} can resolve the requirements for Python {python}")
+        versions = tuple(
+            (normalize_name(found[1]), found[2])
+            for found in re.finditer(r"(?m)^([\w.-]+)==([^\s;]+)", solution)
+        )
+        return ResolverAnswer(
+            True, f"{name} can resolve the requirements for Python {question.python}", versions
+        )
     if _OFFLINE.search(done.stderr):
         return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
     reason = _extract_reason(done.stderr + done.stdout)
-    return ResolverAnswer(False, f"{name} cannot resolve the requirements for Python {python}: {reason}")
+    missing = tuple(normalize_name(found["name"]) for found in _NO_WHEEL.finditer(done.stderr))
+    text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
+    return ResolverAnswer(False, text, left_out=missing)
 
 
 def _list_uv_arguments(python: str) -> tuple[str, ...]:
@@ -131,37 +189,67 @@ _COMPLAINTS = (
 """The phrases with which uv and pip give a reason."""
 
 
-def _read_after_edits(environment: Environment, source: SourceText, edits: Sequence[Edit]) -> Environment:
-    """Return the environment as it is read after the edits."""
-    data = source.replace_commands(edits) if isinstance(source, Notebook) else source.apply_edits(edits)
-    is_document = isinstance(source, ProjectDocument)
-    after = read_references(
-        ProjectDocument.decode_source(source.path, data) if is_document else read_source(source.path, data)
-    )
-    before = list(dict.fromkeys(one.unit.environment for one in read_references(source)))
-    return list(dict.fromkeys(one.unit.environment for one in after))[before.index(environment)]
+def _render_line(reference: Reference, *, bounded: bool) -> tuple[str, str]:
+    """Return the line that asks for a reference, and the pin that is preferred. Raises ResolverNotApplicable.
 
-
-def _render_line(reference: Reference) -> str:
-    """Return a reference as a line of a requirements file; empty for one that a resolver does not need. Raises ResolverNotApplicable."""
+    A line has the lower bounds only, unless the reference may not change, or is ``bounded`` and no pin. Both are empty for
+    what a resolver does not need.
+    """
     if reference.sort is Sort.INDEX and reference.option:
+        if find_cuda_tag(reference) or _TORCH_INDEX.search(reference.text):
+            return "", ""
         if reference.undecided:
             raise ResolverNotApplicable(f"the index depends on `{reference.undecided}`")
         if reference.option == "--torch-backend":
-            raise ResolverNotApplicable("uv chooses the build for the machine that it runs on")
-        return f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}"
+            return "", ""
+        return (
+            f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}",
+            "",
+        )
     if reference.sort is Sort.WHEEL:
         raise ResolverNotApplicable("it requires one specific wheel")
-    if reference.sort is not Sort.REQUIREMENT:
-        return ""
-    if reference.style is VersionStyle.CONDA:
-        raise ResolverNotApplicable("it uses conda")
+    if reference.sort is not Sort.REQUIREMENT or reference.style is VersionStyle.CONDA:
+        return "", ""
     if reference.undecided:
         raise ResolverNotApplicable(f"the version of {reference.name} depends on `{reference.undecided}`")
-    specifiers = (
-        clause.convert_to_pep508() + (f"+{clause.local}" if clause.local else "")
-        for clause in parse_clauses(reference)
-    )
-    specifier = ",".join(dict.fromkeys(specifiers))
+    clauses = parse_clauses(reference)
     marker = f" ; {reference.marker}" if reference.marker else ""
-    return f"{reference.name}{reference.extras}{specifier}{marker}"
+    if reference.fixed or reference.several or any(clause.local for clause in clauses):
+        kept = [clause.convert_to_pep508() for clause in clauses]
+        return f"{reference.name}{reference.extras}{','.join(dict.fromkeys(kept))}{marker}", ""
+    exact = [clause.public_version for clause in clauses if clause.is_exact]
+    loose = [
+        clause.convert_to_pep508() if bounded and not clause.is_exact else _loosen(clause.convert_to_pep508())
+        for clause in clauses
+    ]
+    specifier = ",".join(dict.fromkeys(filter(None, loose)))
+    pin = f"{reference.name}=={exact[0]}" if len(exact) == 1 else ""
+    return f"{reference.name}{reference.extras}{specifier}{marker}", pin
+
+
+_TORCH_INDEX = re.compile(r"download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels/")
+
+
+def _loosen(specifier: str) -> str:
+    """Return a specifier without its upper bounds: ``==1.2`` becomes ``>=1.2``, ``<2`` nothing."""
+    parts = []
+    for part in specifier.split(","):
+        if part.startswith(("==", "~=")):
+            parts.append(">=" + part[2:].removesuffix(".*"))
+        elif not part.startswith("<"):
+            parts.append(part)
+    return ",".join(parts)
+
+
+def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
+    """Return the packages whose requirement does not admit the release in an answer, with that release."""
+    versions = dict(answer.versions)
+    return {
+        one.name: versions[one.name]
+        for one in references
+        if one.sort is Sort.REQUIREMENT
+        and one.name in versions
+        and not all(
+            clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper
+        )
+    }

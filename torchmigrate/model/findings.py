@@ -47,6 +47,29 @@ class MultiFileFix(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """The whole move of an environment to another torch: what its edits do, what they need, and what follows."""
+
+    title: str
+    paths: tuple[str, ...] = ()
+    """The files that change, as they are shown."""
+    relaxed: tuple[str, ...] = ()
+    """The requirements that have to admit other releases: ``a==1 → a==2: why``."""
+    deleted: tuple[str, ...] = ()
+    """The packages that are deleted, since torch installs them."""
+    blocked: tuple[str, ...] = ()
+    """What nothing settles; empty if the move can be made."""
+    choices: tuple[str, ...] = ()
+    """The options with which the user can choose another build, each with its price."""
+    checks: tuple[str, ...] = ()
+    """What nobody knows, and has to be checked."""
+    left: tuple[str, ...] = ()
+    """The places elsewhere in the project that keep an older torch or CUDA."""
+    commands: tuple[str, ...] = ()
+    """The commands to type afterwards, in the project's own tools."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """Changes that belong together: all are applied, or none."""
 
@@ -61,6 +84,8 @@ class Fix:
     """The position of each edit for a reader, in the order of ``edits``."""
     joint: MultiFileFix | None = None
     """The multi-file fix of which this is one file's part; None for a fix of one file."""
+    proposal: Proposal | None = None
+    """The whole move of an environment that the fix makes; None for other fixes."""
     anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
     """Whether the new code also runs on a torch older than the rule's ``since``."""
 
@@ -96,6 +121,14 @@ class NotYet(NoFix):
     def __init__(self, condition: str, place: Place | None = None) -> None:
         super().__init__(f"waits until {condition}")
         self.place = place or UNKNOWN_PLACE
+
+
+class Blocked(NoFix):
+    """The reason why an environment does not move, with the proposal of the whole move."""
+
+    def __init__(self, reason: str, proposal: Proposal) -> None:
+        super().__init__(reason)
+        self.proposal = proposal
 
 
 class NeedsTorch(NoFix):
@@ -145,6 +178,13 @@ class Finding:
     """The line whose change makes a fix possible (`NotYet`), or `UNKNOWN_PLACE`; None for a finding that waits for nothing."""
     needs_torch: Version | None = None
     """The lower bound that makes a fix possible (`NeedsTorch`)."""
+    blocked: Proposal | None = None
+    """The move of an environment that something blocks (`Blocked`)."""
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """The whole move of an environment that the fix makes, or would make if nothing blocked it."""
+        return self.fix.proposal if self.fix is not None else self.blocked
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ class RuleOptions:
     keep_torchscript_support: bool = True
     gpu_architectures: tuple[str, ...] = ()
     resolve: bool = False
+    relax: bool = False
+    cuda: str = ""
+    allow_unverified_images: bool = False
     declared: Version = OLDEST
     """The lower bound in the project's own files, which tells what its code was written for; ``minimum``, which the user can
     set, tells what it has to support."""

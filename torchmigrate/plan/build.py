@@ -14,6 +14,7 @@ from torchmigrate.model.torch_versions import NEWEST, Version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems, Stage
 from torchmigrate.prefilter.project_file_kinds import is_document
+from torchmigrate.reporters.proposals import collect_proposals
 from torchmigrate.run.evaluation import EvaluatedFinding, Evaluation, FindingCount, list_releases
 
 ENVIRONMENT, TORCHSCRIPT, SUPPRESSION = "cuda-wheels", "torchscript", "suppression"
@@ -194,7 +195,13 @@ def _build_step(stage: Stage, bound: Version, items: Sequence[PlanItem], asked: 
     joint = (item.finding.fix.joint for item in items if item.finding.fix is not None)
     together = dict.fromkeys(one.paths for one in joint if one is not None and len(one.paths) > 1)
     return PlanStep(
-        stage, title, why, groups, tuple(_suggest_commands(stage, bound, items, asked)), tuple(together)
+        stage,
+        title,
+        why,
+        groups,
+        tuple(_suggest_commands(stage, bound, items, asked)),
+        tuple(together),
+        tuple(collect_proposals(item.finding for item in items)),
     )
 
 

@@ -27,6 +27,7 @@ from torchmigrate.plan.charts import (
 )
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, RuleItems
 from torchmigrate.plan.side_by_side import pair_lines
+from torchmigrate.reporters.proposals import describe_proposal
 
 _CODE = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"https://[^\s<>()]*[^\s<>().,;:]")
@@ -113,6 +114,9 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
             f'<button type="button" class="link screen" {show} hidden>show</button></li>'
         )
     yield "</ul>"
+    for proposal in step.proposals:
+        lines = "\n".join(map(_escape_html, describe_proposal(proposal)))
+        yield f"<pre>{lines}</pre>"
     for paths in step.together:
         yield f"<p>In one commit: {', '.join(f'<code>{_escape_html(path)}</code>' for path in paths)}</p>"
     yield "</li>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from torchmigrate import __version__
@@ -59,6 +60,7 @@ def _render_step(step: PlanStep) -> dict[str, Any]:
         "efforts": {effort.value: step.efforts[effort] for effort in Effort},
         "commands": list(step.commands),
         "together": [list(paths) for paths in step.together],
+        "proposals": [asdict(proposal) for proposal in step.proposals],
         "rules": [
             {
                 "code": group.code,

@@ -10,6 +10,7 @@ from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
+from torchmigrate.reporters.proposals import describe_proposal
 
 
 def render_markdown(plan: Plan) -> str:
@@ -64,6 +65,9 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
     yield ""
     for group in step.groups:
         yield from _render_group(group)
+    for proposal in step.proposals:
+        for line in describe_proposal(proposal):
+            yield f"{line[: len(line) - len(line.lstrip())]}- {render_message(line.lstrip())}"
     for paths in step.together:
         yield f"- Together in one commit: {', '.join(map(render_code, paths))}"
 

@@ -6,7 +6,7 @@ import enum
 from collections import Counter
 from dataclasses import dataclass, field
 
-from torchmigrate.model.findings import FileError, Finding
+from torchmigrate.model.findings import FileError, Finding, Proposal
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.text.edit_hunks import EditHunk
@@ -81,6 +81,8 @@ class PlanStep:
     commands: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     """Groups of files that have to change in one commit: the writer of an artifact and its readers."""
+    proposals: tuple[Proposal, ...] = ()
+    """The moves of environments, each as a whole."""
 
     @property
     def items(self) -> list[PlanItem]:

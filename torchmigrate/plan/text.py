@@ -17,6 +17,7 @@ from torchmigrate.model.findings import Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
+from torchmigrate.reporters.proposals import describe_proposal
 from torchmigrate.reporters.report import format_position
 
 MAX_PLACES = 12
@@ -76,6 +77,10 @@ class _TextRenderer:
             yield from self._render_group(group)
         for paths in step.together:
             yield from self._wrap_lines(f"together: {', '.join(map(escape_controls, paths))}", "   ")
+        for proposal in step.proposals:
+            for line in describe_proposal(proposal):
+                margin = line[: len(line) - len(line.lstrip())]
+                yield from self._wrap_lines(escape_controls(line.lstrip()), f"   {margin}")
         for command in step.commands:
             yield f"   $ {escape_controls(command)}"
 

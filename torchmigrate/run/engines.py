@@ -93,5 +93,8 @@ def _create_options(profile: Profile) -> RuleOptions:
         settings.keep_torchscript_support,
         settings.gpu_architectures,
         settings.resolve,
+        settings.relax,
+        settings.cuda,
+        settings.allow_unverified_images,
         profile.declared,
     )

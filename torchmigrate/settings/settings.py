@@ -59,6 +59,13 @@ def _read_path(value: object) -> str:
     return value.strip()
 
 
+def _read_variant(value: object) -> str:
+    text = _read_path(value)
+    if text and not re.fullmatch(r"cu\d{3}", text):
+        raise ValueError(f"{text!r} is not one")
+    return text
+
+
 def _create_list_type(expects: str, pattern: str) -> ValueType[tuple[str, ...]]:
     def read(value: object) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)):
@@ -97,6 +104,7 @@ SHOWN = _create_list_type("severities (error, warning, info) or rule codes", _CO
 GLOBS = _create_list_type("file patterns", r"[^\0]+")
 ARCHITECTURES = _create_list_type('compute capabilities such as "7.0"', r"\d{1,2}\.\d[a-z]?")
 FILE = ValueType("the path of a file", _read_path, {"type": "string"})
+VARIANT = ValueType('a build such as "cu126"', _read_variant, {"type": "string", "pattern": r"^(cu\d{3})?$"})
 JOBS = ValueType("a number of processes", _read_number, {"type": "integer", "minimum": 0})
 VERSION = ValueType(
     '"latest" or a version such as "2.12"',
@@ -215,10 +223,22 @@ class Settings:
     gpu_architectures: tuple[str, ...] = define_setting(
         ARCHITECTURES, (), "Compute capabilities of the project's GPUs.", metavar="ARCHS"
     )
+    cuda: str = define_setting(
+        VARIANT,
+        "",
+        "The CUDA build of torch to move to, such as cu126; default: the nearest to the present one.",
+        metavar="BUILD",
+    )
+    relax: bool = define_setting(
+        FLAG, False, "Let fixes also change the pins and bounds that block a newer torch."
+    )
+    allow_unverified_images: bool = define_setting(
+        FLAG, False, "Let fixes name images whose tag is regular, but that nobody has seen yet."
+    )
     resolve: bool = define_setting(
         FLAG,
         False,
-        "Ask uv or pip over the network whether fixed requirements can be installed; command line only.",
+        "Ask uv or pip over the network which releases fit together with the new torch; command line only.",
     )
 
     def digest_values(self) -> bytes:

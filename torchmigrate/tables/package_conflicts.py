@@ -18,6 +18,11 @@ _NAMED = re.compile(r"-cu(?:da)?(1[0-9])(?:\d|x)?$")
 """The name of a package that is built for the CUDA in it: ``cupy-cuda12x``, ``spconv-cu120``, ``cuml-cu12``."""
 
 
+def names_cuda(project: str) -> bool:
+    """Return whether the name of a package says which CUDA it is built for."""
+    return _NAMED.search(project) is not None
+
+
 def explain_failure(project: str, version: str, torch: str, *, before: bool = False) -> str:
     """Return why a release of a package fails with a torch release; empty if no failure is known.
 

@@ -47,6 +47,12 @@ def is_built_for_one_torch(project: str) -> bool:
     return project in load_projects("compiled") or bool(row and row["linked"])
 
 
+def requires_torch(project: str) -> bool:
+    """Return whether some release of a package requires torch."""
+    row = _find_row(project)
+    return bool(row and any(asked is not None for _, asked in row.get("torch", ())))
+
+
 def has_known_requirements(project: str, version: str) -> bool:
     """Return whether the requirements of a release on torch are known; "" is the newest release."""
     row = _find_row(project)

@@ -1,0 +1,58 @@
+"""The commands that follow a move, in the words of the tools that a project uses."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.project.project_facts import Project
+
+_LOCKS = {
+    "uv.lock": "uv lock",
+    "poetry.lock": "poetry lock",
+    "pdm.lock": "pdm lock",
+    "Pipfile.lock": "pipenv lock",
+    "pixi.lock": "pixi update",
+}
+"""Lock file → the command that writes it again."""
+
+
+def list_commands(paths: Iterable[str], project: Project) -> Iterator[str]:
+    """Yield the commands to type after some files of a project have changed."""
+    for path in paths:
+        yield from _list_commands_for(path, project)
+
+
+def _list_commands_for(path: str, project: Project) -> Iterator[str]:
+    folder, name = os.path.split(path)
+    shown = shlex.quote(project.get_display_path(path))
+    inside = shlex.quote(os.path.dirname(project.get_display_path(path)) or ".")
+    kind = kind_of(path)
+    locks = [command for lock, command in _LOCKS.items() if os.path.exists(os.path.join(folder, lock))]
+    if kind == "toml" or name == "Pipfile":
+        yield from (command if inside == "." else f"cd {inside} && {command}" for command in locks)
+        if not locks:
+            yield f"pip install -e {inside}"
+    elif kind == "requirements":
+        compiled = path.removesuffix(".in") + ".txt"
+        if path.endswith(".in") and os.path.exists(compiled):
+            yield f"pip-compile {shown}"
+        else:
+            yield f"pip install -r {shown}"
+    elif kind == "docker":
+        yield f"docker build -f {shown} {inside}"
+    elif kind == "yaml" and re.search(r"compose", name):
+        yield f"docker compose -f {shown} build"
+    elif kind == "yaml" and _is_conda_file(path, project):
+        yield f"conda env update -f {shown} --prune"
+    elif name in ("setup.py", "setup.cfg"):
+        yield f"pip install -e {inside}"
+
+
+def _is_conda_file(path: str, project: Project) -> bool:
+    """Return whether a YAML file describes a conda environment."""
+    data = project.read_bytes(path) or b""
+    return re.search(rb"(?m)^dependencies:", data) is not None

@@ -1,0 +1,147 @@
+"""Whether a required package fits a build of torch: why it does not, or may not, and which release of it does.
+
+One rule holds for ``x``, ``x>=4``, ``x>=4,<5`` and ``x==4.5``: the newest release that the requirement admits is judged.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchmigrate.documents.references import Reference, VersionStyle
+from torchmigrate.documents.version_clauses import VersionClause, parse_clauses
+from torchmigrate.tables import package_conflicts, package_requirements
+from torchmigrate.tables.package_requirements import find_newest, is_built_for_one_torch
+from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
+
+FAMILY = package_requirements.FAMILY | {"pytorch"}
+
+
+@dataclass(frozen=True, slots=True)
+class FitQuestion:
+    """What a package has to fit."""
+
+    chosen: TorchBuild
+    torch: str
+    """The release of torch that would be installed."""
+    python: str
+    """The oldest Python that the environment may have."""
+    needs_gpu: bool = True
+    """Whether the environment uses more than the CPU build."""
+    resolves: bool = False
+    """Whether packages that the tables lack are left to a resolver, unless they are built for one torch."""
+
+
+def explain_refusal(one: Reference, asked: FitQuestion) -> str:
+    """Return why a package does not support the new torch, or may not; empty if it does."""
+    if library := re.fullmatch(r"nvidia-[\w-]+-cu(\d\d)", one.name):
+        if library[1] != get_major(asked.chosen.cuda):
+            return f"it is a library for CUDA {library[1]}"
+        pinned = any(clause.is_upper for clause in parse_clauses(one)) and not asked.chosen.default
+        build = f"torch {asked.chosen.version} ({asked.chosen.variant})"
+        return f"it is unclear which release {build} requires" if pinned else ""
+    if one.undecided:
+        return f"its version depends on `{one.undecided}`"
+    if local := next((clause.local for clause in parse_clauses(one) if clause.local), ""):
+        return f"it is a custom build (`+{local}`)"
+    if one.style is VersionStyle.CONDA:
+        return _explain_conda_refusal(one, asked)
+    return _explain_release_refusal(one, asked)
+
+
+def _explain_release_refusal(one: Reference, asked: FitQuestion) -> str:
+    """Return why the newest release that a requirement admits does not support the new torch, or may not."""
+    name, upper = one.name, [clause for clause in parse_clauses(one) if clause.is_upper]
+    wanted = find_newest_allowed(name, upper) if upper else ""
+    before = any(clause.operator == "<" and clause.public_version == wanted for clause in upper)
+    if reason := explain_conflict(name, wanted, asked, before=before):
+        return reason
+    is_known = is_built_for_one_torch(name) or package_requirements.has_known_requirements(name, wanted)
+    free = not upper and (package_conflicts.names_cuda(name) or not _GPU_PACKAGE.search(name))
+    if not is_known and (asked.resolves or free):
+        return ""  # without a bound, an installer takes a release that fits
+    if upper:
+        return package_requirements.explain_refusal(name, wanted, asked.torch)
+    newest = find_newest(name)
+    if newest is None and is_built_for_one_torch(name):
+        return "it is compiled against one torch, and it is unclear for which versions there are builds"
+    reason = package_requirements.explain_refusal(name, newest or "", asked.torch)
+    return f"{reason} (newest release: {newest})" if reason and newest else reason
+
+
+def explain_no_release(name: str, asked: FitQuestion) -> str:
+    """Return why even the newest release of a package does not fit; empty if it does, or is not known."""
+    if reason := explain_conflict(name, "", asked):
+        return reason
+    newest = find_newest(name)
+    if newest and package_requirements.has_wheel(name, newest, asked.python) is False:
+        return f"{name} {newest} has no wheel for Python {asked.python} either"
+    reason = package_requirements.explain_refusal(name, newest, asked.torch) if newest else ""
+    return (
+        reason.replace("it requires", f"{name} {newest} requires", 1)
+        if reason.startswith("it requires")
+        else ""
+    )
+
+
+_GPU_PACKAGE = re.compile(r"torch|cuda|cu1\d|gpu|triton|flash|attn|nvidia")
+"""Words in the names of packages that may be built for one torch or one CUDA."""
+
+
+def explain_conflict(name: str, release: str, asked: FitQuestion, *, before: bool = False) -> str:
+    """Return why a release fails with the new torch or its CUDA although its metadata does not say so; empty if it does not."""
+    if reason := package_conflicts.explain_failure(name, release, asked.torch, before=before):
+        return reason
+    if not asked.needs_gpu:
+        return ""
+    return package_conflicts.explain_cuda_conflict(name, release, asked.chosen.cuda or "", before=before)
+
+
+def find_newest_allowed(name: str, upper: list[VersionClause]) -> str:
+    """Return the newest release that upper bounds allow."""
+    lowest = min(upper, key=lambda clause: parse_number(clause.public_version))
+    bound = lowest.public_version.removesuffix(".*")
+    newest = find_newest(name)
+    exact = any(clause.operator in ("==", "===") for clause in upper)
+    return newest if newest and not exact and parse_number(newest) < parse_number(bound) else bound
+
+
+def _explain_conda_refusal(one: Reference, asked: FitQuestion) -> str:
+    """Return why a conda package does not support the new torch, or may not; empty if it does."""
+    if one.name in ("pytorch", "pytorch-cuda", "cudatoolkit", "cuda") or one.name.startswith("cuda-"):
+        named = re.search(r"\d+", one.text)
+        return f"it selects CUDA {named[0]}" if named and named[0] != get_major(asked.chosen.cuda) else ""
+    return "it is unclear which torch conda's builds support" if is_built_for_one_torch(one.name) else ""
+
+
+def depends_on_torch(name: str) -> bool:
+    """Return whether a package requires torch or is built for one, as far as the tables know."""
+    return is_built_for_one_torch(name) or package_requirements.requires_torch(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The release of a package that fits; see `Blocker.release` and `Blocker.check`."""
+
+    release: str | None = None
+    check: str = ""
+
+
+def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
+    """Return which release of a package fits, as far as the tables know."""
+    local = any(clause.local for clause in parse_clauses(one))
+    if one.style is VersionStyle.CONDA or one.undecided or local or explain_conflict(one.name, "", asked):
+        return Fitting()
+    newest = find_newest(one.name)
+    has_bound = any(clause.is_upper for clause in parse_clauses(one))
+    unsure = f"{one.name}: nothing says which torch its builds are for; import it after the move"
+    if newest is None:
+        if is_built_for_one_torch(one.name):
+            return Fitting("" if has_bound else None, unsure)
+        return Fitting("", f"{one.name}: it is not known which torch it requires; --resolve asks the index")
+    if package_requirements.has_wheel(one.name, newest, asked.python) is False:
+        return Fitting()
+    reason = package_requirements.explain_refusal(one.name, newest, asked.torch)
+    if reason.startswith("it requires torch"):
+        return Fitting()
+    return Fitting(newest if has_bound else None, unsure if reason else "")

@@ -1,0 +1,31 @@
+"""The moves of environments to another torch, each once and as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchmigrate.model.findings import Finding, Proposal
+
+_LABELS = (
+    ("relaxed", "relaxed"),
+    ("deleted", "deleted"),
+    ("blocked", "blocked"),
+    ("choices", "or"),
+    ("checks", "check"),
+    ("left", "stays"),
+    ("commands", "then run"),
+)
+"""Part of a proposal → the word before each of its lines."""
+
+
+def collect_proposals(findings: Iterable[Finding]) -> list[Proposal]:
+    """Return the proposals of findings, each once, in their order."""
+    return list(dict.fromkeys(one.proposal for one in findings if one.proposal is not None))
+
+
+def describe_proposal(proposal: Proposal) -> Iterator[str]:
+    """Yield the lines about a proposal: its title with its files, and what belongs to it, indented."""
+    yield f"{proposal.title}: {', '.join(proposal.paths)}"
+    for name, label in _LABELS:
+        for text in getattr(proposal, name):
+            yield f"  {label}: {text}"
