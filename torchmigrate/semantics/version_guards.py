@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.semantics.import_flags import find_guarded_imports
 from torchmigrate.semantics.name_resolution import getattr_name, last_name, string_value
@@ -20,6 +21,7 @@ from torchmigrate.semantics.predicates import expand_predicate
 from torchmigrate.semantics.scopes import Scope, StatementPlace
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
+from torchmigrate.tables import companion_releases
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -125,6 +127,20 @@ def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int =
     if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
         return is_torch_version(node.generators[0].iter, uses, scope, depth - 1)
     return False
+
+
+def find_companion_version(node: ast.expr, uses: SymbolUses, scope: Scope) -> str | None:
+    """Return the companion of torch whose version an expression is, parsed or not; None for any other expression."""
+    if isinstance(node, ast.Name) and (value := uses.data_flow.find_definition(node, scope)) is not None:
+        node = value
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and inner.value in COMPANION_PACKAGES:
+            return str(inner.value)  # importlib.metadata.version("torchvision")
+        if isinstance(inner, ast.Attribute) and inner.attr == "__version__":
+            resolved = uses.names.resolve_expression(inner, scope)
+            if resolved is not None and resolved.names[0].partition(".")[0] in COMPANION_PACKAGES:
+                return resolved.names[0].partition(".")[0]
+    return None
 
 
 def _is_split_version(node: ast.expr) -> bool:
@@ -259,8 +275,14 @@ class _GuardReader:
         if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
             return
         left, right = self._follow_constant(left, scope), self._follow_constant(right, scope)
-        if read_version(left) is not None and is_torch_version(right, self._uses, scope):
+        if read_version(left) is not None and (
+            is_torch_version(right, self._uses, scope)
+            or find_companion_version(right, self._uses, scope) is not None
+        ):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
+        if (package := find_companion_version(left, self._uses, scope)) is not None:
+            self._apply_companion(package, op, read_version(right), truth)
+            return
         bound = read_version(right)
         major = (
             isinstance(right, ast.Constant) and isinstance(right.value, int) and _names_major_version(left)
@@ -278,6 +300,21 @@ class _GuardReader:
             self._found._intersect_range(*((None, end) if truth else (end, None)))
         elif isinstance(op, ast.Eq if truth else ast.NotEq):
             self._found._intersect_range(bound, after)
+
+    def _apply_companion(self, package: str, op: ast.cmpop, release: Version | None, truth: bool) -> None:
+        """Add the condition that the version of torchvision or another companion stands for."""
+        if release is None:
+            return
+        bound, after = (
+            companion_releases.find_torch(package, version)
+            for version in (release, (release[0], release[1] + 1))
+        )
+        if isinstance(op, (ast.GtE, ast.Gt)) and bound is not None:
+            self._found._intersect_range(*((bound, None) if truth else (None, bound)))
+        elif isinstance(op, (ast.Lt, ast.LtE)):
+            end = bound if isinstance(op, ast.Lt) else after
+            if end is not None:
+                self._found._intersect_range(*((None, end) if truth else (end, None)))
 
     def _follow_constant(self, node: ast.expr, scope: Scope) -> ast.expr:
         """Return the version that a constant names: ``MAX``, ``parse(MAX)``; the node itself if it is no constant."""
