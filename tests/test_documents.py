@@ -224,6 +224,34 @@ def test_a_key_of_conda_in_another_file_makes_no_conda_file_of_it() -> None:
     assert [one.style for one in references(recipe, "meta.yaml")] == [VersionStyle.CONDA]
 
 
+MATRIX = """
+jobs:
+  test:
+    strategy:
+      matrix:
+        cuda: ["11.8", "12.1"]
+        torch: [2.1.0, 2.2.0]
+        include:
+          - { version: "2.3.0", index: cu121 }
+    steps:
+      - uses: setup/cuda@v1
+        with: { cuda: "${{ matrix.cuda }}.1" }
+      - run: pip install torch==${{ matrix.torch }} --index-url https://download.pytorch.org/whl/cu${CUDA//./}
+        env: { CUDA: "${{ matrix.cuda }}" }
+      - run: >-
+          pip install torch==${{ matrix.version }}
+          --index-url https://download.pytorch.org/whl/${{ matrix.index }}
+"""
+
+
+def test_each_value_of_a_matrix_is_read() -> None:
+    found = references(MATRIX, ".github/workflows/test.yml", Sort.REQUIREMENT, Sort.INDEX)
+    assert not [one for one in found if one.undecided]
+    assert [one.text.rpartition("/")[2] for one in found] == [
+        "==2.1.0", "==2.2.0", "cu118", "cu121", "==2.3.0", "cu121"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("path", "text", "unread"),
     [

@@ -11,7 +11,7 @@ Fix safety: unsafe; it changes the torch, the Python and the system packages of 
 with the target torch is known, and everything that is installed on top of it fits. Newer images have the Python 3.12 of
 their system and no conda, and pip installs into them only with `PIP_BREAK_SYSTEM_PACKAGES=1`, which the fix adds.
 
-Images of others (`runpod/pytorch`, `r8.im/cog-base`) are reported without a fix: which tags they have is not known here.
+Images of others (`runpod/pytorch`, `r8.im/cog-base`) are reported without a fix, since their tags have to be looked up.
 
 Source: https://hub.docker.com/r/pytorch/pytorch/tags, with the known tags in `torchmigrate/tables/data/images.json`;
 https://github.com/runpod/containers/tree/main/official-templates/pytorch,

@@ -207,7 +207,7 @@ def test_what_the_fix_cannot_move_is_said(tmp_path: Path) -> None:
     [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
     found = judge_files([str(tmp_path)], facts, target="2.13", after_fix=True)
     assert found[-1].message == "1 place does not allow torch 2.13"
-    assert "fix --unsafe" in (found[-1].hint or "")
+    assert "fix --unsafe --relax" in (found[-1].hint or "")
 
 
 def test_commands_name_the_companions_of_the_project(tmp_path: Path) -> None:

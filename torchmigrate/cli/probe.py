@@ -36,7 +36,9 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
     help="Check what the files in PATH would install.",
 )
 @click.option(
-    "--after-fix", is_flag=True, help="With --project: check the files as `fix --unsafe` would leave them."
+    "--after-fix",
+    is_flag=True,
+    help="With --project: check the files as `fix --unsafe --relax` would leave them.",
 )
 @click.option("--merge", is_flag=True, help="Check the machines in FILES together.")
 @click.option("--ray", is_flag=True, help="Check every node of a running Ray cluster.")

@@ -48,7 +48,7 @@ def judge_files(
     """Return the verdicts on what the files at ``paths`` would install on a machine. Raises ConfigError.
 
     ``target`` is the newest torch that an installer may take; None stands for the newest of the tables. With ``after_fix``
-    the files are judged as `fix --unsafe` would leave them; what it cannot move is said.
+    the files are judged as `fix --unsafe --relax` would leave them; what it cannot move is said.
     """
     fixed = _fix_files(paths, target) if after_fix else None
     found: list[Finding] = []
@@ -62,9 +62,9 @@ def judge_files(
         found.append(wording.create_info("RT031", "no file here requires torch"))
     if outside:
         hint = (
-            "run `torchmigrate fix --unsafe` to see what holds them back"
+            "run `torchmigrate fix --unsafe --relax` to see what holds them back"
             if after_fix
-            else "add --after-fix to check the project as `torchmigrate fix --unsafe` would leave it"
+            else "add --after-fix to check the project as `torchmigrate fix --unsafe --relax` would leave it"
         )
         message = f"{_count_places(outside)} {'do' if outside > 1 else 'does'} not allow torch {target}"
         found.append(wording.create_info("RT031", message, hint))
@@ -178,13 +178,13 @@ def _read_lock(path: str) -> bytes:
 
 
 def _fix_files(paths: Sequence[str], target: str | None) -> dict[str, bytes]:
-    """Return what `fix --unsafe` makes of the files, by their real paths, without writing them. Raises ConfigError."""
+    """Return what `fix --unsafe --relax` makes of the files, by their real paths, without writing them. Raises ConfigError."""
     from torchmigrate.cli.requested_files import find_files
     from torchmigrate.run import runner
     from torchmigrate.run.cache import Cache
     from torchmigrate.run.selection import RuleSelection
 
-    stated: dict[str, object] = {"jobs": 1, "unsafe_fixes": True, "select": ("CU",)}
+    stated: dict[str, object] = {"jobs": 1, "unsafe_fixes": True, "relax": True, "select": ("CU",)}
     if target is not None:
         stated["target_version"] = parse_version(target)
     asked = find_files(paths, None, Profiles(stated))

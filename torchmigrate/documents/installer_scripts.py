@@ -37,6 +37,7 @@ _COMMAND = re.compile(
     r"(?:\S*/)?(?:python[\d.]*\s+-m\s+)?(?:pip[\d.]*|uv\s+pip|(?:micro)?mamba|conda)\s+install\s"
 )
 _COMMAND_NAME = re.compile(r"(?i)(?!.*(?:hint|msg|message|help|err|doc|text)).*(?:cmd|command|install)")
+_OPTION = re.compile(r"(?P<name>--?[\w-]+)[ =](?P<url>\S+)")
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?(?:[=~!<>]=|===|[<>])[ ]?[\d{][^\n]*", re.ASCII
 )
@@ -52,9 +53,16 @@ class _InstallerVisitor(ast.NodeVisitor):
 
     def __init__(self, reader: ReferenceReader) -> None:
         self.reader = reader
+        self._lists: dict[str, ast.List | ast.Tuple] = {}
+        """The lists that variables name: the arguments of a later call."""
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
+            if isinstance(target, ast.Name) and isinstance(node.value, ast.List | ast.Tuple):
+                self._lists[target.id] = node.value
+                if _COMMAND_NAME.fullmatch(target.id):
+                    for item in self._iter_strings([node.value]):
+                        self._read_commands(item)
             if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant | ast.JoinedStr):
                 # What is chosen in a branch depends on the machine: it is none of the file's versions.
                 for span in () if self.reader.fixed else self._find_spans(node.value):
@@ -104,7 +112,7 @@ class _InstallerVisitor(ast.NodeVisitor):
             for argument in node.args[:1]:
                 self._read_image(argument)
         elif _RUNNING.fullmatch(name):
-            for argument in _iter_strings(node.args):
+            for argument in self._iter_strings(node.args):
                 self._read_commands(argument)
             self._read_words(node.args)
         for keyword in node.keywords:
@@ -115,12 +123,17 @@ class _InstallerVisitor(ast.NodeVisitor):
     def _read_requirements(self, node: ast.Call) -> None:
         """Read the arguments of a method that installs its arguments into an image."""
         unit = self.reader.begin_unit()
-        for argument in _iter_strings(node.args):
+        for argument in self._iter_strings(node.args):
             for span in self._find_spans(argument):
-                self.reader.add_requirement(span, unit)
+                if not self.reader.view.startswith("-", span.start):
+                    self.reader.add_requirement(span, unit)
+                elif found := _OPTION.fullmatch(self.reader.view, *span):
+                    self.reader.add_index(
+                        Span(*found.span("url")), unit, INDEX_OPTIONS.get(found["name"], "")
+                    )
         for keyword in node.keywords:
             option = INDEX_OPTIONS.get(f"--{(keyword.arg or '').replace('_', '-')}")
-            for value in _iter_strings([keyword.value]):
+            for value in self._iter_strings([keyword.value]):
                 for span in self._find_spans(value):
                     if option:
                         self.reader.add_index(span, unit, option)
@@ -141,7 +154,7 @@ class _InstallerVisitor(ast.NodeVisitor):
 
     def _read_packages(self, node: ast.List | ast.Tuple, unit: InstallUnit) -> None:
         """Read the requirements with a version in a list."""
-        for item in _iter_strings(node.elts):
+        for item in self._iter_strings(node.elts):
             for span in self._find_spans(item):
                 if _VERSIONED.fullmatch(self.reader.view, *span):
                     self.reader.add_requirement(span, unit)
@@ -190,6 +203,18 @@ class _InstallerVisitor(ast.NodeVisitor):
         ):
             yield from find_literal_spans(self.reader.view, self.reader.source.span_of(node))
 
+    def _iter_strings(self, nodes: list[ast.expr], depth: int = 3) -> Iterator[ast.expr]:
+        """Yield the strings among expressions, and in the lists among them or that they name, up to a depth."""
+        for node in nodes if depth else ():
+            if isinstance(node, ast.Starred):
+                yield from self._iter_strings([node.value], depth)
+            elif isinstance(node, ast.Name) and node.id in self._lists:
+                yield from self._iter_strings(self._lists[node.id].elts, depth - 1)
+            elif isinstance(node, ast.List | ast.Tuple):
+                yield from self._iter_strings(node.elts, depth - 1)
+            elif isinstance(node, ast.Constant | ast.JoinedStr):
+                yield node
+
 
 def _find_name(node: ast.Call) -> str:
     """Return the last part of the name of the function that is called."""
@@ -201,14 +226,3 @@ def _iter_chain(node: ast.expr) -> Iterator[ast.Call]:
     while isinstance(node, ast.Call):
         yield node
         node = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-
-
-def _iter_strings(nodes: list[ast.expr]) -> Iterator[ast.expr]:
-    """Yield the strings among expressions and in the lists among them."""
-    for node in nodes:
-        if isinstance(node, ast.List | ast.Tuple):
-            yield from _iter_strings(node.elts)
-        elif isinstance(node, ast.Starred):
-            yield from _iter_strings([node.value])
-        elif isinstance(node, ast.Constant | ast.JoinedStr):
-            yield node

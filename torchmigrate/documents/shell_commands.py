@@ -42,7 +42,7 @@ _ASKED_PYTHON = re.compile(r"(?:cp|python)?(?P<version>3\.\d+)(?:\.\d+)?", re.AS
 _QUOTED_COMMAND = re.compile(
     r"(?:\w+=)?(?P<quote>[\"'])(?P<command>.*\s(?:install|add)\s.*)(?P=quote)", re.DOTALL
 )
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?!=)(?P<value>.*)", re.DOTALL)
 _SPACED_VARIABLE = re.compile(r"(?:\$(?:env:)?)?(?P<name>[A-Za-z_]\w*)")
 """A variable that Groovy or PowerShell sets with blanks around ``=``."""
 _EXPORTED = re.compile(r"(?:\A|=|,)(?P<name>[A-Za-z_]\w*)=(?P<value>[^,]*)")

@@ -47,6 +47,8 @@ class _NodeReader:
     def __init__(self, reader: ReferenceReader) -> None:
         self.reader = reader
         self.view = reader.view
+        self.defines = True
+        """Whether values are variables; the inputs of an action are none to the file."""
 
     def read_root(self, root: YamlNode) -> None:
         """Read a document; each of its jobs has an environment of its own, since it runs on its own machine."""
@@ -96,7 +98,10 @@ class _NodeReader:
         if node.pairs is not None:
             self._read_siblings(node)
             for name, value in node.pairs:
-                self._read_node(name.extract_text(self.view), value, conda)
+                outer, text = self.defines, name.extract_text(self.view)
+                self.defines = outer and text != "with"
+                self._read_node(text, value, conda)
+                self.defines = outer
         elif node.items is not None:
             self._read_list(key, node, node.items, conda)
         else:
@@ -161,7 +166,7 @@ class _NodeReader:
             )
         elif key == "python_requirements":
             self.reader.environment.includes.append(node.extract_text(self.view))
-        if "\n" not in node.extract_text(self.view):
+        if self.defines and "\n" not in node.extract_text(self.view):
             self.reader.define_variable(key, *node.span)
         self._read_commands(node)
 
