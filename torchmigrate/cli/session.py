@@ -94,6 +94,8 @@ class Session:
             self.print_note(f"settings from {source}", wanted=verbose)
         self.print_note(f"{format_count(len(self.inputs), 'file')} to check", wanted=verbose)
         self._report_links(asked.unfollowed, verbose=verbose)
+        for note in (note for tree in self.trees for note in tree.record.describe()):
+            self.print_note(note)
 
     def collect_results(self, results: Iterable[FileResult]) -> None:
         """Add ``results`` to the totals, and keep those with findings or errors."""
