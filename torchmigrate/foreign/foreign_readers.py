@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from torchmigrate.foreign import (
     command_uses,
@@ -14,6 +13,7 @@ from torchmigrate.foreign import (
     dotted_names,
     model_file_names,
     package_files,
+    preprocessor,
 )
 from torchmigrate.foreign.comment_styles import blank_comments
 from torchmigrate.foreign.foreign_use import UNREAD, ForeignUse
@@ -21,9 +21,7 @@ from torchmigrate.foreign.grammar_tokens import STRING, WORD, ForeignToken, find
 from torchmigrate.foreign.grammars import NoGrammar
 from torchmigrate.model.findings import Span
 from torchmigrate.prefilter import foreign_languages
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.module_links import ModuleLinks
+from torchmigrate.semantics.module_links import ModuleLinks
 
 _SWIFT_MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
 _SWIFT_PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")
@@ -119,7 +117,7 @@ def read_contents(path: str, text: bytes, links: ModuleLinks | None = None) -> F
         return ForeignContents()
     included: dict[str, str] = {}
     if language == "cpp" and links is not None:
-        for header in cpp.find_headers(text):
+        for header in preprocessor.find_headers(text):
             included |= links.included_names(header)
     if not included and not foreign_languages.may_concern_rules(language, text):
         return ForeignContents()

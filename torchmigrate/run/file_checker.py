@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.engine.engine import FileScan
 from torchmigrate.model.findings import FileError, FileResult
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.project_file_kinds import is_document
@@ -14,9 +15,6 @@ from torchmigrate.project.project_facts import Project
 from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.garbage import PausedCollector
-
-if TYPE_CHECKING:
-    from torchmigrate.engine.engine import FileScan
 
 
 class FileCheck(NamedTuple):
@@ -63,7 +61,11 @@ class FileChecker:
             return FileCheck.from_failure(file, f"cannot be read: {error.strerror or error}")
         if is_first and not self.awaited and self._asked and not self._may_have_facts(file.path, data):
             return FileCheck(None, waits=True)
-        if is_first and not self.engines.prefilter.passes_file(file.path, data):
+        if (
+            is_first
+            and not self.engines.prefilter.passes_file(file.path, data)
+            and not self.project.has_warnings(place)
+        ):
             return FileCheck(None)
         key = self._compute_key(place, file, data) if is_first and self.cache.is_enabled else None
         if key is not None:
@@ -96,4 +98,12 @@ class FileChecker:
     def _compute_key(self, place: str, file: InputFile, data: bytes) -> bytes:
         context = self.engines.get_profile_key(self.engines.get_profile(place))
         whole = b"whole" if self.project.is_whole else b""
-        return compute_digest(b"look", context, whole, os.fsencode(place), os.fsencode(file.path), data)
+        return compute_digest(
+            b"look",
+            context,
+            whole,
+            self.project.record_digest,
+            os.fsencode(place),
+            os.fsencode(file.path),
+            data,
+        )

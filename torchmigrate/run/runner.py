@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
+from torchmigrate.run.facts_store import KnownFacts
+from torchmigrate.run.multi_file import FixResult
+from torchmigrate.run.scanner import Progress
 from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import PackedResults
-
-if TYPE_CHECKING:
-    from torchmigrate.model.findings import FileResult, Finding
-    from torchmigrate.run.facts_store import KnownFacts
-    from torchmigrate.run.multi_file import FixResult
-    from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
 """The number of passes over a project after which fixing stops even if it still changes files."""
@@ -33,12 +30,17 @@ def check_tree(
     engines, stamps = Engines.from_tree(tree), Stamps(tree.files.values())
     snapshot = None
     if cache.is_enabled:
-        snapshot = Snapshot(cache, engines.compute_context(is_whole=tree.is_whole), tree.named, stamps)
+        snapshot = Snapshot(
+            cache,
+            engines.compute_context(is_whole=tree.is_whole, record=tree.record.digest),
+            tree.named,
+            stamps,
+        )
     kept = snapshot.load_results() if snapshot is not None else None
     if kept is not None:
         yield from kept
         return
-    if len(tree.files) <= _FEW and not _may_find(tree, engines):
+    if len(tree.files) <= _FEW and not tree.record.base and not _may_find(tree, engines):
         from torchmigrate.model.findings import FileResult
 
         if snapshot is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import FileResult
 from torchmigrate.project.expected_project import ExpectedProject
 from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
 from torchmigrate.run import parallel
 from torchmigrate.run.cache import Cache
@@ -20,9 +20,6 @@ from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import is_unread, merge_unread
 from torchmigrate.run.wire import PackedResults, pack, unpack
-
-if TYPE_CHECKING:
-    from torchmigrate.project.mentions import FileFacts
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""
@@ -49,7 +46,9 @@ class Scanner:
         self.engines = engines or Engines.from_tree(tree)
         self._reading = partial(_read_content, self.files)  # and no method: it travels to other processes
         shown = {place: file.path for place, file in self.files.items()}
-        self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
+        self.project = Project(
+            self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root, record=tree.record
+        )
         self.failed = False
         """Whether a file could not be checked, which may work the next time."""
         self.partners: set[str] = set()
