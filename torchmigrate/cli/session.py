@@ -120,8 +120,8 @@ class Session:
         if not (writes or diff_base or any(settings_of(file.path).baseline for file in self.inputs)):
             return None
         from torchmigrate.adoption.earlier_findings import collect_earlier_findings
-        from torchmigrate.adoption.git import GitError
         from torchmigrate.cli.known_findings import KnownFindings
+        from torchmigrate.project.git import GitError
 
         try:
             earlier = collect_earlier_findings(self.trees, diff_base, self.cache) if diff_base else None

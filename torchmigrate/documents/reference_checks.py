@@ -34,7 +34,10 @@ def check_references(
 
     ``selects`` tells whether a code is selected for a file. Raises SourceError if the file is malformed.
     """
-    if not rules or project_file_kinds.kind_of(source.path) is None:
+    known = project_file_kinds.kind_of(source.path) or (
+        source.path.endswith(".py") and project_file_kinds.installs_torch(source.original)
+    )
+    if not rules or not known:
         return RuleResults(source.path)
     # Imported here, since most files have no reference that a rule looks at.
     from torchmigrate.documents.project_documents import read_references
@@ -51,10 +54,12 @@ def check_references(
                 check = partial(rule.check_reference_function, reference, context)
                 answer.run_check(rule.code, check, partial(source.locate_span, reference.span))
         answer.asked_project |= context.asked_project
-    # A variable with several uses gets one finding: that of a use with a fix, if there is one.
+    # A variable with several uses gets one finding: that of a use with a fix, if there is one. So do the entries of a lock
+    # file, one for each platform, that have the same version.
+    is_lock = project_file_kinds.kind_of(source.path) == "lock"
     found: dict[tuple[object, ...], Finding] = {}
     for finding in answer.findings:
-        key = (finding.code, finding.span)
+        key = (finding.code, finding.message if is_lock else finding.span)
         if key not in found or (found[key].fix is None and finding.fix is not None):
             found[key] = finding
     answer.findings = list(found.values())
