@@ -211,6 +211,8 @@ class TestBaseline:
     def test_an_unreadable_one(self, tmp_path: Path) -> None:
         with pytest.raises(BaselineError, match="cannot be read"):
             baseline.read_baseline(str(tmp_path))
+        with pytest.raises(BaselineError, match="not a regular file"):
+            baseline.read_baseline("/dev/zero")
 
 
 def git(*arguments: str) -> None:
@@ -398,6 +400,7 @@ class TestAddIgnore:
             ("a.csproj", "<a\n  hit=''/>\n", "<a\n  hit=''/>\n<!-- torchmigrate: ignore-file TS101 -->\n"),
             ("CMakeLists.txt", "f(a\n  hit)\n", "f(a\n  # torchmigrate: ignore TS101\n  hit)\n"),
             ("CMakeLists.txt", 'f("\nhit")\n', 'f("\nhit")\n# torchmigrate: ignore-file TS101\n'),
+            ("CMakeLists.txt", "f([[\nhit]])\n", "f([[\nhit]])\n# torchmigrate: ignore-file TS101\n"),
         ],
     )
     def test_another_language(self, path: str, before: str, after: str) -> None:

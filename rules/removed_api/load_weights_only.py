@@ -43,10 +43,10 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_declared, fit_needed, require_minimum
+from ._changes.change_fixes import find_declared, fit_needed
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
-from ._loading.content_names import names_state
+from ._loading.content_names import NAMESPACES, names_state
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
 from ._loading.loaded_content import LoadedContent, find_content
 
@@ -76,8 +76,6 @@ _ADDED = (1, 13)
 _WARNS = (2, 4)
 _ALLOWS = (2, 5)
 _FLIPPED = (2, 6)
-_NAMESPACES = frozenset({"args", "opt", "opts"})
-"""Keys and variables under which programs keep their parsed arguments."""
 
 
 @rule.note
@@ -115,10 +113,12 @@ class _Evidence:
 
     @property
     def holds_namespace(self) -> bool:
-        """Whether the object that is used is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
+        """Whether the only object is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
         shown = self.content.object_use
         nodes = list(ast.walk(shown)) if shown is not None and not self.content.is_model else []
-        return any(string_value(node) in _NAMESPACES or last_name(node) in _NAMESPACES for node in nodes)
+        return (self.content.has_namespace and shown is None) or any(
+            string_value(node) in NAMESPACES or last_name(node) in NAMESPACES for node in nodes
+        )
 
     @property
     def is_state(self) -> bool:
@@ -296,10 +296,10 @@ def _allow_namespace(use: Use, ctx: Context, reached: VersionReach) -> Fix:
         "target": statement.targets[0],
         "value": statement.value,
     }
-    require_minimum(_ALLOWS, ctx, reached)
     new = template("with {allowing}([{namespace}]):\n    {target} = {value}", **parts)
     title = "Allow `argparse.Namespace`; unsafe because the file may hold other objects"
-    return Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    return fit_needed(fix, _ALLOWS, _FLIPPED if ctx.options.target >= _FLIPPED else None, ctx, reached)
 
 
 def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
@@ -312,6 +312,8 @@ def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
             raise NoFix(
                 f"`weights_only=False` would let the file, which {evidence.foreign.value}, run any code; allow its classes with `torch.serialization.safe_globals`"
             )
+        return False, Safety.UNSAFE, "unsafe because the file can run any code"
+    if content.has_namespace:
         return False, Safety.UNSAFE, "unsafe because the file can run any code"
     if evidence.is_state or evidence.foreign is not None or evidence.is_plain_checkpoint:
         return True, Safety.UNSAFE, "unsafe because it rejects a file with other objects"

@@ -235,6 +235,8 @@ def _load_settings(target: str | None) -> Settings:
         if target is not None:
             stated["target_version"] = torch_versions.parse_version(target)
         file = config.find_file(os.getcwd())
-        return config.merge_layers([Layer(stated, os.curdir), *(config.read_layers(file) if file else [])])
+        return config.merge_layers(
+            [Layer(stated, os.curdir), *(config.read_layers(file, found=True) if file else [])]
+        )
     except (ConfigError, ValueError) as error:
         raise Failure(str(error)) from None

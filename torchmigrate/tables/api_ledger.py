@@ -133,17 +133,6 @@ def list_members(owner: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in (*changed, *unchanged) for name in part.get(owner, ())))
 
 
-def list_names(*, private: bool = True) -> frozenset[tuple[str, str]]:
-    """Return all changed names, as (owner, name): ``("torch.cuda.amp", "autocast")``."""
-    parts = ("public", "private") if private else ("public",)
-    return frozenset(
-        (owner, name)
-        for part in _list_files(*parts)
-        for owner, held in _load_part(part).items()
-        for name in held
-    )
-
-
 def read_entries(*, private: bool = True) -> Iterator[LedgerEntry]:
     """Yield the entries of all changed names: first the public ones, then the private ones, both in alphabetical order."""
     for part in _list_files("public", "private") if private else _list_files("public"):
