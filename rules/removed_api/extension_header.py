@@ -1,7 +1,7 @@
 """A header of torch that was removed, in the source of an extension.
 
-Why: a C++ or CUDA source that includes a header that torch no longer has does not compile. THC, the old library for CUDA, is
-gone since torch 1.11.
+Why: a C++ or CUDA source that includes a header that torch no longer has does not compile. THC, the old library for CUDA, was
+removed in torch 1.11.
 
     #include <THC/THC.h>
     →
