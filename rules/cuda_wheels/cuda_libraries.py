@@ -40,17 +40,34 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     unit = requirement.unit
     if (
         chosen is None
+        or unit.role is InstallRole.LOCK
         or not unit.find_references(Sort.REQUIREMENT, "torch")
         or upgrade_rules.is_old_on_purpose(unit, ctx.options)
     ):
         return
-    if unit.role is InstallRole.LOCK or not upgrade_rules.is_outdated_library(requirement, chosen):
+    outdated = [
+        one
+        for one in unit.find_references(Sort.REQUIREMENT)
+        if one.name.startswith("nvidia-") and upgrade_rules.is_outdated_library(one, chosen)
+    ]
+    # A list that was written by `pip freeze` has all of them: they are one finding, at the first.
+    if not outdated or outdated[0].name != requirement.name:
         return
-    shared = any(part in requirement.name for part in ("cudnn", "nccl"))
+    shared = [one.name for one in outdated if any(part in one.name for part in ("cudnn", "nccl"))]
+    others = list(dict.fromkeys(one.name for one in outdated))
+    effect = f"nothing uses {_join_names(others)}"
+    if shared:
+        effect = f"{_join_names(shared)} {'overwrites one' if len(shared) == 1 else 'overwrite some'} of them"
+        rest = len(others) - len(shared)
+        effect += f", and nothing uses {rest} more of the list" if rest else ""
     yield ctx.finding(
         requirement,
-        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; "
-        + (f"{requirement.name} overwrites one of them" if shared else f"nothing uses {requirement.name}"),
+        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; {effect}",
         Severity.WARNING if shared else Severity.INFO,
         fix=lambda: ctx.create_move_fix(requirement),
     )
+
+
+def _join_names(names: list[str]) -> str:
+    """Return the names of up to two packages, or the first with the count of the others."""
+    return " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"
