@@ -10,20 +10,26 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import settings_of
+from tools.read_headers import find_lost
 from torchmigrate.cli.commands import cli
+from torchmigrate.engine.foreign_file import ForeignFile
 from torchmigrate.engine.registry import load_rules
+from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.foreign import grammars
 from torchmigrate.foreign.foreign_readers import read_contents
 from torchmigrate.foreign.foreign_source import ForeignSource
 from torchmigrate.foreign.foreign_use import UNREAD
-from torchmigrate.model.findings import FileResult
-from torchmigrate.prefilter.foreign_languages import MODULES
+from torchmigrate.model.findings import Edit, FileResult
+from torchmigrate.model.rule_options import RuleOptions
+from torchmigrate.prefilter.foreign_languages import MODULES, language_of
 from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.project_facts import Project
 from torchmigrate.run import fingerprint, runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import CODE
+from torchmigrate.text.text_edits import VerifyError
 from torchmigrate.text.toml_reader import parse_toml
 
 GRAMMARS = pytest.mark.skipif(find_spec("tree_sitter_cpp") is None, reason="the grammars are not installed")
@@ -283,3 +289,38 @@ def test_a_typedef_names_its_last_word(tmp_path: Path) -> None:
     text = b"typedef torch::jit::Module Net;\nvoid f() {\n  int Module;\n  Net net;\n}\n"
     (result,) = checked(tmp_path, {"a.cpp": text})
     assert [one.location.line for one in result.findings if one.location is not None] == [1, 4]
+
+
+def test_lost_headers_are_those_that_the_newest_release_lacks() -> None:
+    releases = {
+        (1, 0): {"THC/THC.h", "ATen/ATen.h"},
+        (1, 1): {"ATen/ATen.h", "ATen/Old.h"},
+        (1, 2): {"ATen/ATen.h"},
+    }
+    assert find_lost(releases) == {"1.0": ["THC/THC.h"], "1.1": ["ATen/Old.h"]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "third_party/pytorch/torch/csrc/api/a.cpp",
+        "vendor/ATen/ATen.h",
+        "c10/util/Exception.h",
+        "x/include/torch/script.h",
+    ],
+)
+def test_copies_of_torch_are_not_read(path: str) -> None:
+    assert language_of(path) is None
+
+
+@GRAMMARS
+def test_a_fix_that_touches_other_names_is_refused() -> None:
+    source = b"#include <torch/extension.h>\nvoid f(at::Tensor x) { AT_CHECK(x.data<int>()); }\n"
+    file = ForeignFile(
+        ForeignSource.decode_source("a.cpp", source), RuleSet([], RuleOptions((2, 15), (2, 0))), Project()
+    )
+    start = source.index(b"AT_CHECK")
+    kept = file.apply_edits([Edit(start, start + 8, "TORCH_CHECK")])
+    assert b"TORCH_CHECK(x.data<int>())" in kept.source.text
+    with pytest.raises(VerifyError):
+        file.apply_edits([Edit(start, start + 8, "f(x.type().is_cuda()), TORCH_CHECK")])

@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = load_arguments()
 _WARNS = (1, 12)
+_BY_NAME = "torchvision.models.__dict__"
+_OF_ANY = WeightsArgument("pretrained", "weights", "IMAGENET1K_V1", None)
+"""The argument of a model whose name is not written: all models in `torchvision.models` have weights of this name."""
 
 rule = Rule(
     code="RM763",
-    symbols=tuple(_ARGUMENTS),
-    pairs=dict.fromkeys(_ARGUMENTS, ()),
-    kinds=frozenset({Kind.CALL}),
+    symbols=(*_ARGUMENTS, _BY_NAME),
+    pairs={**dict.fromkeys(_ARGUMENTS, ()), _BY_NAME: ("pretrained",)},
+    kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     since=_WARNS,
     safety=Safety.SAFE,
 )
@@ -48,12 +51,12 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = use.call
+    call = _find_call_by_name(use) if use.symbol == _BY_NAME else use.call
     if call is None:
         return
     found = [
         (argument, given)
-        for argument in _ARGUMENTS[use.symbol]
+        for argument in _ARGUMENTS.get(use.symbol, (_OF_ANY,))
         if (given := _find_argument(call, argument)) is not None
     ]
     reached = find_reach(use, ctx.uses) if found else None
@@ -68,6 +71,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             span=ctx.source.span_of(given),
             fix=partial(_create_fix, call, argument, given),
         )
+
+
+def _find_call_by_name(use: Use) -> ast.Call | None:
+    """Return the call ``torchvision.models.__dict__[name](…)``; None for any other use of the dictionary."""
+    read, call = use.parents[-1], use.parents[-2] if len(use.parents) > 1 else None
+    is_called = isinstance(call, ast.Call) and call.func is read and isinstance(read, ast.Subscript)
+    return call if is_called and isinstance(call, ast.Call) else None
 
 
 def _find_argument(call: ast.Call, argument: WeightsArgument) -> ast.keyword | ast.Constant | None:

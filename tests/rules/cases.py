@@ -37,7 +37,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 SUFFIXES = (".py", ".pyi", ".ipynb")
 RECORD = ".findings"
 _EXPECT = re.compile(r"(?:#|//|--|<!--)\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
-_FLAGS = re.compile(r"#\s*flags:\s*(.*)")
+_FLAGS = re.compile(r"(?:#|//)\s*flags:\s*(.*)")
 _RECORDED = re.compile(r"(?:\S.*\d |    fix )(?:\()?(?P<what>[A-Z]{2}\d{3}(?= )|safe(?=\))|unsafe(?=\)))")
 
 Key = tuple[str, object, str, int]

@@ -9,7 +9,7 @@ from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.foreign import rule_checks
 from torchmigrate.foreign.foreign_source import ForeignSource
-from torchmigrate.model.findings import Edit
+from torchmigrate.model.findings import Edit, Span
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
@@ -18,7 +18,7 @@ from torchmigrate.text.text_edits import VerifyError
 
 @dataclass(eq=False)
 class ForeignFile(CheckedFile):
-    """A file in another language; only comments that suppress findings are ever changed in it."""
+    """A file in another language."""
 
     source: ForeignSource
     rules: RuleSet
@@ -43,9 +43,15 @@ class ForeignFile(CheckedFile):
         return FileFacts(exports, mentions=tuple(said.mentions), provisional=said.asked_project)
 
     def apply_edits(self, edits: Sequence[Edit]) -> ForeignFile:
-        """Return the file with edits applied. Raises VerifyError if they change what it names."""
+        """Return the file with edits applied. Raises VerifyError if they change anything else, or bring other names."""
         source = ForeignSource.decode_source(self.source.path, self.source.apply_edits(edits))
         source.links = self.source.links
-        if [use.name for use in source.contents.uses] != [use.name for use in self.source.contents.uses]:
-            raise VerifyError("an edit changes which names the file uses")
+        left = [use.name for use in self.source.contents.uses if not _touches(edits, use.span)]
+        if [use.name for use in source.contents.uses] != left:
+            raise VerifyError("an edit changes which other names the file uses")
         return replace(self, source=source)
+
+
+def _touches(edits: Sequence[Edit], span: Span) -> bool:
+    """Return whether an edit changes text inside a span."""
+    return any(edit.start < span.end and span.start < edit.end for edit in edits)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
-from torchmigrate.model.findings import Finding
+from torchmigrate.model.findings import Finding, Fix, NoFix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.torch_versions import severity_at
+from torchmigrate.model.vocabulary import Safety
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.project.folders import is_within
 from torchmigrate.text.finding_factory import create_finding
@@ -107,16 +109,37 @@ class ForeignContext:
         *,
         hint: str | None = None,
         severity: Severity | None = None,
+        title: str = "",
+        source: str | None = None,
     ) -> Finding:
-        """Return a finding of the current rule at a use; ``message`` and ``hint`` default to those of the rule."""
+        """Return a finding of the current rule at a use; ``message`` and ``hint`` default to those of the rule.
+
+        With a ``title``, it has the fix that the edits of the use are.
+        """
         symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
         text = self.rule.fill_message(message or self.rule.message, symbol)
         hint = hint or self.rule.recipe or None
         return create_finding(
-            self.rule.code, text, severity or self.severity, self.source, use.span, hint=hint
+            self.rule.code,
+            text,
+            severity or self.severity,
+            self.source,
+            use.span,
+            fix=partial(_create_fix, use, title) if title else None,
+            hint=hint,
+            facts=source,
         )
 
     @property
     def severity(self) -> Severity:
         """The severity that the rule's versions have at the target."""
         return severity_at(self.options.target, self.rule.deprecated, self.rule.breaks)
+
+
+def _create_fix(use: ForeignUse, title: str) -> Fix:
+    """Create the fix of a use. Raises NoFix if its tokens do not tell what replaces it."""
+    if not use.edits:
+        raise NoFix("what replaces it depends on more than these words")
+    if use.unsafe:
+        return Fix(use.edits, Safety.UNSAFE, f"{title}; unsafe because {use.unsafe}")
+    return Fix(use.edits, Safety.SAFE, title)

@@ -16,6 +16,7 @@ from torchmigrate.foreign import (
     preprocessor,
 )
 from torchmigrate.foreign.comment_styles import blank_comments
+from torchmigrate.foreign.extension_uses import find_extension_uses
 from torchmigrate.foreign.foreign_use import UNREAD, ForeignUse
 from torchmigrate.foreign.grammar_tokens import STRING, WORD, ForeignToken, find_arguments, tokenize_source
 from torchmigrate.foreign.grammars import NoGrammar
@@ -141,6 +142,7 @@ def _read_code(language: str, text: bytes, included: Mapping[str, str]) -> Forei
     exports: Mapping[str, str] = {}
     if language == "cpp":
         uses, found, exports = cpp.find_cpp_uses(text, included)
+        uses += find_extension_uses(text, found)
     else:
         uses, found = _CODE[language](text)
     named = [(name, Span(token.start, token.end)) for name, token in model_file_names.find_model_files(found)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmigrate.model.findings import Span
+from torchmigrate.model.findings import Edit, Span
 
 UNREAD = "$unread"
 """The name of the use that stands for a whole file whose grammar is not installed."""
@@ -55,3 +55,7 @@ class ForeignUse:
     """The required or fetched version and variant; empty where it is not a literal."""
     calls: bool = False
     """Whether the use runs code, instead of only requiring, including or importing something."""
+    edits: tuple[Edit, ...] = ()
+    """The edits that replace it, where its tokens tell all that is needed."""
+    unsafe: str = ""
+    """Why the replacement may be wrong; empty if it never is."""

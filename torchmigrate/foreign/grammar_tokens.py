@@ -25,6 +25,8 @@ _STRINGS = frozenset(
     }
 )  # fmt: skip
 _INCLUDED = re.compile(rb"\s*(<[^>\n]+>|\"[^\"\n]+\")")
+_IN_MACROS = (b"torch", b"jit", b"AT_", b"THC", b".type()", b".data<")
+"""Texts of which a macro has one if it may use torch."""
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -71,7 +73,7 @@ def _read_macro(language: str, node: Node, offset: int) -> Iterator[ForeignToken
     if included := _INCLUDED.match(text):  # of an #import
         start, path = node.start_byte + offset, included[1].decode("utf-8", "replace")[1:-1]
         yield ForeignToken(STRING, path, start + included.start(1), start + included.end(1))
-    elif b"torch" in text or b"jit" in text:
+    elif any(word in text for word in _IN_MACROS):
         yield from _walk_tokens(language, text, node.start_byte + offset)
 
 

@@ -36,8 +36,8 @@ def check_uses(
 ) -> None:
     """Add to ``answer`` the findings of the wanted rules about a file, and the facts that other files need.
 
-    Each use belongs to the rule that watches its name most closely. A rule reports one use in each line, and one more for
-    each further model file that the line names.
+    Each use belongs to the rule that watches its name most closely. A rule reports one use in each line, one more for
+    each further model file that the line names, and all that it can replace.
     """
     names = frozenset(use.name for use in reading.uses)
     contexts: dict[str, ForeignContext] = {}
@@ -52,7 +52,7 @@ def check_uses(
         is_first, loaded = line not in lines, lines.setdefault(line, set())
         is_other = bool(loaded) and use.file not in {"", *loaded}
         loaded.update({use.file} - {""})
-        if not (is_first or is_other) or not selects(rule.code, source.path):
+        if not (is_first or is_other or use.edits) or not selects(rule.code, source.path):
             continue
         context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
         check = rule.check_foreign_function or (lambda use, context: iter([context.finding(use)]))

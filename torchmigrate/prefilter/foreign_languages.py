@@ -38,7 +38,9 @@ _COMMANDS = ("docker", "shell", "make", "yaml")
 
 _TOKENS = {
     "cmake": rb"Torch|TORCH|libtorch|pytorch_jni",
-    "cpp": rb"\bjit\b|torch/(?:script\.h|csrc/jit)|LibTorch",
+    "cpp": rb"\bjit\b|torch/(?:script\.h|csrc/jit)|LibTorch"
+    rb"|\bAT_(?:CHECK|WARN|INDEX_ERROR|DISPATCH_ALL_TYPES_AND_HALF)\b|\bTHC?/|\bTHC[A-Z]|\.\s*(?:data|packed_accessor)\s*<"
+    rb"|\.\s*(?:type|is_variable)\s*\(\s*\)|\bIntList\b",
     "java": rb"org\.pytorch\b",
     "kotlin": rb"org\.pytorch\b",
     "swift": rb"[Tt]orch|\b\w*Module\(",
@@ -76,9 +78,10 @@ MODULES = {
 
 
 _HEADERS = re.compile(
-    r"(?:^|[/\\])include[/\\](?:(?:ATen|c10|caffe2|torch[/\\]csrc)[/\\]|torch[/\\](?:script|extension|library|custom_class\w*)\.h$)"
+    r"(?:^|[/\\])(?:(?:ATen|torch[/\\]csrc|c10[/\\](?:core|cuda|hip|macros|metal|util|xpu))[/\\]"
+    r"|include[/\\](?:caffe2[/\\]|torch[/\\](?:script|extension|library|custom_class\w*)\.h$))"
 )
-"""Headers of libtorch itself, where a project keeps a copy of it."""
+"""Sources of torch itself, where a project keeps a copy of them."""
 
 
 def language_of(path: str) -> str | None:
@@ -117,7 +120,7 @@ def find_trigger(language: str, data: bytes) -> tuple[int, int] | None:
     return None if found is None or not _TORCH.search(data) else found.span()
 
 
-_TORCH = re.compile(rb"[Tt]orch|TORCH|\btch\b|gotch|\b\w*Module\(")
+_TORCH = re.compile(rb"[Tt]orch|TORCH|\btch\b|gotch|\b\w*Module\(|\b(?:ATen|THC?|c10)/")
 
 
 @cache

@@ -79,6 +79,17 @@ def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int =
     return False
 
 
+def read_release(compared: ast.expr, bound: ast.expr) -> Version | None:
+    """Return the release of a companion that a version is compared with, or its second number: ``split(".")[1] < 7``."""
+    is_second = any(
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == 1
+        for node in ast.walk(compared)
+    )
+    if is_second and isinstance(bound, ast.Constant) and type(bound.value) is int:
+        return 0, bound.value
+    return read_version(bound)
+
+
 def find_companion_version(node: ast.expr, uses: SymbolUses, scope: Scope) -> str | None:
     """Return the companion of torch whose version an expression is, parsed or not; None for any other expression."""
     if isinstance(node, ast.Name) and (value := uses.data_flow.find_definition(node, scope)) is not None:

@@ -20,6 +20,7 @@ from torchmigrate.semantics.version_expressions import (
     is_torch_version,
     names_major_version,
     read_named_bound,
+    read_release,
     read_version,
 )
 from torchmigrate.tables import companion_releases
@@ -204,7 +205,7 @@ class _GuardReader:
         ):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
         if (package := find_companion_version(left, self._uses, scope)) is not None:
-            self._apply_companion(package, op, read_version(right), truth)
+            self._apply_companion(package, op, read_release(left, right), truth)
             return
         bound = read_version(right)
         major = isinstance(right, ast.Constant) and isinstance(right.value, int) and names_major_version(left)
