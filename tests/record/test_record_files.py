@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from torchmigrate.project.project_facts import Project
+from torchmigrate.record.record_facts import RECORDED_INPUTS
+from torchmigrate.record.run_record import compute_text_digest, load_record
+from torchmigrate.run.recorded_mentions import create_mentions
 
 from .projects import check, create_project, record, run_tool
 
@@ -190,3 +196,27 @@ def test_options_that_do_not_go_together(project: Path) -> None:
     assert done.returncode == 2
     assert "--merge runs no command" in done.stderr
     assert run_tool(project, "record").returncode == 2
+
+
+def test_recorded_inputs_are_facts_about_the_project(project: Path) -> None:
+    (project / "a.py").write_text("import torch\nm = torch.jit.script(n)\n")
+    place = {"path": "a.py", "line": 2, "text": compute_text_digest("m = torch.jit.script(n)")}
+    tensor = {"shape": [2, 4], "dtype": "float32", "device": "cpu", "grad": False}
+    fact = {
+        "kind": "call",
+        "count": 1,
+        "of": place,
+        "maker": "script",
+        "signature": {"args": [tensor, {**tensor, "dtype": "int64"}], "kwargs": {}},
+        "output": tensor,
+        "grad": False,
+        "at": None,
+    }
+    header = json.loads(get_path(project).read_text().splitlines()[0])
+    get_path(project).write_text(f"{json.dumps(header)}\n{json.dumps(fact)}\n")
+    own = replace(load_record(str(project)), is_own=True)
+    files = Project([str(project / "a.py")], lambda path: Path(path).read_bytes(), record=own)
+    (mention,) = create_mentions(own, files)
+    assert (mention.symbol, mention.line) == (RECORDED_INPUTS, 2)
+    assert dict(mention.constants) == {"inputs": "float32[2,4] int64[2,4]"}
+    assert list(create_mentions(load_record(str(project)), files)) == [], "one of somebody else"

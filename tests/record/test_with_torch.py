@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import torchmigrate.record as package
+from torchmigrate.record.run_record import compute_text_digest
 
 from .projects import check, read_facts, run_tool
 
@@ -280,3 +281,139 @@ def test_a_program_may_replace_what_is_watched(tmp_path: Path) -> None:
     done = record(project, sys.executable, "a.py")
     assert (done.returncode, done.stdout) == (0, "1.0 1.0\n"), done.stderr
     assert {fact["at"]["line"] for fact in read_facts(project, "script")} == {9}
+
+
+PROVED = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.Dropout())
+
+    def forward(self, x):
+        return torch.relu(self.layers(x))
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+@torch.no_grad()
+def main():
+    net = Net().eval()
+    traced = torch.jit.trace(net, torch.randn(2, 4))
+    for n in (1, 3, 7):
+        print(traced(torch.randn(n, 4)).shape)
+    other = torch.jit.trace(net, torch.randn(2, 4))
+    print(other(torch.randn(2, 4)).shape)
+    if net.training:
+        print(other(torch.randn(5, 4)))
+    branch = torch.jit.script(Branch())
+    print(branch(torch.ones(3)))
+
+
+def export():
+    net = Net()
+    net.eval()
+    scripted = torch.jit.script(net)
+    scripted.save("m.pt")
+
+
+def use():
+    model = torch.jit.load("m.pt")
+    print(model(torch.ones(5, 4)).shape)
+
+
+main()
+export()
+use()
+"""
+
+
+def test_proofs_make_fixes_safe_and_prevent_wrong_ones(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
+    (project / "a.py").write_text(PROVED)
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    assert "recorded 1 process," in done.stderr
+    proofs = {fact["of"]["line"]: fact for fact in read_facts(project, "proof")}
+    lines = PROVED.splitlines()
+    traced, other, branch, _scripted = (
+        next(number for number, line in enumerate(lines, 1) if f"    {name} = torch.jit" in line)
+        for name in ("traced", "other", "branch", "scripted")
+    )
+    assert {line: fact["holds"] for line, fact in proofs.items()} == {
+        traced: True,
+        other: True,
+        branch: False,
+    }
+    assert proofs[traced]["compared"] == 4
+    assert proofs[branch]["refused_at"]["line"] == lines.index("        if x.sum() > 0:") + 1
+    found = {finding["line"]: finding for finding in check(project) if finding["code"] in ("TS101", "TS102")}
+    assert found[traced]["fix"]["safety"] == "safe"
+    assert found[traced]["fix"]["title"].endswith("a recorded run has proved equal results for 4 inputs")
+    assert found[other]["fix"]["safety"] == "unsafe", "one of its calls has not run"
+    assert "does not export" in found[branch]["evidence"]
+    fixed = run_tool(project, "fix", "--apply", "--unsafe", "--select", "TS102,TS101,TS112")
+    assert fixed.returncode in (0, 1), fixed.stderr
+    text = (project / "a.py").read_text()
+    assert "torch.zeros(5, 4)" in text, text
+    assert text.count("torch.export.export(") == 3, text
+    again = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    assert again.returncode == 0, text + again.stderr
+    assert again.stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "backend", "severity"),
+    [("2.15", "gloo", "info"), ("2.15", "cpu:gloo,cuda:nccl", "error"), ("2.13", "nccl", "info")],
+)
+def test_a_cycle_is_reported_with_all_its_places(
+    tmp_path: Path, target: str, backend: str, severity: str
+) -> None:
+    project = tmp_path / "project"
+    (project / ".torchmigrate").mkdir(parents=True)
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\n')
+    (project / "ring.py").write_text(RANKS)
+    send, receive = (
+        RANKS.splitlines().index(line)
+        for line in RANKS.splitlines()
+        if "dist.isend(" in line or "dist.irecv(" in line
+    )
+    places = [
+        {"path": "ring.py", "line": at + 1, "text": compute_text_digest(RANKS.splitlines()[at])}
+        for at in (send, receive)
+    ]
+    facts = [
+        {
+            "kind": "p2p",
+            "number": number,
+            "rank": rank,
+            "group": "0:0,1",
+            "backend": backend,
+            "operations": [{"do": do, "peer": 1 - rank, "at": at}],
+            "count": 1,
+        }
+        for rank in (0, 1)
+        for number, (do, at) in enumerate(zip(("send", "receive"), places, strict=True), 1)
+    ]
+    path = project / ".torchmigrate" / "record.jsonl"
+    path.write_text("\n".join(map(json.dumps, [{"torchmigrate_record": 1, "made": "2026-01-01"}, *facts])))
+    assert run_tool(project, "record", "--merge", str(path)).returncode == 0
+    found = [
+        one for one in check(project, "--target-version", target) if "rank 0 sends to rank 1" in str(one)
+    ]
+    (finding,) = found
+    assert (finding["code"], finding["severity"], finding["line"]) == ("TC404", severity, send + 1)
+    assert (
+        f"rank 0 sends to rank 1 at ring.py:{send + 1}, rank 1 sends to rank 0 at ring.py:{send + 1}"
+        in finding["message"]
+    )

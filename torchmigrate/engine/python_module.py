@@ -16,7 +16,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import FileFacts, Mention
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
-from torchmigrate.record.record_facts import WARNING_CODE
+from torchmigrate.record.record_facts import DEADLOCK_CODE, WARNING_CODE
 from torchmigrate.rewrite.unused_imports import find_unused_imports
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.semantics.symbol_uses import SymbolUses
@@ -70,6 +70,8 @@ class PythonModule(CheckedFile):
             said.findings = shown.add_evidence(said.findings)
             if self._rules.selects(WARNING_CODE, self.source.path):
                 said.findings += shown.report_warnings(said.findings)
+            if self._rules.selects(DEADLOCK_CODE, self.source.path):
+                said.findings += shown.report_deadlocks(said.findings, self._rules.options.target)
 
     def with_rules(self, rules: RuleSet) -> PythonModule:
         """Return the same module for other rules that watch the same symbols."""

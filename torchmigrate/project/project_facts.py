@@ -16,7 +16,7 @@ from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.module_paths import get_module_path, get_module_stem
 from torchmigrate.project.project_links import ProjectLinks
 from torchmigrate.project.text_search import TextSearch, search_unread_files
-from torchmigrate.record.record_facts import SeenWarning
+from torchmigrate.record.record_facts import Deadlock, SeenWarning
 from torchmigrate.record.run_record import FileEvidence, Record
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Project:
         """Return what a recorded run shows about a file."""
         return FileEvidence(source, self._record.get_file(os.path.abspath(source.path)))
 
-    def has_warnings(self, path: str) -> bool:
-        """Return whether a recorded run shows warnings at lines of the file."""
-        return any(isinstance(fact, SeenWarning) for fact in self._record.get_file(path).facts)
+    def may_be_warned(self, path: str) -> bool:
+        """Return whether a recorded run shows something at lines of the file that is a finding by itself."""
+        return any(isinstance(fact, (SeenWarning, Deadlock)) for fact in self._record.get_file(path).facts)
 
     def __contains__(self, path: str) -> bool:
         """Return whether the file is one of the checked files."""

@@ -9,9 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 
 from torchmigrate.model.findings import UNREACHED, Finding, Span
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.record.record_facts import (
+    DEADLOCK_CODE,
     WARNING_CODE,
+    Deadlock,
     ExportProof,
     FileLoad,
     ReadVariable,
@@ -25,6 +28,8 @@ from torchmigrate.text.finding_factory import create_finding
 from torchmigrate.text.source_text import SourceText
 
 _FOREIGN = "a record that was not made here says: "
+_ONE_COMMUNICATOR = (2, 15)
+"""The first torch whose `nccl` groups are one communicator."""
 _DEPRECATIONS = frozenset({"DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"})
 _ENDING = re.compile(
     r"(?i)deprecat|will be removed|(?:future|upcoming|next) (?:\w+ )?(?:release|version)|no longer supported|will be an error"
@@ -100,6 +105,8 @@ class FindingEvidence:
             elif uses := [one for one in find(ScriptUse, first, last) if one.maker != "derivative"]:
                 yield f"ran {_format_times(sum(use.times for use in uses))}"
             yield from map(_describe_proof, find(ExportProof, first, last))
+        if finding.code.startswith("TC4"):
+            yield from (f"in one communicator, {one.cycle}" for one in find(Deadlock, first, last)[:1])
         if read := [one for one in find(ReadVariable, first, last) if one.name in finding.message]:
             yield f"the program {'reads' if read[0].use == 'read' else 'has'} `{read[0].name}`"
 
@@ -117,7 +124,7 @@ class FindingEvidence:
             found = create_finding(
                 WARNING_CODE,
                 text,
-                Severity.INFO if package else Severity.WARNING,
+                Severity.INFO if package or not self._evidence.is_own else Severity.WARNING,
                 self._source,
                 self._find_line_span(line),
                 hint=f"update {package.split(' ')[0]}, or report this to its authors"
@@ -126,6 +133,32 @@ class FindingEvidence:
             )
             told = f"seen {_format_times(sum(fact.times for fact in facts))} ({facts[0].category})"
             yield replace(found, evidence=told if self._evidence.is_own else _FOREIGN + told)
+
+    def report_deadlocks(self, findings: Sequence[Finding], target: Version) -> Iterator[Finding]:
+        """Yield a finding for each recorded operation that waits in a cycle, and that no other finding is about."""
+        for line, fact in self._evidence.find_lines(Deadlock):
+            first, last = self._find_statement(line)
+            lines = (
+                self._source.line_of(one.span.start)
+                for one in findings
+                if one.code.startswith("TC4") and one.span
+            )
+            if any(first <= one <= last for one in lines):
+                continue
+            hangs = "nccl" in fact.backend and target >= _ONE_COMMUNICATOR and self._evidence.is_own
+            yield create_finding(
+                DEADLOCK_CODE,
+                f"torch 2.15 runs the operations of an `nccl` group in order, so these recorded ones would wait for each other: {fact.cycle}",
+                Severity.ERROR if hangs else Severity.INFO,
+                self._source,
+                self._find_line_span(line),
+                hint="issue them as one `batch_isend_irecv`"
+                + (
+                    ""
+                    if "nccl" in fact.backend
+                    else f"; the recorded group is `{fact.backend}`, which runs them at once"
+                ),
+            )
 
     def _find_line_span(self, line: int) -> Span:
         """Return the span of the code on a line."""
@@ -152,9 +185,12 @@ def describe_loads(loads: Sequence[FileLoad]) -> Iterator[str]:
 
 def _describe_proof(proof: ExportProof) -> str:
     if proof.holds:
-        return f"exports, with equal results for {proof.compared} recorded input{'' if proof.compared == 1 else 's'}"
+        inputs = f"{proof.compared} recorded input{'' if proof.compared == 1 else 's'}"
+        return f"{proof.tried}s, with equal results for {inputs}"
+    if not proof.decided:
+        return f"it is unknown whether it {proof.tried}s: {proof.reason}"
     at = f" ({proof.refused_at.path}:{proof.refused_at.line})" if proof.refused_at is not None else ""
-    return f"does not export: {proof.reason}{at}"
+    return f"does not {proof.tried}: {proof.reason}{at}"
 
 
 def _is_deprecation(fact: SeenWarning) -> bool:

@@ -54,7 +54,7 @@ def _read_process(path: str, run: JoinedRun) -> Iterator[str]:
         if not isinstance(fact, dict):
             continue
         if fact.get("kind") == "process":
-            run.processes += 1
+            run.processes += fact.get("purpose") != "proof"
             run.torch.append(str(fact.get("torch", "")))
             run.python.append(str(fact.get("python", "")))
         elif fact.get("kind") == "fault":

@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 
 WARNING_CODE = "RM790"
 """The code of a warning that a run has shown, and that no rule has foreseen."""
+DEADLOCK_CODE = "TC404"
+"""The code of operations that wait for each other in one communicator."""
+RECORDED_INPUTS = "recorded inputs of a module"
+"""The name of the fact about the project under which rules find the inputs of a script or trace."""
 CELL = "<cell>"
 """The path of a notebook's cell, which the digest of its text identifies."""
 _MOST_TEXT = 2_000
@@ -73,13 +77,19 @@ class ScriptCall(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     grad: bool
+    caller: RecordedPlace | None = None
+    """The line of the project that calls it."""
 
 
 class ExportProof(NamedTuple):
     """What came of exporting what one place scripts or traces, with the recorded inputs."""
 
     of: RecordedPlace | None
+    tried: str
+    """"export" for a module, "compile" for a function."""
     holds: bool
+    decided: bool
+    """Whether the export or its results failed, and not only the attempt to prove."""
     reason: str
     compared: int
     """With how many recorded inputs the results were equal."""
@@ -102,6 +112,15 @@ class IssuedOperations(NamedTuple):
     group: str
     backend: str
     operations: tuple[Operation, ...]
+
+
+class Deadlock(NamedTuple):
+    """An operation that waits in a cycle, if its group is one communicator; concluded from the operations of all ranks."""
+
+    at: RecordedPlace
+    cycle: str
+    """What each rank of the cycle waits in."""
+    backend: str
 
 
 class ReadVariable(NamedTuple):
@@ -137,6 +156,7 @@ Fact = (
     | ScriptCall
     | ExportProof
     | IssuedOperations
+    | Deadlock
     | ReadVariable
     | ReachedLine
     | ReachedModule
@@ -198,7 +218,13 @@ def _build_call(line: Mapping[str, Any], count: int) -> ScriptCall:
     for value in (*args, *kwargs.values()):
         _check_value(value, 0)
     return ScriptCall(
-        parse_place(line, "of"), count, _text(line, "maker"), tuple(args), kwargs, line.get("grad") is True
+        parse_place(line, "of"),
+        count,
+        _text(line, "maker"),
+        tuple(args),
+        kwargs,
+        line.get("grad") is True,
+        parse_place(line),
     )
 
 
@@ -263,7 +289,9 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any], int], Fact]] = {
     "call": _build_call,
     "proof": lambda line, count: ExportProof(
         parse_place(line, "of"),
+        _text(line, "tried"),
         line.get("holds") is True,
+        line.get("decided") is True,
         _text(line, "reason"),
         _integer(line, "compared"),
         parse_place(line, "refused_at"),

@@ -8,27 +8,13 @@ from typing import Any
 
 from torchmigrate.record.record_facts import ScriptCall
 
-_CONSTRUCTORS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
-"""The dtypes of `torch.randn`; examples of other dtypes are zeros."""
-
 
 @dataclass(frozen=True)
 class RecordedTensor:
-    """A tensor among the inputs: its first recorded sizes, and the dimensions whose size was not always the same."""
+    """A tensor among the inputs, with its largest recorded sizes."""
 
-    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
     dtype: str
-    device: str
-    varying: tuple[int, ...] = ()
-
-    def render_example(self, torch: str = "torch") -> str:
-        """Return the code that makes an example of it."""
-        sizes = ", ".join(map(str, self.shape))
-        options = "" if self.dtype == "float32" else f", dtype={torch}.{self.dtype}"
-        device = "" if self.device == "cpu" else f', device="{self.device}"'
-        maker = "randn" if self.dtype in _CONSTRUCTORS else "zeros"
-        shape = sizes if len(self.shape) > 0 else "()"
-        return f"{torch}.{maker}({shape}{options}{device})"
 
 
 def find_inputs(calls: Sequence[ScriptCall]) -> tuple[RecordedTensor, ...] | None:
@@ -49,10 +35,7 @@ def _merge_tensors(values: Sequence[Mapping[str, Any]]) -> RecordedTensor | None
     kinds = {(len(one["shape"]), one["dtype"], one["device"]) if "shape" in one else None for one in values}
     if len(kinds) != 1 or None in kinds:
         return None
-    shapes = [one["shape"] for one in values]
-    varying = tuple(index for index, sizes in enumerate(zip(*shapes, strict=True)) if len(set(sizes)) > 1)
-    largest = max(shapes, key=lambda shape: tuple(shape))
-    return RecordedTensor(tuple(largest), values[0]["dtype"], values[0]["device"], varying)
+    return RecordedTensor(tuple(max(tuple(one["shape"]) for one in values)), values[0]["dtype"])
 
 
 def describe_inputs(calls: Sequence[ScriptCall]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+from torchmigrate.record.rank_order import find_deadlocks
 from torchmigrate.record.record_facts import (
     CELL,
     Fact,
@@ -57,7 +58,6 @@ class Record:
     by_path: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     modules: frozenset[str] = frozenset()
     knows_lines: bool = False
-    operations: tuple[IssuedOperations, ...] = ()
     error: str = ""
     """Why the record in the project cannot be used."""
 
@@ -75,6 +75,8 @@ class Record:
                 operations.append(fact)
             elif (at := get_place(fact)) is not None:
                 by_path.setdefault(at.path, []).append(fact)
+        for deadlock in find_deadlocks(operations):
+            by_path.setdefault(deadlock.at.path, []).append(deadlock)
         return cls(
             file.base,
             file.is_own,
@@ -82,7 +84,6 @@ class Record:
             {path: tuple(facts) for path, facts in by_path.items()},
             frozenset(modules),
             modes == {"lines"},
-            tuple(operations),
         )
 
     def get_file(self, place: str) -> FileRecord:
@@ -163,14 +164,21 @@ class FileEvidence:
         """The facts with their present lines."""
         if not self._record.facts:
             return []
-        lines = _LineFinder(self._source)
         found = []
         for fact in self._record.facts:
             at = get_place(fact)
-            line = None if at is None else lines.find(at)
+            line = None if at is None else self._lines.find(at)
             if line is not None:
                 found.append(LocatedFact(line, fact))
         return found
+
+    @cached_property
+    def _lines(self) -> _LineFinder:
+        return _LineFinder(self._source)
+
+    def find_line(self, place: RecordedPlace) -> int | None:
+        """Return the present line of a place in this file; None where it has changed."""
+        return self._lines.find(place)
 
     @property
     def says_anything(self) -> bool:

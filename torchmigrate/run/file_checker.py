@@ -64,7 +64,7 @@ class FileChecker:
         if (
             is_first
             and not self.engines.prefilter.passes_file(file.path, data)
-            and not self.project.has_warnings(place)
+            and not self.project.may_be_warned(place)
         ):
             return FileCheck(None)
         key = self._compute_key(place, file, data) if is_first and self.cache.is_enabled else None

@@ -49,6 +49,7 @@ class Scanner:
         self.project = Project(
             self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root, record=tree.record
         )
+        self._record = tree.record
         self.failed = False
         """Whether a file could not be checked, which may work the next time."""
         self.partners: set[str] = set()
@@ -114,6 +115,10 @@ class Scanner:
             self._link_files(facts, fresh)
         for told in facts.values():
             self.project.record_mentions(told.mentions)
+        if self._record.by_path:
+            from torchmigrate.run.recorded_mentions import create_mentions
+
+            self.project.record_mentions(create_mentions(self._record, self.project))
         self.project.is_complete = True
         self._check_again(
             [place for place in self.named if place in facts and not self._is_final(facts[place])]

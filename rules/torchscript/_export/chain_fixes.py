@@ -35,6 +35,7 @@ from .multi_file_fix import add_file_changes, create_load_fix
 from .open_loads import READS_BOTH, is_open, reads_both
 from .outside_readers import describe_foreign_readers, find_named_readers
 from .path_literals import find_used_name
+from .recorded_proofs import judge_by_proof
 from .result_chain import ASKS as CHAIN_ASKS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
         if found.fix is None:
             assert found.reason is not None
             raise NoFix(found.reason)
-        return add_file_changes(found.chain, found.fix)
+        return add_file_changes(found.chain, judge_by_proof(found.fix, found.chain))
     if use.kind is not Kind.CALL:
         raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:

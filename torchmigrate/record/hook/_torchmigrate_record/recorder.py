@@ -27,6 +27,8 @@ class Recorder:
         self._out: int | None = None
         self._counts: Any = bytearray(_NUMBER.size * MOST_FACTS)
         self.is_full = False
+        self.purpose = "program"
+        """Why this process runs: it belongs to the program, or to a proof about it."""
 
     def begin(self, header: dict[str, Any]) -> None:
         """Begin new files, as a process does at its start, and a forked one again."""
@@ -41,7 +43,7 @@ class Recorder:
             self._counts = mmap.mmap(counts, _NUMBER.size * MOST_FACTS)
         finally:
             os.close(counts)
-        self._write({"kind": "process", **header})
+        self._write({"kind": "process", "purpose": self.purpose, **header})
 
     def begin_again(self) -> None:
         """Begin the files of a forked process."""

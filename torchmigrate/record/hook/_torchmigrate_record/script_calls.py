@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from . import export_proofs
 from .places import is_torch
 from .signatures import describe_call, describe_value, key_values
 
@@ -24,11 +26,14 @@ def watch(recording: Any) -> None:
         if hasattr(torch.jit, name):
             setattr(torch.jit, name, scripts.wrap_maker(name, getattr(torch.jit, name)))
     torch.jit.save = scripts.wrap_save(torch.jit.save)
+    torch.jit.RecursiveScriptModule.save = scripts.wrap_save(torch.jit.RecursiveScriptModule.save)
     scripts.watch_calls(torch.jit.ScriptModule)
     scripts.watch_calls(torch.jit.ScriptFunction)
     scripts.watch_methods(torch.jit.RecursiveScriptModule)
     torch.autograd.grad = scripts.wrap_derivative(torch.autograd.grad)
     torch.autograd.backward = scripts.wrap_derivative(torch.autograd.backward)
+    if recording.options.get("prove"):
+        scripts.keeper = export_proofs.Keeper(recording)
 
 
 class _Made:
@@ -36,8 +41,10 @@ class _Made:
 
     def __init__(self, at: dict[str, Any] | None, package: str | None, maker: str, number: int) -> None:
         self.at, self.package, self.maker, self.number = at, package, maker, number
-        self.calls: dict[Any, int] = {}
+        self.calls: dict[Any, tuple[int, ...]] = {}
         self.wraps: Any = None
+        self.origin: Any = None
+        """What was saved in the file that a load has read."""
 
 
 class _Scripts:
@@ -47,7 +54,8 @@ class _Scripts:
         self._is_compiling = recording.is_compiling
         self._made: dict[int, _Made] = {}
         self._torch: Any = sys.modules["torch"]
-        self._makes = 0
+        self._saved: dict[str, _Made] = {}
+        """What this process has saved, by the path of the file."""
         self.keeper: Any = None
         """What keeps inputs for the proofs, if they are wanted."""
 
@@ -79,6 +87,9 @@ class _Scripts:
             with contextlib.suppress(Exception):
                 made = self._made.get(id(m))
                 self._note_place("save", sys._getframe(1), {"of": made.at if made else None})
+                path = _find_path(args[0] if args else kwargs.get("f"))
+                if made is not None and path:
+                    self._saved[path] = made
             return original(m, *args, **kwargs)
 
         return save
@@ -124,6 +135,8 @@ class _Scripts:
         made = _Made(at, package, name, number)
         if not isinstance(given, self._torch.jit.ScriptModule) and name in ("script", "trace"):
             made.wraps = given
+        if name == "load":
+            made.origin = self._saved.get(_find_path(given))
         self._remember(result, made)
         if self.keeper is not None and made.wraps is not None:
             self.keeper.begin(made, result, name)
@@ -147,7 +160,7 @@ class _Scripts:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if not is_compiling():
-                note(self, "", args, kwargs, result)
+                note(self, args, kwargs, result)
             return result
 
         owner.__call__ = call
@@ -169,38 +182,56 @@ class _Scripts:
 
         owner.__getattr__ = look_up
 
-    def _note_call(self, module: Any, method: str, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+    def _note_signature(self, made: _Made, signature: Any, output: Any, grad: bool, at: Any) -> int:
+        """Note a call with a signature, and return the number of the fact."""
+        fact = {
+            "kind": "call",
+            "of": made.at,
+            "package": made.package,
+            "maker": made.maker,
+            "signature": signature,
+            "output": output,
+            "grad": grad,
+            "at": at,
+        }
+        number: int = self._recorder.note(("call", made.number, str(fact)), fact)
+        return number
+
+    def _note_call(self, module: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         made = self._made.get(id(module))
         if made is None:
             return
         try:
-            graded = self._torch.is_grad_enabled()
+            graded, caller = self._torch.is_grad_enabled(), sys._getframe(2)
             key = (
                 graded,
+                caller.f_code,
+                caller.f_lineno,
                 key_values(args),
                 *((tuple(kwargs), key_values(kwargs.values())) if kwargs else ()),
             )
-            number = made.calls.get(key)
-            if number is not None:
-                self._recorder.count(number)
+            numbers = made.calls.get(key)
+            if numbers is not None:
+                for number in numbers:
+                    self._recorder.count(number)
                 return
             if len(made.calls) >= MOST_SIGNATURES:
                 return
             output = describe_value(result)
-            fact = {
-                "kind": "call",
-                "of": made.at,
-                "package": made.package,
-                "maker": made.maker,
-                "signature": describe_call(args, kwargs),
-                "output": output,
-                "grad": bool(graded and _requires_grad(output)),
-            }
-            made.calls[key] = self._recorder.note(("call", made.number, str(fact)), fact)
+            signature, grad = describe_call(args, kwargs), bool(graded and _requires_grad(output))
+            at = self._places.describe_frame(self._places.find_frame(caller))
+            made.calls[key] = tuple(
+                self._note_signature(one, signature, output, grad, at) for one in (made, made.origin) if one
+            )
             if self.keeper is not None:
                 self.keeper.keep(made, args, kwargs)
         except Exception:
             return
+
+
+def _find_path(file: Any) -> str:
+    """Return the real path of a file that is given by its path, else an empty text."""
+    return os.path.realpath(os.fspath(file)) if isinstance(file, (str, os.PathLike)) else ""
 
 
 def _requires_grad(output: dict[str, Any]) -> bool:

@@ -1,0 +1,231 @@
+"""Proofs at the end of a program: does what it scripts or traces export, with equal results for all recorded inputs?
+
+Each proof runs in a forked process with a limit of time and memory, so that nothing of it is seen by the program. The sizes of
+all dimensions are free, as the fixes free them, except those that only ever were 1.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+MOST_INPUTS = 5
+"""The most inputs that are kept for one script or trace."""
+MOST_BYTES = 64 << 20
+"""The most bytes of inputs that are kept, of all together."""
+MOST_PARAMETERS = 1 << 30
+"""The most bytes of parameters of a module that is exported."""
+SECONDS = 120
+"""The time that one proof may take."""
+MEMORY = 8 << 30
+"""The memory that one proof may take beside what the program has."""
+
+
+class _Kept:
+    """What a proof needs: the plain module or function, what TorchScript made of it, and inputs."""
+
+    def __init__(self, made: Any, result: Any, maker: str) -> None:
+        self.made, self.plain, self.result, self.maker = made, made.wraps, result, maker
+        self.inputs: list[Any] = []
+        self.is_complete = True
+
+
+class _Undecided(Exception):
+    """Raised where a proof cannot be tried."""
+
+
+class Keeper:
+    """Keeps what the proofs need, and proves at the end of the process."""
+
+    def __init__(self, recording: Any) -> None:
+        self._recorder = recording.recorder
+        self._places = recording.places
+        self._torch: Any = sys.modules["torch"]
+        self._kept: dict[int, _Kept] = {}
+        self._process = os.getpid()
+        self._bytes = 0
+        atexit.register(self._prove_all)
+
+    def begin(self, made: Any, result: Any, maker: str) -> None:
+        """Keep a module or function for the end."""
+        if made.number not in self._kept and (made.at is not None or made.package is not None):
+            self._kept[made.number] = _Kept(made, result, maker)
+
+    def keep(self, made: Any, args: Any, kwargs: Any) -> None:
+        """Keep a copy of the inputs of a call."""
+        kept = self._kept.get(made.number)
+        if kept is None or kept.made is not made:
+            return
+        size = sum(one.numel() * one.element_size() for one in self._list_tensors((args, kwargs)))
+        if len(kept.inputs) >= MOST_INPUTS or self._bytes + size > MOST_BYTES:
+            kept.is_complete = False
+            return
+        self._bytes += size
+        kept.inputs.append(self._copy((args, kwargs)))
+
+    def _list_tensors(self, value: Any) -> list[Any]:
+        from torch.utils._pytree import tree_leaves  # type: ignore[attr-defined,unused-ignore]
+
+        return [leaf for leaf in tree_leaves(value) if isinstance(leaf, self._torch.Tensor)]
+
+    def _copy(self, value: Any) -> Any:
+        from torch.utils._pytree import tree_map  # type: ignore[attr-defined,unused-ignore]
+
+        tensor = self._torch.Tensor
+        return tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, tensor) else leaf, value)
+
+    def _prove_all(self) -> None:
+        if os.getpid() != self._process or not hasattr(os, "fork"):
+            return
+        for kept in list(self._kept.values()):
+            if kept.inputs:
+                with contextlib.suppress(Exception):
+                    self._prove_apart(kept)
+
+    def _prove_apart(self, kept: _Kept) -> None:
+        """Prove in a forked process, and note if it does not come to an end."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._recorder.purpose = "proof"
+        child = os.fork()
+        if child == 0:
+            try:
+                self._prove(kept)
+            finally:
+                os._exit(0)
+        begin, pid = time.monotonic(), 0
+        while pid == 0 and time.monotonic() - begin < SECONDS:
+            time.sleep(0.05)
+            pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            self._note(kept, False, "the proof takes longer than two minutes")
+        elif status != 0:
+            self._note(kept, False, "the proof has crashed")
+
+    def _prove(self, kept: _Kept) -> None:
+        """Export or compile a copy, compare, and note the outcome; runs in a process of its own."""
+        self._silence()
+        try:
+            compared = self._compare(kept)
+        except (_Undecided, MemoryError) as error:
+            self._note(kept, False, str(error) or "there is not enough memory for a proof")
+        except BaseException as error:
+            self._note(kept, False, _describe(error), decided=True, refused_at=self._find_line(error))
+        else:
+            self._note(kept, True, "", compared, decided=True)
+
+    def _silence(self) -> None:
+        import logging
+        import resource
+        import warnings
+
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (1, 2):
+            os.dup2(null, stream)
+        logging.disable(logging.CRITICAL)
+        warnings.simplefilter("ignore")
+        self._torch.set_num_threads(1)
+        with contextlib.suppress(Exception):
+            with open("/proc/self/statm") as file:
+                used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+
+    def _compare(self, kept: _Kept) -> int:
+        torch = self._torch
+        if not kept.is_complete:
+            raise _Undecided("there were more inputs than can be kept")
+        if isinstance(kept.plain, torch.nn.Module):
+            if sum(one.numel() * one.element_size() for one in kept.plain.parameters()) > MOST_PARAMETERS:
+                raise _Undecided("the module is too large for a proof")
+            new = self._export(kept)
+        else:
+            new = torch.compile(kept.plain, backend="eager")
+        for args, kwargs in kept.inputs:
+            found = self._call(new, args, kwargs)
+            old = copy.deepcopy(kept.result) if isinstance(kept.plain, torch.nn.Module) else kept.result
+            expected = self._call(old, args, kwargs)
+            torch.testing.assert_close(found, expected, equal_nan=True)
+        return len(kept.inputs)
+
+    def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Call a function with copies of inputs, and with the random numbers that it would get any other time."""
+        self._torch.manual_seed(0)
+        with self._torch.no_grad():
+            return function(*self._copy(args), **self._copy(kwargs))
+
+    def _export(self, kept: _Kept) -> Any:
+        """Export a copy of the module as the fixes do: with all sizes free, and no example of a single row."""
+        torch = self._torch
+        args, kwargs = max(kept.inputs, key=lambda one: sum(leaf.numel() for leaf in self._list_tensors(one)))
+        if kwargs or not args:
+            raise _Undecided("the inputs are passed by name")
+        dim = getattr(torch.export.Dim, "AUTO", None)
+        if dim is None:
+            raise _Undecided("this torch has no `torch.export.Dim.AUTO`")
+        rows = tuple(
+            one.repeat_interleave(2, 0)
+            if isinstance(one, torch.Tensor) and one.ndim and one.shape[0] == 1
+            else one
+            for one in args
+        )
+        shapes = tuple([dim] * one.ndim if isinstance(one, torch.Tensor) else None for one in rows)
+        if any(not isinstance(one, torch.Tensor) for one in rows):
+            raise _Undecided("the inputs are not only tensors")
+        module = copy.deepcopy(kept.plain)
+        return torch.export.export(module, rows, dynamic_shapes=shapes, strict=False).module()
+
+    def _find_line(self, error: BaseException) -> Any:
+        """Return the innermost line of the project in the frames of an error, or in its text."""
+        frames = [
+            place
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            for place in [self._places.describe_line(frame.f_code.co_filename, line)]
+            if place is not None
+        ]
+        named = [
+            place
+            for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(error))
+            for place in [self._places.describe_line(file, int(line))]
+            if place is not None
+        ]
+        return (named or frames or [None])[-1]
+
+    def _note(
+        self,
+        kept: _Kept,
+        holds: bool,
+        reason: str,
+        compared: int = 0,
+        *,
+        decided: bool = False,
+        refused_at: Any = None,
+    ) -> None:
+        fact = {
+            "kind": "proof",
+            "of": kept.made.at,
+            "package": kept.made.package,
+            "tried": "export" if isinstance(kept.plain, self._torch.nn.Module) else "compile",
+            "holds": holds,
+            "decided": decided,
+            "reason": reason,
+            "compared": compared,
+            "refused_at": refused_at,
+        }
+        self._recorder.note(("proof", kept.made.number), fact)
+
+
+def _describe(error: BaseException) -> str:
+    """Return what an error says in its first line, without folders."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = re.sub(r"(?:/[\w.+@~-]+)+/", "", lines[0] if lines else "")
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
