@@ -11,9 +11,9 @@ separate folders, and nothing uses them.
     torch==2.12.1
     nvidia-nccl-cu13==2.29.7
 
-Fix safety: unsafe. There is a fix where all of them can be replaced: the target's metadata has the names and versions of
-cuDNN and NCCL. A list that was frozen repeats the requirements of the old torch: those pins follow the target's
-requirements, and pins that it does not require are deleted. Elsewhere delete the lines by hand: torch brings its own.
+One finding stands for all libraries of a list or a command. Fix safety: unsafe. Those whose names and versions the
+target's metadata has are replaced, and the others deleted: torch brings its own. A list that was frozen repeats the
+requirements of the old torch: those pins follow the target's requirements.
 
 Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """
@@ -46,11 +46,29 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     if unit.role is InstallRole.LOCK or not upgrade_rules.is_outdated_library(requirement, chosen):
         return
-    shared = any(part in requirement.name for part in ("cudnn", "nccl"))
+    outdated = [
+        one
+        for one in unit.find_references(Sort.REQUIREMENT)
+        if upgrade_rules.is_outdated_library(one, chosen) and one.unit is unit
+    ]
+    if requirement is not outdated[0]:
+        return  # one finding for all of them
+    shared = [one.name for one in outdated if any(part in one.name for part in ("cudnn", "nccl"))]
+    unused = [one.name for one in outdated if one.name not in shared]
+    told = (
+        [f"{_join_names(shared)} overwrite{'s' if len(shared) == 1 else ''} part of them"] if shared else []
+    )
+    told += [f"nothing uses {_join_names(unused)}"] if unused else []
     yield ctx.finding(
         requirement,
-        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; "
-        + (f"{requirement.name} overwrites one of them" if shared else f"nothing uses {requirement.name}"),
+        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; {', and '.join(told)}",
         Severity.WARNING if shared else Severity.INFO,
         fix=lambda: ctx.create_move_fix(requirement),
     )
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a list in a sentence: ``a``, ``a and b``, ``a and 3 others``."""
+    if len(names) > 2:
+        return f"{names[0]} and {len(names) - 1} others"
+    return " and ".join(names)
