@@ -106,7 +106,13 @@ def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
     path, reference = saying.path, saying.reference
     if reference is None and saying.cuda:
         return True
-    if kind_of(path) in _ALTERNATIVE_KINDS or (reference and reference.style is VersionStyle.CONDA):
+    installed = (
+        saying.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES) if saying.environment else []
+    )
+    by_conda = any(
+        one.style is VersionStyle.CONDA for one in (*installed, *([reference] if reference else []))
+    )
+    if by_conda or kind_of(path) in _ALTERNATIVE_KINDS:
         return False
     return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)
 

@@ -133,21 +133,18 @@ def _create_move(
 ) -> _Move:
     """Return the move to one release, without regard to the rest of the project. Raises NoFix if it is not possible."""
     path = os.path.realpath(source.path)
-    try:
-        beside = tuple(find_related(path, environment, project))
-        together = [environment, *(one.environment for one in beside if _can_move_along(one))]
-        chosen = choose_build(together, options)
-        own = ProposedEdits(
-            environment,
-            source,
-            options,
-            chosen,
-            beside=tuple(one.path for one in beside),
-            adds_index=needs_index([environment, *(one.environment for one in beside)], chosen),
-        )
-        others = _collect_related_edits(own, beside, project)
-    except MissingFile as missing:
-        raise NoFix(f"it is unclear what `{missing.name}` installs") from None
+    beside, missing = _collect_related(path, environment, project)
+    together = [environment, *(one.environment for one in beside if _can_move_along(one))]
+    chosen = choose_build(together, options)
+    own = ProposedEdits(
+        environment,
+        source,
+        options,
+        chosen,
+        beside=tuple(one.path for one in beside),
+        adds_index=needs_index([environment, *(one.environment for one in beside)], chosen),
+    )
+    others, lacking = _collect_related_edits(own, beside, project)
     # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
     own.moves_related = bool(others)
     own.collect_edits()
@@ -168,6 +165,11 @@ def _create_move(
     if codec := explain_missing_codec(every, options.target, project):
         settlement = settlement.with_check(
             codec, "add torchcodec, which torchaudio's load and save need since 2.9"
+        )
+    for name in dict.fromkeys((*missing, *lacking)):
+        unclear = f"it is unclear what `{name}` installs"
+        settlement = settlement.with_check(
+            unclear, f"{name} is not in the project; what it installs has to fit"
         )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, proposal, options)
@@ -291,11 +293,27 @@ def _can_move_along(neighbour: RelatedEnvironment) -> bool:
 _MOVABLE_KINDS = ("requirements", "docker", "shell", "make", "yaml")
 
 
+def _collect_related(
+    path: str, environment: Environment, project: Project
+) -> tuple[tuple[RelatedEnvironment, ...], list[str]]:
+    """Return the related environments of one, and the lists that it installs and the project lacks."""
+    found: list[RelatedEnvironment] = []
+    try:
+        found.extend(find_related(path, environment, project))
+    except MissingFile as missing:
+        return tuple(found), [missing.name]
+    return tuple(found), []
+
+
 def _collect_related_edits(
     own: ProposedEdits, beside: tuple[RelatedEnvironment, ...], project: Project
-) -> dict[RelatedEnvironment, ProposedEdits]:
-    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, MissingFile."""
+) -> tuple[dict[RelatedEnvironment, ProposedEdits], list[str]]:
+    """Return the related files that have to change too, with their edits, and those related to them, and the lists that are missing.
+
+    Raises NoFix.
+    """
     found: dict[RelatedEnvironment, ProposedEdits] = {}
+    lacking: list[str] = []
     path = os.path.realpath(own.source.path)
     seen: set[tuple[str, int]] = set()
     waiting = list(beside)
@@ -317,8 +335,10 @@ def _collect_related_edits(
         if relocation.edits:
             check_environment_movable(one.document, one.environment, own.options)
             found[one] = relocation
-            waiting += find_related(one.path, one.environment, project)
-    return found
+            more, missing = _collect_related(one.path, one.environment, project)
+            waiting += more
+            lacking += missing
+    return found, lacking
 
 
 def _apply_related_edits(neighbour: RelatedEnvironment, relocation: ProposedEdits) -> RelatedEnvironment:
