@@ -18,6 +18,7 @@ import json
 import os
 import re
 import sys
+import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import HeaderParser
@@ -65,26 +66,27 @@ STEADY = tuple(
     langdetect librosa liger-kernel lightgbm lightning lightning-utilities lion-pytorch litellm lm-eval lmdb
     loguru lpips markdown markdown2 matplotlib mdtraj mediapipe mlflow mmengine mock modelscope monai mpi4py
     msgpack msgspec musdb mypy myst-parser nbsphinx networkx nflows nibabel ninja nltk notebook nox numba
-    numpy numpydoc nvidia-ml-py ogb omegaconf onnx onnxruntime onnxruntime-gpu onnxscript opacus open-clip-
-    torch open3d openai openai-whisper opencv-contrib-python opencv-python opencv-python-headless openpyxl
-    openslide-python optimum optimum-quanto orjson packaging pandas parameterized passlib pdfminer-six peft
-    pesq pgmpy pgvector phonemizer pillow pip pip-tools plotly plyfile polars praat-parselmouth pre-commit
-    prettytable prometheus-client protobuf psutil psycopg2-binary py-cpuinfo py7zr pyarrow pyaudio pybind11
-    pycocotools pydantic pydeck pydicom pydub pygments pyloudnorm pymatting pyngrok pynvml pypdf pypinyin
-    pyrootutils pysbd pystoi pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock pytest-timeout
-    pytest-xdist python-dateutil python-dotenv python-multipart pytorch-fid pytorch-ignite pytorch-lightning
-    pytorch-metric-learning pytorch-msssim pytorch-ranger pytz pywin32 pyworld pyyaml pyzmq qdrant-client
-    qwen-vl-utils ray rdkit regex rembg requests resampy rich roboflow rootutils rotary-embedding-torch
-    rouge rouge-score ruff runpod s3fs sacrebleu sacremoses safetensors samplerate scikit-image scikit-learn
-    scipy seaborn segmentation-models-pytorch send2trash sentence-transformers sentencepiece sentry-sdk
-    setuptools setuptools-scm shortuuid simpleitk six skorch sounddevice soundfile soxr spacy speechbrain
-    sphinx sphinx-rtd-theme sqlalchemy sqlmodel sse-starlette statsmodels streamlit supervision sympy
-    tabulate tenacity tensorboard tensorboard-data-server tensorboardx tensorflow termcolor thop tifffile
-    tiktoken timm tokenizers toml tomli torch-ema torch-fidelity torch-geometric torch-optimizer torchcrepe
-    torchdiffeq torchinfo torchio torchlibrosa torchmetrics torchsde torchsummary torchsummaryx tox tqdm
-    transformers trimesh trio trl twine typer typing-extensions tyro tzdata ultralytics unidecode urllib3
-    uvicorn uvloop vector-quantize-pytorch virtualenv visdom wandb webdataset webrtcvad websockets wheel
-    x-transformers xgboost xgrammar xxhash yacs yapf zarr zstandard
+    numpy numpydoc nvidia-ml-py ogb omegaconf onnx onnxruntime onnxruntime-gpu onnxscript opacus
+    open-clip-torch open3d openai openai-whisper opencv-contrib-python opencv-python opencv-python-headless
+    openpyxl openslide-python optimum optimum-quanto orjson packaging pandas parameterized passlib
+    pdfminer-six peft pesq pgmpy pgvector phonemizer pillow pip pip-tools plotly plyfile polars
+    praat-parselmouth pre-commit prettytable prometheus-client protobuf psutil psycopg2-binary py-cpuinfo
+    py7zr pyarrow pyaudio pybind11 pycocotools pydantic pydeck pydicom pydub pygments pyloudnorm pymatting
+    pyngrok pynvml pypdf pypinyin pyrootutils pysbd pystoi pytest pytest-asyncio pytest-benchmark pytest-cov
+    pytest-mock pytest-timeout pytest-xdist python-dateutil python-dotenv python-multipart pytorch-fid
+    pytorch-ignite pytorch-lightning pytorch-metric-learning pytorch-msssim pytorch-ranger pytz pywin32
+    pyworld pyyaml pyzmq qdrant-client qwen-vl-utils ray rdkit regex rembg requests resampy rich roboflow
+    rootutils rotary-embedding-torch rouge rouge-score ruff runpod s3fs sacrebleu sacremoses safetensors
+    samplerate scikit-image scikit-learn scipy seaborn segmentation-models-pytorch send2trash
+    sentence-transformers sentencepiece sentry-sdk setuptools setuptools-scm shortuuid simpleitk six skorch
+    sounddevice soundfile soxr spacy speechbrain sphinx sphinx-rtd-theme sqlalchemy sqlmodel sse-starlette
+    statsmodels streamlit supervision sympy tabulate tenacity tensorboard tensorboard-data-server
+    tensorboardx tensorflow termcolor thop tifffile tiktoken timm tokenizers toml tomli torch-ema
+    torch-fidelity torch-geometric torch-optimizer torchcrepe torchdiffeq torchinfo torchio torchlibrosa
+    torchmetrics torchsde torchsummary torchsummaryx tox tqdm transformers trimesh trio trl twine typer
+    typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch
+    virtualenv visdom wandb webdataset webrtcvad websockets wheel x-transformers xgboost xgrammar xxhash
+    yacs yapf zarr zstandard
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """Packages that projects commonly pin beside torch, and that are not compiled against it."""
@@ -243,6 +245,15 @@ def row(project: str, since: str) -> dict[str, Any]:
     return made
 
 
+def _read_row(project: str, since: str) -> dict[str, Any] | None:
+    """Return the row of a project; None for one that the index lacks, which is reported."""
+    try:
+        return row(project, since)
+    except urllib.error.HTTPError as error:
+        print(f"{project}: {error}", file=sys.stderr, flush=True)
+        return None
+
+
 def main() -> None:
     """Read the index and write the table; with ``--only`` print the rows of some projects instead."""
     parser = argparse.ArgumentParser(
@@ -259,7 +270,8 @@ def main() -> None:
     kept = json.loads((DATA / "requirements.json").read_text()) if options.add else []
     projects = options.only or sorted({*FAMILY, *LINKED, *STEADY} - {one["project"] for one in kept})
     with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(lambda project: row(project, options.since), projects))
+        found = pool.map(lambda project: _read_row(project, options.since), projects)
+        rows = [one for one in found if one is not None]
     if options.only:
         print(json.dumps(rows, indent=1))
         return
