@@ -398,6 +398,7 @@ class TestAddIgnore:
             ("a.csproj", "<a\n  hit=''/>\n", "<a\n  hit=''/>\n<!-- torchmigrate: ignore-file TS101 -->\n"),
             ("CMakeLists.txt", "f(a\n  hit)\n", "f(a\n  # torchmigrate: ignore TS101\n  hit)\n"),
             ("CMakeLists.txt", 'f("\nhit")\n', 'f("\nhit")\n# torchmigrate: ignore-file TS101\n'),
+            ("CMakeLists.txt", "f([[\nhit]])\n", "f([[\nhit]])\n# torchmigrate: ignore-file TS101\n"),
         ],
     )
     def test_another_language(self, path: str, before: str, after: str) -> None:

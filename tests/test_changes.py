@@ -95,7 +95,7 @@ def test_a_name_is_gone_when_the_ledger_says_so(symbol: str, change: ApiChange) 
             for change in ALL
             for symbol in change.symbols
             for recipe in change.recipes
-            for name in [recipe.to, *re.findall(r"torch(?:\.\w+)+(?=\()", recipe.write)]
+            for name in [recipe.to, *re.findall(r"torch(?:vision|audio)?(?:\.\w+)+(?=\()", recipe.write)]
             if name
         }
     ),

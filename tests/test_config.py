@@ -224,6 +224,7 @@ class TestFiles:
             ("per-file-ignores = {a = 'TS'}", "`per-file-ignores` must be a table from file patterns to lists of rule codes"),
             ("gpu-architectures = ['sm_70']", "`gpu-architectures` must be a list of compute capabilities such as \"7.0\" ('sm_70' is not one)"),
             ("gpu-architectures = [7.0]", "`gpu-architectures` must be a list of compute capabilities such as \"7.0\""),
+            ("qqqq = 1", "unknown key `qqqq`"),
             ("extend = 3", "`extend` must be the path of a configuration file"),
             ("extend = 'torchmigrate.toml'", "`extend` leads back to this file"),
         ],

@@ -6,10 +6,11 @@ import subprocess
 import time
 from pathlib import Path
 
+import click
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchmigrate.console.unified_diff import create_unified_diff
+from torchmigrate.console.unified_diff import create_unified_diff, escape_diff
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"\n", b"a\r\n", b"e"]), max_size=12).map(
     b"".join
@@ -43,3 +44,18 @@ def test_many_lines_that_are_alike_take_no_time() -> None:
     begin = time.process_time()
     create_unified_diff("f", before, before.replace(b"@same\n", b""))
     assert time.process_time() - begin < 10
+
+
+def test_colors_tell_removed_lines_from_added_ones() -> None:
+    diff = create_unified_diff("f", b"a\nb\n", b"a\nc\n")
+    colored = escape_diff(diff, color=True).splitlines()
+    assert [line for line in colored if click.unstyle(line) == "-b"] == [click.style("-b", fg="red")]
+    assert [line for line in colored if click.unstyle(line) == "+c"] == [click.style("+c", fg="green")]
+    assert [click.unstyle(line) for line in colored] == diff.decode().splitlines()
+
+
+def test_a_line_that_occurs_once_stays_where_it_is() -> None:
+    before = b"one\n" + b"x\n" * 3 + b"twice\ntwice\n"
+    after = b"x\n" * 3 + b"one\ntwice\ntwice\n"
+    lines = create_unified_diff("f", before, after).decode().splitlines()[3:]
+    assert lines == ["+x", "+x", "+x", " one", "-x", "-x", "-x", " twice", " twice"]

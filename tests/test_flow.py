@@ -60,6 +60,10 @@ def test_a_closure_reads_it_too() -> None:
     assert lines_of("def f():\n v = make()\n def g():\n  return v\n return g()\n") == [4]
 
 
+def test_a_closure_does_not_read_what_was_replaced_before_it() -> None:
+    assert lines_of("def f():\n v = make()\n v = 1\n def g():\n  return v\n") == []
+
+
 def test_a_comprehension_has_a_variable_of_its_own() -> None:
     assert lines_of("def f():\n v = make()\n [v for v in x]\n a(v)\n") == [4]
 
@@ -71,7 +75,7 @@ def test_a_comprehension_has_a_variable_of_its_own() -> None:
         "v = make()\n while x:\n  a(v)\n  v = 1",
         "global v\n v = make()",
         "v = make()\n def g():\n  nonlocal v\n  v = 1\n a(v)",
-        "v = make()\n v = 1\n def g():\n  return v",
+        "v = make()\n def g():\n  return v\n v = 1",
         "v = make()\n (v := 1)\n a(v)",
     ],
 )

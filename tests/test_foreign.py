@@ -13,6 +13,7 @@ from tests.support import settings_of
 from torchmigrate.cli.commands import cli
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.foreign import grammars
+from torchmigrate.foreign.foreign_readers import read_contents
 from torchmigrate.foreign.foreign_source import ForeignSource
 from torchmigrate.foreign.foreign_use import UNREAD
 from torchmigrate.model.findings import FileResult
@@ -54,6 +55,37 @@ def said(results: list[FileResult]) -> list[tuple[str, str]]:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No grammar is installed."""
     monkeypatch.setattr(grammars, "_load_parser", lambda language: None)
+
+
+@GRAMMARS
+def test_the_grammars_are_part_of_what_results_depend_on() -> None:
+    assert any("tree_sitter_cpp" in line for line in grammars.describe_installed())
+
+
+def test_a_commented_dependency_is_none() -> None:
+    line = b'implementation("ai.djl.pytorch:pytorch-engine:0.20.0")\n'
+    assert read_contents("build.gradle", b"dependencies {\n " + line + b"}\n").uses
+    assert not read_contents("build.gradle", b"dependencies {\n // " + line + b"}\n").uses
+
+
+def test_a_manifest_of_vcpkg_without_dependencies(tmp_path: Path) -> None:
+    assert said(checked(tmp_path, {"vcpkg.json": b'{"overrides": [{"name": "libtorch"}]}\n'})) == []
+
+
+@GRAMMARS
+def test_the_file_of_a_swift_class_is_the_one_that_is_given() -> None:
+    text = b'let other = "b.pt"\nlet module = Bridge(fileAtPath: "a.pt")\n'
+    uses = read_contents("a.swift", b"import LibTorch\n" + text).uses
+    assert [(use.name, use.file, use.calls) for use in uses] == [
+        ("import LibTorch", "", True),
+        ("class Bridge", "a.pt", True),
+    ]
+
+
+@GRAMMARS
+def test_a_verbatim_string_names_the_file() -> None:
+    text = b'using TorchSharp;\nvar module = torch.jit.load(@"net.pt");\n'
+    assert [name for name, _ in read_contents("a.cs", text).files] == ["net.pt"]
 
 
 @pytest.mark.usefixtures("bare")

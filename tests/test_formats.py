@@ -207,7 +207,7 @@ class TestAzure:
             inside = re.match(r"##vso\[task\.logissue ([^\]]*)\]", line)
             assert inside
             assert all("=" in part for part in inside[1].rstrip(";").split(";"))
-            assert "%AZP25f%0D%0A" in line
+            assert "c%5Dd%3Be%AZP25f%0D%0A" in inside[1]
 
 
 class TestMarkdown:

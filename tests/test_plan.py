@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 from click.testing import CliRunner
@@ -230,6 +231,29 @@ def test_hyperlinks_lead_to_the_source_of_a_rule_and_to_files(hostile: Plan) -> 
     assert "\x1b" not in rest
 
 
+def test_colors_change_nothing_else(found: list[Evaluation]) -> None:
+    plan = planned(found)
+    colored = text.render_text(plan, width=80, color=True)
+    assert "\x1b[31m" in colored
+    assert click.unstyle(colored) == text.render_text(plan, width=80)
+
+
+def test_the_source_of_a_finding_comes_before_that_of_its_rule(found: list[Evaluation]) -> None:
+    sources = {group.code: group.source for step in planned(found).steps for group in step.groups}
+    assert sources["SC201"] == "https://example.org/why"
+    assert "torch" in sources["RM701"]
+    assert "example.org" not in sources["RM701"]
+
+
+def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
+    [outlook] = [one for one in found if one.result.path == "pkg/now.py"]
+    prospects = tuple(
+        replace(one, finding=replace(one.finding, path="my files/now.py")) for one in outlook.prospects
+    )
+    page = html.render_html(planned([replace(outlook, prospects=prospects)]))
+    assert 'data-file="my\u00a0files/now.py"' in page
+
+
 def test_text_keeps_to_its_width(found: list[Evaluation]) -> None:
     for line in text.render_text(planned(found), width=60).splitlines():
         assert len(line) <= 60 or line.lstrip().startswith("$"), line
@@ -250,6 +274,8 @@ def test_markdown_shows_what_the_project_spells() -> None:
         == "`a\\|b` is \\*new\\* \\<b\\> @<!-- -->someone \\#3"
     )
     assert render_code("a`b") == "``a`b``"
+    assert render_code("`a") == "`` `a ``"
+    assert render_code("a`") == "`` a` ``"
 
 
 def test_hunks_are_lines_around_edits() -> None:

@@ -66,7 +66,7 @@ def test_what_a_call_of_a_parameter_reaches(path: str, name: str, is_reached: bo
     assert code is not None
     file = code.files["/p/train.py"]
     (call,) = file.calls["net"]
-    reached = code.collect_reached([(call, file)])
+    reached = code.collect_reached_code([(call, file)])
     definitions = [node for node in ast.walk(ast.parse(FILES[path])) if isinstance(node, DEFINITIONS)]
     (definition,) = [node for node in definitions if node.name == name]
     assert reached.includes(path, definition) is is_reached

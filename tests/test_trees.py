@@ -20,7 +20,7 @@ PATCHED = (
 )
 PATCHING = 'from unittest import mock\nmock.patch("torch.cuda.is_current_stream_capturing")\n'
 SCRIPTING = "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n"
-TRACING = "import torch\ntraced = torch.jit.trace(model, example)\n"
+TRACING = "import torch\n\nfrom model import f\n\n\ndef g(x):\n    return f(x)\n\n\ntraced = torch.jit.trace(g, example)\n"
 COMPAT = "import torch\nscript = torch.jit.script\n"
 USING = "from pkg.compat import script\n\n\n@script\ndef f(x):\n    return x\n"
 METADATA = '[project]\nname = "x"\ndependencies = ["torch>=2.12"]\n'

@@ -32,15 +32,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.device_signs import has_cuda_kernels, has_triton_kernels, needs_library
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="AD911",

@@ -29,19 +29,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.tensors import is_tensor_parameter
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.compiled_code import find_code, find_compiled, list_statements
 from ._analyses.enclosing_nodes import FunctionNode, find_with, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 _CAPTURES = ("torch.cuda.graph", "torch.cuda.graphs.graph")
 _COMPILES = ("torch.compile", ".compile", "torch.export.export", "torch.cuda.make_graphed_callables")

@@ -30,17 +30,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
+from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.tensors import list_sizes
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.enclosing_nodes import enclosing_class, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 rule = Rule(
     code="AD928",

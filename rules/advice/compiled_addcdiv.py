@@ -25,18 +25,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.compiled_code import find_assigned_values, find_code, find_compiled, list_statements
 from ._analyses.enclosing_nodes import enclosing_class, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="AD922",

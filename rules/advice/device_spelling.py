@@ -41,19 +41,15 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.project.import_closure import find_imported_files
 
 from ._analyses import device_choices
 from ._analyses.advice_findings import create_advice
 from ._analyses.device_signs import has_cuda_kernels, needs_library
 from ._analyses.enclosing_nodes import enclosing_body, enclosing_names, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
 
 _NAMES: dict[str, tuple[str, Version]] = {
     "synchronize": ("synchronize", (2, 6)),

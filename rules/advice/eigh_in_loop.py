@@ -29,9 +29,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.name_resolution import last_name
 
 from ._analyses.advice_findings import create_advice
@@ -44,9 +43,6 @@ from ._analyses.batch_loops import (
     is_unbound_batch,
 )
 from ._analyses.enclosing_nodes import enclosing_body, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="AD901",

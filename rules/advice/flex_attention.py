@@ -28,16 +28,12 @@ torch/nn/attention/flex_attention.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.attention_masks import MaskPattern, MaskPatterns
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="AD925",

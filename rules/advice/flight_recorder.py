@@ -24,17 +24,13 @@ variables); torch 2.15 wheel: torch/distributed/distributed_c10d.py (`_maybe_att
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Severity, Sort
+from torchmigrate.api import Context, Finding, Kind, Rule, Severity, Sort, Use
+from torchmigrate.documents.reference_context import ReferenceContext
+from torchmigrate.documents.references import Reference
 from torchmigrate.model.torch_versions import render_version
 
 from ._analyses.advice_findings import create_advice
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.documents.reference_context import ReferenceContext
-    from torchmigrate.documents.references import Reference
 
 _NEW = {
     "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",

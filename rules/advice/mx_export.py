@@ -23,16 +23,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.api import Context, Finding, Kind, Rule, Severity, Use
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._analyses.advice_findings import is_trial
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="AD941",

@@ -28,15 +28,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.name_resolution import last_name, string_value
 
 from ._analyses.advice_findings import create_advice
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _PATCHES = ("torch._dynamo.config.patch", "torch.compiler.config.patch")
 

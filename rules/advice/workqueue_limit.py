@@ -19,14 +19,10 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11, 2.12 an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 
 from ._analyses.advice_findings import create_advice
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _CLASSES = ("torch.cuda.GreenContext", "torch.cuda.green_contexts.GreenContext")
 

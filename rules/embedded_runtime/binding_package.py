@@ -16,13 +16,10 @@ https://github.com/sugarme/gotch, https://pytorch.org/blog/pytorch-2-10-release-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = "`{symbol}` is used for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's loader `torch::inductor::AOTIModelPackageLoader` needs a binding of your own, since it is available in C++ only"
 

@@ -17,13 +17,10 @@ torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/csrc/api/inc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 
 rule = Rule(
     code="ER605",

@@ -15,13 +15,10 @@ https://download.pytorch.org/libtorch/; torch 2.6 wheel: torch/_inductor/__init_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = (
     "{what} is downloaded for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor's packages need libtorch "

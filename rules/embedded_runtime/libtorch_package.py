@@ -19,13 +19,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = (
     "libtorch is linked for TorchScript ({place}), deprecated since torch {deprecated}; AOTInductor needs libtorch {since} or "

@@ -18,16 +18,12 @@ Source: https://docs.pytorch.org/executorch/stable/using-executorch-ios.html, ht
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-from torchmigrate.foreign.foreign_use import LIBTORCH_REQUIRED
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import LIBTORCH_REQUIRED, ForeignUse
 
 from ._linking.file_loads import ASKS, check_load, note_save
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = "`{symbol}` runs TorchScript{place} with PyTorch Mobile, which is no longer supported; ExecuTorch's Swift package has `Module`"
 

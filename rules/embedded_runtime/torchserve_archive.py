@@ -20,21 +20,17 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.foreign import command_uses
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 from torchmigrate.foreign.model_file_names import parse_model_file
+from torchmigrate.project.project_facts import Project
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import string_value
 
 from ._linking.file_loads import ASKS, check_load, note_save
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
-    from torchmigrate.project.project_facts import Project
 
 _COMMAND = "torch-model-archiver"
 

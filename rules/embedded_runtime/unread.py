@@ -12,15 +12,11 @@ Source: `torchmigrate/foreign/grammars.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule, Severity
-from torchmigrate.foreign.foreign_use import UNREAD
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import UNREAD, ForeignUse
 from torchmigrate.foreign.grammars import describe_unread
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
 
 rule = Rule(
     code="ER600",

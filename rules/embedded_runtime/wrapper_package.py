@@ -22,13 +22,10 @@ https://pytorch.org/blog/pytorch-2-10-release-blog/.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
 
 _MESSAGE = "`{symbol}` runs TorchScript, deprecated since torch {deprecated}"
 _MOBILE = {"Flutter": "executorch_flutter", "npm": "react-native-executorch"}

@@ -42,9 +42,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.project.module_paths import get_module_path
 
 from ._conversion.name_uses import GroupNameUses
@@ -53,9 +52,6 @@ from ._conversion.type_registration import import_registration
 from ._names.group_takers import GROUP_SIZE, RESOLVE, TAKERS
 from ._operators.custom_operators import CustomOperator, collect_operators, is_in_operator
 from ._operators.function_parts import list_parameters
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG304",

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.torch_versions import severity_at
 from torchmigrate.rewrite.changes import Replace, template
 from torchmigrate.semantics.call_arguments import find_argument
@@ -33,9 +32,6 @@ from torchmigrate.semantics.name_resolution import last_name
 from ._names.group_names import GroupNameSource, trace_group_name
 from ._names.group_takers import C10D
 from ._operators.custom_operators import is_in_operator
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _SIZE = "_get_group_size_by_name"
 _INFOS = "_dim_group_infos"

@@ -21,18 +21,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._names.group_names import GroupNameSource, trace_group_name
 from ._names.group_takers import RESOLVE
 from ._names.name_arguments import is_stable
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG303",

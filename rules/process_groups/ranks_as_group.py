@@ -22,15 +22,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.name_resolution import last_name
 
 from ._names.group_takers import FUNCTIONAL, find_group_argument
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="PG305",

@@ -23,12 +23,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 
 rule = Rule(
     code="PG308",

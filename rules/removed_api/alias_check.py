@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Severity, Use
 from torchmigrate.semantics.name_resolution import innermost_object
 from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.semantics.version_guards import find_reach
@@ -29,9 +28,6 @@ from torchmigrate.tables import api_changes
 
 from ._changes.change_fixes import create_change_fix
 from ._changes.missing_names import has_alternative
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.ALIAS)
 

@@ -25,20 +25,16 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchmigrate.api import Finding, Fix, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Fix, Rule, Safety, Severity, Use
 from torchmigrate.model.findings import Span
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.semantics.version_guards import VersionReach, find_reach
 
 from ._changes.change_fixes import require_minimum
 from ._changes.string_literals import replace_word
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.version_guards import VersionReach
 
 _BUILDERS = ("CppExtension", "CUDAExtension", "SyclExtension", "BuildExtension", "load", "load_inline")
 _SYMBOLS = tuple(f"torch.utils.cpp_extension.{name}" for name in _BUILDERS)

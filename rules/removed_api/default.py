@@ -18,21 +18,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
-from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.api import Calls, Context, Finding, Fix, Kind, NoFix, Rule, Safety, Severity, Use
+from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes
+from torchmigrate.tables.api_changes import ApiChange
 
 from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import has_required_arguments
 from ._changes.missing_names import has_alternative, has_other_call, tests_parameter
 from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.version_guards import VersionReach
-    from torchmigrate.tables.api_changes import ApiChange
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.DEFAULT)
 

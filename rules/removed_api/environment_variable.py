@@ -17,24 +17,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Sort, Use
+from torchmigrate.documents.reference_context import ReferenceContext
+from torchmigrate.documents.references import Reference
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.rewrite.changes import Rename, Reword
-from torchmigrate.semantics.version_guards import find_reach
+from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes
+from torchmigrate.tables.api_changes import ApiChange
 
 from ._changes.change_fixes import require_minimum
 from ._changes.missing_names import has_alternative
 from ._changes.string_literals import is_documentation, is_message, replace_word
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.documents.reference_context import ReferenceContext
-    from torchmigrate.documents.references import Reference
-    from torchmigrate.model.torch_versions import Version
-    from torchmigrate.semantics.version_guards import VersionReach
-    from torchmigrate.tables.api_changes import ApiChange
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.VARIABLE)
 

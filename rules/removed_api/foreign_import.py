@@ -18,14 +18,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Use
 
 from ._changes.lost_names import check_lost, list_lost
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _SYMBOLS = list_lost("accidental")
 

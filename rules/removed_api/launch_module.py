@@ -23,23 +23,19 @@ import ast
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity, Sort
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Sort, Use
+from torchmigrate.documents.reference_context import ReferenceContext
+from torchmigrate.documents.references import Reference
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.project.import_closure import find_imported_files
 from torchmigrate.project.module_paths import get_module_path
+from torchmigrate.project.project_facts import Project
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.missing_names import has_alternative
 from ._changes.string_literals import is_documentation, replace_word
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.documents.reference_context import ReferenceContext
-    from torchmigrate.documents.references import Reference
-    from torchmigrate.project.project_facts import Project
 
 _OLD, _NEW = "torch.distributed.launch", "torch.distributed.run"
 _SYMBOL = f"${_OLD}"

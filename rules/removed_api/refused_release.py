@@ -21,19 +21,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule, Severity
-from torchmigrate.model.torch_versions import render_version
+from torchmigrate.api import Context, Finding, Rule, Severity, Use
+from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.scopes import StatementPlace
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.semantics.version_tests import evaluate_version_test
 from torchmigrate.tables.release_sets import RELEASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _SYMBOLS = ("torch.__version__",)
 

@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Calls, Finding, Kind, Rule, Severity
+from torchmigrate.api import Calls, Context, Finding, Kind, Rule, Severity, Use
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes, api_ledger
 
 from ._changes.dictionary_arguments import create_keyword, find_entries, find_unpacked
 from ._changes.missing_names import has_alternative
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _COMPILE = "torch.compile"
 _PATCHES = {

@@ -20,17 +20,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.missing_names import has_alternative
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _ASKED = """
     data_ptr element_size nbytes resize_ is_shared share_memory_ _cdata _new_shared _weak_ref

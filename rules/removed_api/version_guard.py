@@ -23,20 +23,16 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
-from torchmigrate.model.torch_versions import render_version
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Use
+from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.tables.release_sets import RELEASES
 
 from ._versions.prefix_tests import create_prefix_fix, find_prefix_tests
 from ._versions.version_texts import EVALUATION_ERRORS, VersionText, evaluate_version
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
 
 _SYMBOLS = ("torch.__version__", "torch.version.__version__")
 
@@ -62,7 +58,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     target = ctx.options.target
     for found in find_prefix_tests(use, ctx):
         first = found.find_first_mistake()
-        if first is not None and found.find_mistaken(target):
+        if first is not None and found.find_mistaken_literals(target):
             yield _report_test(found.test, use, ctx, first, partial(create_prefix_fix, found, use, ctx))
     for test in _find_tests(use, ctx):
         wrong = [release for release in RELEASES if _is_wrong_for(test, use, release)]

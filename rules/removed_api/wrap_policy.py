@@ -22,13 +22,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule
+from torchmigrate.api import Context, Finding, Rule, Use
 from torchmigrate.semantics.version_guards import find_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _SYMBOLS = (
     "torch.distributed.fsdp.FullyShardedDataParallel",

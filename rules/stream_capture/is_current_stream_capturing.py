@@ -27,15 +27,11 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import Part, replace
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.version_guards import find_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="SC201",

@@ -27,14 +27,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Severity
+from torchmigrate.api import Context, Finding, Kind, Rule, Severity, Use
 
 from ._groups.group_functions import qualify_c10d
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC407",

@@ -36,15 +36,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.torch_versions import Version, render_version
 
 from ._groups.group_functions import qualify_c10d
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _SUCCESSOR_NAMES = {
     "_all_gather_base": "all_gather_into_tensor",

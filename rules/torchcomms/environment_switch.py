@@ -19,12 +19,8 @@ TORCH_NCCL_NAN_CHECK itself"), torch/include/torch/csrc/distributed/c10d/Process
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Rule, Use
 
 _SUCCESSORS = {
     "TORCH_NCCL_NAN_CHECK": "set `TORCH_DIST_NAN_CHECK` as well",

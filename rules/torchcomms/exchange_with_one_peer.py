@@ -34,17 +34,13 @@ https://github.com/meta-pytorch/torchrec/pull/4472; torch 2.15.0 wheel: torch/in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Severity, Use
 
 from ._batching import batch_fix
 from ._groups import group_functions
 from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 from ._simulator.traps import ASYNC_FUNCTIONS, BLOCKING_FUNCTIONS, TrapKind, find_trap
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC406",

@@ -37,9 +37,8 @@ https://github.com/NVIDIA-NeMo/RL/issues/3189; torch 2.15.0 wheel: torch/distrib
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.model.torch_versions import Version, render_version
 
 from ._groups.group_functions import (
@@ -52,9 +51,6 @@ from ._groups.group_functions import (
 from ._groups.rank_evidence import limit_severity
 from ._groups.rank_reach import is_repeated
 from ._groups.splits import find_partial_reach, may_split
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC402",

@@ -33,9 +33,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import AddArgument
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
@@ -52,9 +51,6 @@ from ._groups.group_functions import (
 from ._groups.set_device import find_device
 from ._groups.splits import find_partial_reach, may_split
 from ._simulator.traps import ASYNC_FUNCTIONS, FileTraps
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 CONDITIONAL_GROUP_FACT = "new_group: by some ranks"
 SIDE_GROUP_FACT = "_new_process_group_helper: another world"

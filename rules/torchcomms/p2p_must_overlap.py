@@ -47,18 +47,14 @@ torch/distributed/distributed_c10d.py (`batch_isend_irecv`), torch/include/torch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Use
 
 from ._batching import batch_fix
 from ._groups import group_functions
 from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 from ._groups.rank_evidence import limit_severity
 from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC404",

@@ -32,17 +32,13 @@ https://github.com/pytorch/pytorch/pull/189362.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Use
 
 from ._batching import batch_fix
 from ._groups import group_functions
 from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
 from ._simulator.traps import ASYNC_FUNCTIONS, TrapKind, find_trap
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC405",

@@ -23,16 +23,12 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._groups.backends import UNDEFINED, find_backends, split_by_device
 from ._groups.group_functions import INIT_FUNCTIONS, NEW_GROUP_FUNCTIONS
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC403", symbols=(*INIT_FUNCTIONS, *NEW_GROUP_FUNCTIONS), default=False, kinds=frozenset({Kind.CALL})

@@ -43,9 +43,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.semantics.call_arguments import find_argument
 
@@ -60,9 +59,6 @@ from ._groups.group_functions import (
     note_groups,
 )
 from ._groups.rank_evidence import limit_severity
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TC410",

@@ -25,19 +25,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, NotYet, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, NotYet, Rule, Safety, Use
 from torchmigrate.rewrite.changes import Annotate, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
 
-from ._authoring.inert_markers import ASKS, find_need
+from ._authoring.inert_markers import ASKS, explain_need
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS154",
@@ -67,7 +63,7 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     if isinstance(statement, ast.Assign) and statement.value is call and _can_be_annotated(use, value):
         annotated = Annotate(statement, template("{type}", type=given))
         return Fix((plain, annotated), Safety.SAFE, "Annotate the variable instead")
-    need = find_need(use, ctx, because="TorchScript may infer another type from the value alone; ")
+    need = explain_need(use, ctx, because="TorchScript may infer another type from the value alone; ")
     if need is None or _states_type(use, call, given):
         return Fix((plain,), Safety.SAFE, "Use the plain value")
     if last_name(given) != "Tensor" and (isinstance(need, NotYet) or _needs_type(value, given)):

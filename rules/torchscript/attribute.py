@@ -26,17 +26,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Declare, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._authoring.torchscript_makers import BASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS156",

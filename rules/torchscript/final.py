@@ -18,13 +18,9 @@ torch/jit/__init__.py, torch/jit/annotations.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _TYPING = ("Any", "Dict", "List", "Optional", "Tuple", "Union")
 

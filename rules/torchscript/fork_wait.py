@@ -21,16 +21,12 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule, Safety
+from torchmigrate.api import Context, Finding, Rule, Safety, Use
 
 from ._authoring import inert_markers
 from ._futures import future_flow
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _AWAITS = ("_awaitable", "_awaitable_nowait", "_awaitable_wait", "_Await")
 _COMPILED = ("torch._C.fork", "torch._C.wait")

@@ -25,17 +25,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropItems
+from torchmigrate.semantics.scopes import StatementPlace
 
-from ._authoring.torchscript_makers import ASKS, find_running
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
+from ._authoring.torchscript_makers import ASKS, find_torchscript_place
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
@@ -78,7 +74,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    if running := find_running(ctx):
+    if running := find_torchscript_place(ctx):
         raise NotYet(
             f"`{running.symbol}` at {running.path}:{running.line}, which this setting tunes, is gone",
             Place(running.path, running.line),

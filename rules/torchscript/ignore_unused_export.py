@@ -21,17 +21,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severity, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert_markers
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _NAMES = ("ignore", "unused", "export", "_drop", "_IgnoreContextManager")
 
@@ -62,7 +58,7 @@ def _has_drop(call: ast.Call) -> bool:
 
 
 def _create_unused_fix(use: Use, ctx: Context) -> Fix:
-    if inert_markers.find_need(use, ctx) is None:
+    if inert_markers.explain_need(use, ctx) is None:
         return _create_fix(use, ctx)
     if use.decorated is None or use.call is None:
         raise NoFix("the function is not used as a decorator; replace it with `torch.jit.unused` by hand")

@@ -18,12 +18,8 @@ torch/jit/.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Rule, Use
 
 _MODULES = (
     *("_script", "_trace", "_serialization", "_freeze", "_recursive", "_state", "_builtins", "_check"),

@@ -22,18 +22,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.rewrite.condition_folding import FoldedCondition
 
 from ._authoring import inert_markers
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS152",

@@ -22,17 +22,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import Part, replace
 from torchmigrate.semantics.name_resolution import last_name
 
 from ._authoring import inert_markers
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS142",

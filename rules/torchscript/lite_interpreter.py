@@ -23,15 +23,11 @@ https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule
+from torchmigrate.api import Context, Finding, Rule, Use
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
 from ._export.chain_fixes import find_consumers_hint
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS171",

@@ -31,9 +31,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Severity, Use
 from torchmigrate.rewrite.changes import AddArgument, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
@@ -41,9 +40,6 @@ from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 from ._authoring.torchscript_makers import SCRIPTS, TRACES
 from ._export.expression_kinds import find_class
 from ._script.control_flow import depends_on_values
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _LEGACY = (
     "torch.onnx.utils.export",

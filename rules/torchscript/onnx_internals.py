@@ -19,12 +19,8 @@ torch/onnx/utils.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Rule, Use
 
 _PUBLISHED = (
     *("register_custom_op_symbolic", "unregister_custom_op_symbolic", "select_model_mode_for_export"),

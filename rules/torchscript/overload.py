@@ -32,17 +32,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.semantics.scopes import StatementPlace
 
 from ._authoring import inert_markers
 from ._script.script_reach import note_reach
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _PUBLISHED = ("_overload", "_overload_method")
 _TABLES = ("_get_fn_overloads", "_get_overloaded_methods", "_overloaded_fns", "_overloaded_methods")

@@ -63,9 +63,8 @@ torch/_dynamo/eval_frame.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._authoring import call_purpose
@@ -74,9 +73,6 @@ from ._export import chain_fixes
 from ._export.expression_kinds import find_kind
 from ._script import function_escapes, function_fixes, plain_bodies, script_patches, traced_code
 from ._script.dead_fallbacks import remove_dead_branch
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS101",

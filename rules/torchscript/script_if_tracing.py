@@ -23,16 +23,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
 
 from ._authoring import inert_markers
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _EXPORT = "torch.onnx.export"
 

@@ -17,15 +17,11 @@ Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Use
 
 from ._authoring.script_classes import ASKS, create_class_fix
 from ._authoring.torchscript_makers import METHODS
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS107",

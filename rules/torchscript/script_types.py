@@ -25,15 +25,11 @@ torch/jit/_trace.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety
+from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Use
 
 from ._authoring.script_classes import ASKS, create_class_fix, find_alias
 from ._authoring.torchscript_makers import BASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _NAMES = ("ScriptModule", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass")
 _TRACED = ("TracedModule", "TopLevelTracedModule")

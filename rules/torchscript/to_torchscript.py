@@ -18,14 +18,10 @@ torch 2.10 wheel: torch/jit/_script.py, torch/jit/_trace.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Context, Finding, Kind, Rule, Use
 
 from ._authoring.torchscript_makers import E3NN
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _MESSAGE = (
     "`{name}` calls `torch.jit.script` or `torch.jit.trace`, deprecated since torch {{deprecated}}; use "

@@ -33,15 +33,11 @@ torch 2.10 wheel: torch/jit/_trace.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Rule, Safety
+from torchmigrate.api import Context, Finding, Rule, Safety, Use
 
 from ._authoring.torchscript_makers import TRACES
 from ._export.chain_fixes import ASKS, collect_notes, create_chain_fix
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 rule = Rule(
     code="TS102",

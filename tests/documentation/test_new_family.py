@@ -44,12 +44,8 @@ Source: torch 2.12 wheel: torch/toys.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Rule, Safety
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Fix, Rule, Safety, Use
 
 rule = Rule(
     code="TY801",

@@ -104,7 +104,8 @@ DECLARED = "from torchmigrate.api import Rule\nrule = Rule("
         (f"{DECLARED}'ZA1')", "global_seed.py: the code 'ZA1' must be two capital letters and three digits"),
         (
             f"{DECLARED}'ZA101', symbols=('acme.seed',))",
-            "global_seed.py: the symbol 'acme.seed' does not begin with `torch.`, `functorch.`, `e3nn.`, a dot or a dollar sign",
+            "global_seed.py: the symbol 'acme.seed' does not begin with `torch.`, `functorch.`, `e3nn.`, "
+            "`torchvision.`, `torchaudio.`, `torchtext.`, `torchdata.`, a dot or a dollar sign",
         ),
     ],
 )

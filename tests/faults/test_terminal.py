@@ -167,3 +167,9 @@ def test_a_fault_is_told_as_text(tmp_path: Path, verbose: bool) -> None:
 def assert_harmless(text: str) -> None:
     """Only printable characters, tabs and line ends."""
     assert [line for line in text.split("\n") if not line.replace("\t", "").isprintable()] == []
+
+
+@pytest.mark.parametrize(("columns", "width"), [("10", 40), ("90", 90), ("500", 120)])
+def test_lines_keep_to_a_readable_width(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.line_width() == width

@@ -159,7 +159,8 @@ def test_names_are_completed() -> None:
         "torch.nn.utils.weight_norm"
     ]
     assert "torch.nn" in complete_name(click.Context(ledger), ledger.params[-1], "torch.n")
-    assert complete_name(click.Context(ledger), ledger.params[-1], "tor") == ["torch"]
+    packages = ["torch", "torchaudio", "torchdata", "torchtext", "torchvision"]
+    assert complete_name(click.Context(ledger), ledger.params[-1], "tor") == packages
 
 
 def test_a_file_is_written(tmp_path: Any) -> None:

@@ -172,8 +172,8 @@ def test_every_statement_holds_for_releases_that_are_known() -> None:
 
 
 def test_names_are_names() -> None:
-    for owner, name in api_ledger.list_names():
-        assert all(part.isidentifier() for part in f"{owner}.{name}".split(".") if part), (owner, name)
+    for entry in api_ledger.read_entries():
+        assert all(part.isidentifier() for part in entry.name.split(".") if part), entry.name
 
 
 def test_defaults_are_expressions() -> None:

@@ -11,7 +11,9 @@ from tools.api.undecided import Patterns
 from torchmigrate.tables.api_ledger import DeprecationMark, LedgerEntry
 from torchmigrate.tables.release_sets import ALL_RELEASES, ReleaseSet
 
-needs_changes = pytest.mark.skipif(not undecided.CHANGES.exists(), reason="no changes are written down yet")
+needs_changes = pytest.mark.skipif(
+    not all(path.exists() for path in undecided.CHANGES), reason="no changes are written down yet"
+)
 
 
 @needs_changes
@@ -49,7 +51,7 @@ def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[LedgerEntry
         ]
     ]
     monkeypatch.setattr("torchmigrate.tables.api_ledger.read_entries", lambda *, private: made)
-    monkeypatch.setattr(undecided, "CHANGES", tmp_path / "changes.toml")
+    monkeypatch.setattr(undecided, "CHANGES", [tmp_path / "changes.toml"])
     monkeypatch.setattr(undecided, "DECIDED", tmp_path / "decided.toml")
     return made
 

@@ -99,6 +99,7 @@ def test_what_unittest_says() -> None:
     }
     assert outcome.passed == 5
     assert parse_output("Ran 1 test in 0.1s\n\nOK\n", 0, 0.1).passed == 1
+    assert parse_output("Ran 1 test in 0.1s\n\nFAILED (failures=1)\n", 1, 0.1).passed == 0
 
 
 def test_an_error_of_the_command_is_no_test_that_fails() -> None:

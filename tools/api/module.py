@@ -13,6 +13,8 @@ from tools.api.signatures import Function, Parameter, Signature
 ADDS_DOCSTRING = {"_add_docstr", "add_docstr", "_add_docstr_all", "add_docstr_all"}
 STUBS_ALONE = frozenset({"torch.utils._config_typing"})
 """Stubs without a module of their own: modules of settings get their content on import; some wheels lack these stubs."""
+NEVER_THERE = ("pytorch.",)
+"""Prefixes of modules that only Meta has: torchvision imports them in ``try``, and modules that need them fail."""
 HAS_FIELDS = {
     "dataclass",
     "dataclasses.dataclass",
@@ -157,6 +159,8 @@ class _Reader:
 
     def _import_from(self, node: ast.ImportFrom) -> list[tuple[str, Definition | None]]:
         source = node.module or ""
+        if source.startswith(NEVER_THERE):
+            return []
         if node.level:
             parts = self._module.name.split(".")
             kept = parts[: len(parts) - node.level + (1 if self._module.is_package else 0)]

@@ -31,7 +31,11 @@ def read_files(place: str, files: Iterable[tuple[str, str]]) -> Facts:
         parts = path.rpartition(".")[0].split("/")
         is_package = parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
-        if name in modules or name in module.STUBS_ALONE:
+        if (
+            name in modules
+            or name in module.STUBS_ALONE
+            or any(f"\nfrom {prefix}" in text for prefix in module.NEVER_THERE)
+        ):
             continue
         try:
             modules[name] = module.read(name, text, is_package=is_package, is_stub=path.endswith(".pyi"))
@@ -53,13 +57,13 @@ def read_all(sources: list[Source], kept: Path, jobs: int) -> list[Facts]:
 
 def _kept(source: Source, folder: Path) -> Path:
     """Return the file with the facts of a release, which is created if it does not exist."""
-    path = folder / f"torch-{source.version}-{_reader()}.pickle"
+    path = folder / f"{source.project}-{source.version}-{_reader()}.pickle"
     if not path.exists():
         facts = read(source)
         unfinished = path.with_suffix(".part")
         unfinished.write_bytes(pickle.dumps(facts, pickle.HIGHEST_PROTOCOL))
         unfinished.replace(path)
-        print(f"torch {source.version}: {len(facts)} names in {source.place}", file=sys.stderr)
+        print(f"{source.project} {source.version}: {len(facts)} names in {source.place}", file=sys.stderr)
     return path
 
 

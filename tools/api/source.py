@@ -1,4 +1,5 @@
-"""The Python files of a torch release: on the package index, in a wheel, or in a folder that a wheel was unpacked to."""
+"""The Python files of a release of torch, or of a package released along with it: on the package index, in a wheel, or in a
+folder that a wheel was unpacked to."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from packaging.version import Version
 
 from tools import read_wheels
 
-PACKAGES = ("torch", "functorch")
+PACKAGES = {"torch": ("torch", "functorch")}
+"""The packages in the wheel of a project, where there are others than the one that is named like it."""
 PLATFORM = "x86_64"
 VERSION = re.compile(r"^__version__ = '(\d+\.\d+\.\d+)", re.M)
 
@@ -29,6 +31,7 @@ class Source:
     version: Version
     place: str
     """A URL, a wheel, or a folder."""
+    project: str = "torch"
 
     @property
     def minor(self) -> tuple[int, int]:
@@ -36,9 +39,10 @@ class Source:
         return self.version.major, self.version.minor
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield the path and the text of each Python file and stub in the packages of torch."""
+        """Yield the path and the text of each Python file and stub in the packages of the project."""
+        packages = PACKAGES.get(self.project, (self.project,))
         if Path(self.place).is_dir():
-            for package in PACKAGES:
+            for package in packages:
                 for path in sorted(Path(self.place, package).rglob("*.py*")):
                     if path.suffix in (".py", ".pyi"):
                         yield path.relative_to(self.place).as_posix(), path.read_text("utf-8")
@@ -48,7 +52,7 @@ class Source:
             # In the order of the wheel, so that what is fetched at once serves several files.
             for member in sorted(wheel.infolist(), key=lambda member: member.header_offset):
                 name = member.filename
-                if name.startswith(tuple(f"{package}/" for package in PACKAGES)) and name.endswith(
+                if name.startswith(tuple(f"{package}/" for package in packages)) and name.endswith(
                     (".py", ".pyi")
                 ):
                     yield name, wheel.read(member).decode()

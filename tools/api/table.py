@@ -56,8 +56,8 @@ def _level(history: History) -> int:
     return min(fact.level for fact in history if fact)
 
 
-def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> None:
-    """Write the table's files into ``folder``.
+def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path, prefix: str = "api") -> None:
+    """Write the table's files into ``folder``; their names begin with ``prefix``.
 
     Those are what happened to the names that are offered, to all others, and the names that nothing happened to.
     ``versions`` are the releases that the table was made from; they stand in the first line.
@@ -73,7 +73,7 @@ def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path) -> No
     ):
         text = "".join(f"{line}\n" for line in (" ".join(versions), *lines)).encode()
         data = lzma.compress(text, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_CRC32)
-        (folder / f"api_{part}.xz").write_bytes(data)
+        (folder / f"{prefix}_{part}.xz").write_bytes(data)
 
 
 def _grouped(table: Mapping[str, Row], render: Callable[[dict[str, Row]], Iterable[str]]) -> Iterator[str]:

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from torchmigrate.engine import registry
-from torchmigrate.tables import api_ledger, release_differences
+from torchmigrate.tables import api_changes, api_ledger, release_differences
 from torchmigrate.tables.api_ledger import LedgerEntry
 from torchmigrate.text.toml_reader import parse_toml
 
 DECIDED = Path(__file__).parent / "decided.toml"
-CHANGES = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data" / "changes.toml"
+DATA = Path(__file__).parents[2] / "torchmigrate" / "tables" / "data"
+CHANGES = [DATA / name for name in api_changes.FILES]
 
 
 def deprecated() -> list[LedgerEntry]:
@@ -88,8 +89,8 @@ def _thing(entry: LedgerEntry) -> tuple[Any, ...]:
 
 
 def _changed() -> Iterator[str]:
-    """Yield the names in ``changes.toml``."""
-    for rows in _read(CHANGES).values():
+    """Yield the names in the files of changes."""
+    for rows in itertools.chain.from_iterable(_read(path).values() for path in CHANGES):
         for row in rows:
             prefix = f"{row['below']}." if "below" in row else ""
             yield from (f"{prefix}{symbol}" for symbol in row["symbols"])

@@ -38,7 +38,6 @@ _ENVIRONMENT = {
     # `protocol.<name>.allow` in the repository's configuration is stronger than `protocol.allow`, but not than this.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _KEPT = re.compile(

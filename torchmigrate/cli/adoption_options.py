@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from torchmigrate.adoption.ignore_comments import IgnoreComment
 from torchmigrate.cli.options import combine_options
-
-if TYPE_CHECKING:
-    from torchmigrate.adoption.ignore_comments import IgnoreComment
-    from torchmigrate.cli.session import Session
+from torchmigrate.cli.session import Session
 
 BARE = "--add-ignore"
 """An option whose value may be left out, in which case it does not consume the next argument."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from torchmigrate.model.torch_versions import NEWEST, Version, render_version
 from torchmigrate.tables import api_changes as written
-from torchmigrate.tables import api_ledger, release_differences
+from torchmigrate.tables import api_ledger, companion_releases, release_differences
 from torchmigrate.tables.api_changes import ApiChange as Written
 from torchmigrate.tables.api_ledger import LedgerEntry
 from torchmigrate.tables.release_differences import DIFFERENCE_ORDER, ApiDifference
@@ -59,11 +59,19 @@ def _render_lines(history: NameHistory) -> Iterator[str]:
     entry = history.entry
     yield f"{entry.name}: {entry.kind}, {entry.level}" if entry else f"{history.name}:"
     events = sorted(_list_events(entry), key=lambda event: event[0].mask & -event[0].mask) if entry else []
-    width = max((len(str(releases)) for releases, _ in events), default=0)
-    for releases, text in events:
-        yield f"  {releases!s:{width}}  {text}"
+    shown = [(_render_releases_of(history.name, releases), text) for releases, text in events]
+    width = max((len(releases) for releases, _ in shown), default=0)
+    for text_of_releases, text in shown:
+        yield f"  {text_of_releases:{width}}  {text}"
     for change in history.written:
         yield f"  = {_describe_change(change, history.name)}"
+
+
+def _render_releases_of(name: str, releases: ReleaseSet) -> str:
+    """Return releases of torch as text; for a companion, also its own: ``torchvision 0.15 to 0.16 (torch 2.0 to 2.1)``."""
+    if companion_releases.find_package(name) is None:
+        return str(releases)
+    return ", ".join(companion_releases.render_range(name, *run) for run in releases.find_runs())
 
 
 def _describe_change(change: Written, name: str) -> str:
@@ -71,7 +79,7 @@ def _describe_change(change: Written, name: str) -> str:
     instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
     value = f"={change.values[0]}" if len(change.values) == 1 else ""
     names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
-    if change.kind in (written.ApiChangeKind.DEFAULT, written.ApiChangeKind.MEANING):
+    if change.keywords and change.kind in (written.ApiChangeKind.DEFAULT, written.ApiChangeKind.MEANING):
         return f"without {names}, the default is {change.was}; {instead}"
     subject = f"positional {names} " if change.by_place else f"{names} " if names else ""
     return f"{subject}{change.describe_state(NEWEST)}; {instead}"

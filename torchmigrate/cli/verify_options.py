@@ -6,17 +6,15 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from torchmigrate.cli.options import Failure, combine_options, find_common_folder
 from torchmigrate.project.folders import find_tree_root
-
-if TYPE_CHECKING:
-    from torchmigrate.reporters.report import Verified
-    from torchmigrate.run.multi_file import FixResult
-    from torchmigrate.trials.trial import Fixes
+from torchmigrate.reporters.report import Verified
+from torchmigrate.run.multi_file import FixResult
+from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
 """The fewest runs of the command: two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""

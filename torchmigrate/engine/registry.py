@@ -18,6 +18,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.prefilter.triggers import Trigger, load_triggers
 
@@ -94,14 +95,18 @@ def list_source_files(folder: str) -> list[tuple[str, os.stat_result]]:
     return found
 
 
+_PACKAGES = ("torch", "functorch", "e3nn", *COMPANION_PACKAGES)
+
+
 def _find_rule_error(rule: Rule) -> str | None:
     """Return what is invalid about a rule's code or symbols, or None."""
     if not re.fullmatch(r"[A-Z]{2}[0-9]{3}", rule.code):
         return f"the code {rule.code!r} must be two capital letters and three digits"
     for symbol in rule.watched_symbols:
-        is_builtin = symbol in vars(builtins)
-        if not is_builtin and not symbol.startswith(("torch.", "functorch.", "e3nn.", ".", "$")):
-            return f"the symbol {symbol!r} does not begin with `torch.`, `functorch.`, `e3nn.`, a dot or a dollar sign"
+        is_known = symbol[0] in ".$" or symbol.partition(".")[0] in _PACKAGES
+        if not is_known and symbol not in vars(builtins):
+            packages = ", ".join(f"`{package}.`" for package in _PACKAGES)
+            return f"the symbol {symbol!r} does not begin with {packages}, a dot or a dollar sign"
     return None
 
 

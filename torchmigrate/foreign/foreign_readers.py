@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from torchmigrate.foreign import (
     command_uses,
@@ -21,9 +20,7 @@ from torchmigrate.foreign.grammar_tokens import STRING, WORD, ForeignToken, find
 from torchmigrate.foreign.grammars import NoGrammar
 from torchmigrate.model.findings import Span
 from torchmigrate.prefilter import foreign_languages
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.module_links import ModuleLinks
+from torchmigrate.semantics.module_links import ModuleLinks
 
 _SWIFT_MODULE = re.compile(r"LibTorch(?:_Lite)?(?:_Nightly)?|Libtorch_?Lite")
 _SWIFT_PACKAGE = re.compile(r"(?i)^(?:https?://|git@).*/libtorch[\w.-]*$|(?:^|/)libtorch[\w-]*\.xcframework$")

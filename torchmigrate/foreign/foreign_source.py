@@ -6,17 +6,14 @@ import codecs
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
 
 from torchmigrate.foreign import comment_styles
 from torchmigrate.foreign.foreign_readers import ForeignContents
 from torchmigrate.foreign.foreign_readers import read_contents as read_uses
 from torchmigrate.model.findings import Span
 from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.text.source_text import SourceText
-
-if TYPE_CHECKING:
-    from torchmigrate.semantics.module_links import ModuleLinks
 
 
 class ForeignSource(SourceText):

@@ -73,7 +73,7 @@ def find_packages(language: str, view: str, patterns: str = "") -> Iterator[Fore
     """Find the packages that a file requires, by the patterns of its language or of another one."""
     pattern, name = _PACKAGES[patterns or language]
     # Before its dependencies, a manifest of vcpkg describes itself and may be called libtorch.
-    start = max(0, view.find('"dependencies"')) if language == "vcpkg" else 0
+    start = view.find('"dependencies"') if language == "vcpkg" else 0
     for match in pattern.finditer(blank_comments(language, view), start):
         groups = match.groupdict()
         span = Span(*match.span("whole" if "whole" in groups else 0))

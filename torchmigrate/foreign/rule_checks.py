@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_context import ForeignContext
 from torchmigrate.foreign.foreign_readers import ForeignContents
@@ -17,15 +16,13 @@ from torchmigrate.foreign.foreign_use import (
     ForeignUse,
 )
 from torchmigrate.model.rule import Rule
+from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
-
-if TYPE_CHECKING:
-    from torchmigrate.model.rule_options import RuleOptions
-    from torchmigrate.text.source_text import SourceText
+from torchmigrate.text.source_text import SourceText
 
 
 def check_uses(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+COMPANION_PACKAGES = ("torchvision", "torchaudio", "torchtext", "torchdata")
+"""The packages that are released along with torch, whose names are watched like torch's own."""
+
 
 def split_name(symbol: str) -> list[str]:
     """Split a qualified name: ``torch.jit.script().save`` → ``torch``, ``jit``, ``script``, ``()``, ``save``.

@@ -40,7 +40,7 @@ class _TextRenderer:
         self._links = links
 
     def render_lines(self, plan: Plan) -> Iterator[str]:
-        yield from self._wrap_lines(self._make_bold(escape_controls(phrases.describe_plan(plan)) + "."))
+        yield from self._wrap_heading(f"{escape_controls(phrases.describe_plan(plan))}.")
         for error in plan.errors:
             where = format_position(error.path, error.line, error.column, error.cell)
             yield from self._wrap_lines(escape_line(f"{where}: error: {error.message}"))
@@ -70,8 +70,8 @@ class _TextRenderer:
             yield from self._wrap_lines(phrases.SEVERAL)
 
     def _render_step(self, number: int, step: PlanStep) -> Iterator[str]:
-        count = f"({phrases.describe_efforts(step.efforts)})"
-        yield from self._wrap_lines(self._make_bold(f"{number}. {escape_controls(step.title)}") + f" {count}")
+        count = phrases.describe_efforts(step.efforts)
+        yield from self._wrap_heading(f"{number}. {escape_controls(step.title)} ({count})")
         yield from self._wrap_lines(step.why, "   ")
         for group in step.groups:
             yield from self._render_group(group)
@@ -112,6 +112,9 @@ class _TextRenderer:
 
     def _make_bold(self, text: str) -> str:
         return click.style(text, bold=True) if self._color else text
+
+    def _wrap_heading(self, text: str) -> list[str]:
+        return [self._make_bold(line) for line in self._wrap_lines(text)]
 
     def _wrap_lines(self, text: str, margin: str = "") -> list[str]:
         return wrap_text(text, self._width, margin)

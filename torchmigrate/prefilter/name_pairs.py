@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.rule import Calls
 from torchmigrate.prefilter.call_keywords import may_call_matter
 from torchmigrate.prefilter.identifiers import CUSTOMARY, Identifiers, collect_identifiers, last_identifier
@@ -33,6 +34,7 @@ _NAMED_IN_STRING = tuple(
 """``getattr(torch, "load")`` and ``patch.object(torch, "load")``; two patterns, since `re` searches for their first letters."""
 
 _ALL = Calls()
+_PACKAGES = frozenset(name.encode() for name in ("torch", "functorch", *COMPANION_PACKAGES))
 _ANY = b""
 """Stands for the owner of an attribute, whatever the object is."""
 
@@ -152,7 +154,7 @@ class NamePairs:
                 is_apart = True
             if not self._names.isdisjoint(parts):
                 is_apart = is_apart or not parts[0]
-                is_full = parts[0] in (b"torch", b"functorch")
+                is_full = parts[0] in _PACKAGES
                 for end, (owner, name) in enumerate(pairwise(parts), 1):
                     if name in self._names and not (
                         is_full and b".".join(parts[:end]) not in self._describe_name(name).modules

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchmigrate.project.import_closure import MOST_FILES, find_imported_files, find_importing_files
 from torchmigrate.project.indexed_file import (
@@ -22,11 +22,9 @@ from torchmigrate.project.indexed_file import (
     index_file,
 )
 from torchmigrate.project.module_paths import get_module_stem
+from torchmigrate.project.project_facts import Project
 from torchmigrate.semantics.name_resolution import getattr_name, last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
-
-if TYPE_CHECKING:
-    from torchmigrate.project.project_facts import Project
 
 _CALLED_BY_TORCH = frozenset({"forward", "backward", "setup_context", "jvp"})
 """Methods that torch calls, beside those that Python does."""
@@ -48,8 +46,8 @@ class ReachedCode:
 
     paths: frozenset[str]
     """The files that it can get at."""
-    spans: Mapping[str, Mapping[int, int]]
-    """The first and the last line of each definition, by path; of a class, only the first one."""
+    starts: Mapping[str, Collection[int]]
+    """The first line of each definition, by path."""
     whole: frozenset[str]
     """The files of which anything may be reached."""
 
@@ -58,13 +56,7 @@ class ReachedCode:
         if path in self.whole or not isinstance(definition, DEFINITIONS):
             return path in self.paths
         lines = range(definition.lineno, (definition.end_lineno or definition.lineno) + 1)
-        return any(first in lines for first in self.spans.get(path, ()))
-
-    def includes_line(self, path: str, line: int) -> bool:
-        """Return whether a function around a line is reached."""
-        return path in self.whole or any(
-            first <= line <= last for first, last in self.spans.get(path, {}).items()
-        )
+        return any(first in lines for first in self.starts.get(path, ()))
 
 
 class VisibleCode:
@@ -95,7 +87,7 @@ class VisibleCode:
                 if root not in file.imports or file.imports[root] in self._own_names:
                     yield call, file
 
-    def collect_reached(self, roots: Iterable[tuple[ast.AST | None, IndexedFile]]) -> ReachedCode:
+    def collect_reached_code(self, roots: Iterable[tuple[ast.AST | None, IndexedFile]]) -> ReachedCode:
         """Return the definitions that the code ``roots`` may reach; None is anything that the file can get at."""
         waiting, whole = list[tuple[ast.AST, IndexedFile]](), dict[str, None]()
         for root, file in roots:
@@ -104,19 +96,18 @@ class VisibleCode:
             elif file.path not in whole:
                 text = self._project.read_bytes(file.path) or b""
                 whole |= dict.fromkeys([file.path, *find_imported_files(self._project, file.path, text)])
-        spans: dict[str, dict[int, int]] = {}
+        starts: dict[str, set[int]] = {}
         reads, seen = set[_Read](), {root for root, _ in waiting}
         for region, file in waiting:  # which grows
             for read in self._iter_reads(region, file):
                 for found, other in () if read in reads else self._find_definitions(read):
                     if isinstance(found, DEFINITIONS):
-                        last = found.end_lineno if isinstance(found, Function) else None
-                        spans.setdefault(other.path, {})[found.lineno] = last or found.lineno
+                        starts.setdefault(other.path, set()).add(found.lineno)
                     new = [node for node in _iter_run_parts(found) if node not in seen]
                     seen.update(new)
                     waiting += [(node, other) for node in new]
                 reads.add(read)
-        return ReachedCode(frozenset(self.files), spans, frozenset(whole))
+        return ReachedCode(frozenset(self.files), starts, frozenset(whole))
 
     def _find_definitions(self, read: _Read) -> Iterator[tuple[ast.AST, IndexedFile]]:
         for file in self.files.values() if read.path is None else (self.files[read.path],):
@@ -194,10 +185,6 @@ def _iter_run_parts(found: ast.AST) -> Iterator[ast.AST]:
         name = statement.name if isinstance(statement, Function) else "__"
         if name.startswith("__") or name in _CALLED_BY_TORCH:
             yield statement
-
-
-def _span_lines(definition: Function | ast.ClassDef) -> range:
-    return range(definition.lineno, (definition.end_lineno or definition.lineno) + 1)
 
 
 def _is_made_here(value: ast.expr, file: IndexedFile) -> bool:

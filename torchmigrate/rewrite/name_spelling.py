@@ -13,6 +13,8 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
 from torchmigrate.text.source_text import SourceText
 
+_IMPORTED_WHOLE = ("torch", "soundfile")
+"""Packages of which names are written in full, as their users do."""
 _BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 
 
@@ -215,11 +217,11 @@ class NameSpeller:
         )
 
     def _add_import(self, name: str) -> Symbol | None:
-        """Return ``name`` with a new import: ``import torch`` for a name of torch, else a ``from`` import."""
+        """Return ``name`` with a new import: ``import torch`` for a name of torch, else most often a ``from`` import."""
         module, _, leaf = name.rpartition(".")
         added, bound, text = AddImport(module, leaf), leaf, leaf
-        if name.startswith("torch."):
-            added, bound, text = AddImport("torch"), "torch", name
+        if (package := name.partition(".")[0]) in _IMPORTED_WHOLE:
+            added, bound, text = AddImport(package), package, name
         if bound in self._bound_names:
             return None
         return Symbol(text, (added,))

@@ -168,8 +168,7 @@ class SuiteEditor:
                 case kinds.Insert():
                     before += self._build_statements(change)
                 case kinds.ReplaceStatement() | kinds.Merge():
-                    # Cloned, so that parts which move inside a statement are no anchors: it changes as a whole.
-                    made = [statement.deep_clone() for statement in self._build_statements(change)]
+                    made = self._build_statements(change)
                     if isinstance(own, cst.SimpleStatementLine) and isinstance(
                         made[-1], cst.SimpleStatementLine
                     ):
@@ -182,7 +181,9 @@ class SuiteEditor:
 
     def _build_statements(self, change: kinds.Insert | kinds.ReplaceStatement | kinds.Merge) -> list[Line]:
         remarks = self._collect_comments(change) if isinstance(change, kinds.Merge) else {}
-        return build_statements(change.new, self.built, self.region.indent_unit, remarks)
+        made = build_statements(change.new, self.built, self.region.indent_unit, remarks)
+        # Cloned, so that parts which move inside a statement, or stand in two, are no anchors: it changes as a whole.
+        return [statement.deep_clone() for statement in made]
 
     def _collect_comments(self, merge: kinds.Merge) -> dict[str, StatementComments]:
         """Return the comments of the statements that become one, by the placeholders of their list elements."""

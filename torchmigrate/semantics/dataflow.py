@@ -43,15 +43,6 @@ class DataFlow:
         assert isinstance(tree, ast.Module)
         return ParentMap(tree)
 
-    @cached_property
-    def attributes_by_name(self) -> dict[str, list[str]]:
-        """The names of the attributes that the file reads or sets on each variable, by the variable's name."""
-        found: dict[str, list[str]] = {}
-        for node in self.parents:
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found.setdefault(node.value.id, []).append(node.attr)
-        return found
-
     def find_reaching(self, name: str, scope: Scope) -> ReachingBindings:
         """Return the reads of a variable of ``scope``, with the bindings that reach each of them."""
         key = (scope, name)

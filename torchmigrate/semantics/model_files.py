@@ -68,6 +68,18 @@ def find_literal_name(path: ast.expr | None, use: Use, uses: SymbolUses) -> str 
     return os.path.basename(text) if text is not None else None
 
 
+def is_fixed_path(path: ast.expr, use: Use, uses: SymbolUses) -> bool:
+    """Return whether the code fixes what a path leads to: its last name, a constant of the project, or a buffer."""
+    end = _find_path_end(path, use, uses)
+    if isinstance(end, ast.JoinedStr):
+        return "." in ((string_value(end.values[-1]) if end.values else None) or "")
+    return (
+        string_value(end) is not None
+        or is_buffer(path, use, uses)
+        or _find_constant(path, use, uses) is not None
+    )
+
+
 def is_buffer(path: ast.expr | None, use: Use, uses: SymbolUses) -> bool:
     """Return whether a model is saved to or loaded from a buffer in memory instead of a file."""
     value = _find_path_end(path, use, uses) if path is not None else None

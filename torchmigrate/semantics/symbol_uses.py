@@ -64,11 +64,6 @@ class SymbolUses:
         return DataFlow(self.scopes)
 
     @cached_property
-    def used_symbols(self) -> frozenset[str]:
-        """The symbols that the file uses."""
-        return frozenset(use.symbol for use in self.all_uses)
-
-    @cached_property
     def all_uses(self) -> list[Use]:
         """Every use, ordered by position."""
         hot = list(self._candidate_places())

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.name_resolution import NameResolver, ResolvedName, innermost_object
 from torchmigrate.semantics.scopes import BindingKind, Scope, StatementPlace
 from torchmigrate.semantics.use import Use
 
-_TOPS = ("torch", "functorch")
-"""The packages of the wheel whose names are watched."""
+_TOPS = ("torch", "functorch", *COMPANION_PACKAGES)
+"""The packages whose names are watched."""
 
 _PLUGINS = frozenset({"gcu", "hpu", "ipu", "mlu", "musa", "npu", "sdaa", "xla"})
 """What other packages put below ``torch``: backends of devices."""
@@ -50,7 +51,7 @@ def find_imported_symbols(
 def _find_imported_module(alias: ast.alias, found: Sequence[Use]) -> ResolvedName | None:
     """Return the watched module of torch that an import names, if nothing in it is used otherwise."""
     below = alias.name + "."
-    if not alias.name.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
+    if not below.startswith(_BELOW) or any(use.name.startswith(below) for use in found):
         return None
     return ResolvedName((alias.name,))
 

@@ -1,14 +1,9 @@
-"""Guards: the versions of torch, and the outcomes of other tests, under which a use is reached.
-
-Tests of torch's version are read in the ways that projects write them: a comparison of ``torch.__version__``, parsed or
-not; a constant or a function of the project whose name says so (``TORCH_2_4``, ``pytorch_after(1, 8)``).
-"""
+"""Guards: the versions of torch, and the outcomes of other tests, under which a use is reached."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,10 +15,17 @@ from torchmigrate.semantics.predicates import expand_predicate
 from torchmigrate.semantics.scopes import Scope, StatementPlace
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
+from torchmigrate.semantics.version_expressions import (
+    find_companion_version,
+    is_torch_version,
+    names_major_version,
+    read_named_bound,
+    read_version,
+)
+from torchmigrate.tables import companion_releases
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_VERSION = ("torch.__version__", "torch.version.__version__")
 _DEPTH = 8
 
 
@@ -79,58 +81,6 @@ def reach_of_test(test: ast.expr, truth: bool, scope: Scope, uses: SymbolUses) -
     return found
 
 
-def read_version(node: ast.expr) -> Version | None:
-    """Return the version in ``"2.1"``, ``(2, 1)``, ``parse("2.1.0")``; None for anything else."""
-    if isinstance(node, ast.Call) and len(node.args) == 1:
-        return read_version(node.args[0])
-    if isinstance(node, (ast.Tuple, ast.List)):
-        numbers = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-        if len(numbers) != len(node.elts) or not numbers:
-            return None
-        return numbers[0], numbers[1] if len(numbers) > 1 else 0
-    match = re.match(r"v?(\d+)(?:\.(\d+))?", string_value(node) or "")
-    return (int(match[1]), int(match[2] or 0)) if match else None
-
-
-def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int = _DEPTH) -> bool:
-    """Return whether an expression is torch's version, parsed or not, or a prefix of it."""
-    if depth == 0:
-        return False
-    resolved = uses.names.resolve_expression(node, scope)
-    if resolved is not None and resolved.names[0] in _VERSION:
-        return True
-    if isinstance(node, ast.Name):
-        value = uses.data_flow.find_definition(node, scope)
-        if value is not None:
-            return is_torch_version(value, uses, scope, depth - 1)
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        return _SAYS_VERSION.search(last_name(node) or "") is not None or (
-            isinstance(node, ast.Attribute)
-            and node.attr in ("release", "base_version")
-            and is_torch_version(node.value, uses, scope, depth - 1)
-        )
-    if isinstance(node, ast.Subscript):
-        part = node.slice
-        whole = isinstance(part, ast.Slice) and part.lower is None
-        split = isinstance(part, ast.Constant) and part.value == 0 and _is_split_version(node.value)
-        return (whole or split) and is_torch_version(node.value, uses, scope, depth)
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "replace", "strip"):
-            return is_torch_version(node.func.value, uses, scope, depth - 1)
-        if last_name(node.func) == "version" and node.args and string_value(node.args[0]) == "torch":
-            return True
-        if _SAYS_VERSION.search(last_name(node.func) or "") and not node.args:
-            return True
-        return any(is_torch_version(argument, uses, scope, depth - 1) for argument in node.args)
-    if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
-        return is_torch_version(node.generators[0].iter, uses, scope, depth - 1)
-    return False
-
-
-def _is_split_version(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in ("split", "partition")
-
-
 def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
     """Return the statements of a block that leave it under a condition, and each ``elif`` that follows such a statement."""
     found: list[ast.If] = []
@@ -142,19 +92,6 @@ def _find_early_exits(block: list[ast.stmt]) -> list[ast.If]:
             found.append(branch)
             following = branch.orelse
     return found
-
-
-_SAYS_VERSION = re.compile(r"(?i)(?:torch|\bpt)_?v(?:er(?:sion)?)?(?:_?(?:tuple|parsed|str|base|number))?$")
-_SAYS_RANGE = re.compile(r"(?i)(?:torch|\bpt|_pt)\w*?[a-z_](\d)_(\d+)(?!\d)")
-_SAYS_TORCH = re.compile(r"(?i)torch|(?:\b|_)pt(?:\b|_|\d)")
-_BELOW = re.compile(r"(?i)less|(?:^|_)(?:lt|le|before|below|older|until|max)(?:_|$)")
-_ABOVE = re.compile(
-    r"(?i)greater|after|at_?least|newer|above|since|higher|(?:^|_)(?:ge|gt|geq|gte|min)(?:_|$)"
-)
-_SIGNS = {">=": True, ">": True, "ge": True, "gt": True, "<": False, "<=": False, "lt": False, "le": False}
-_REQUIRING = re.compile(r"(?i)_?requires?$|_?(?:is_|version_)?at_least$|_?min(?:imum)?_version$")
-"""Names of functions that ask for a version of torch if they get nothing but one."""
-_REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
 
 class _GuardReader:
@@ -238,7 +175,9 @@ class _GuardReader:
             if defined is not None:
                 self._apply_test(defined, truth, scope, depth - 1)
             elif not self._apply_predicate(test, truth, scope, depth):
-                self._apply_named_guard(test, truth)
+                if (named := read_named_bound(test)) is not None:
+                    bound, above = named
+                    found._intersect_range(*((bound, None) if above is truth else (None, bound)))
                 if truth and isinstance(test, ast.Name):
                     found.present.update(find_guarded_imports(test, scope, self._uses))
 
@@ -259,12 +198,16 @@ class _GuardReader:
         if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
             return
         left, right = self._follow_constant(left, scope), self._follow_constant(right, scope)
-        if read_version(left) is not None and is_torch_version(right, self._uses, scope):
+        if read_version(left) is not None and (
+            is_torch_version(right, self._uses, scope)
+            or find_companion_version(right, self._uses, scope) is not None
+        ):
             left, right, op = right, left, _MIRRORED.get(type(op), type(op))()
+        if (package := find_companion_version(left, self._uses, scope)) is not None:
+            self._apply_companion(package, op, read_version(right), truth)
+            return
         bound = read_version(right)
-        major = (
-            isinstance(right, ast.Constant) and isinstance(right.value, int) and _names_major_version(left)
-        )
+        major = isinstance(right, ast.Constant) and isinstance(right.value, int) and names_major_version(left)
         if major:
             bound = (right.value, 0)  # type: ignore[attr-defined]
         if bound is None or not (major or is_torch_version(left, self._uses, scope)):
@@ -278,6 +221,21 @@ class _GuardReader:
             self._found._intersect_range(*((None, end) if truth else (end, None)))
         elif isinstance(op, ast.Eq if truth else ast.NotEq):
             self._found._intersect_range(bound, after)
+
+    def _apply_companion(self, package: str, op: ast.cmpop, release: Version | None, truth: bool) -> None:
+        """Add the condition that the version of torchvision or another companion stands for."""
+        if release is None:
+            return
+        bound, after = (
+            companion_releases.find_torch(package, version)
+            for version in (release, (release[0], release[1] + 1))
+        )
+        if isinstance(op, (ast.GtE, ast.Gt)) and bound is not None:
+            self._found._intersect_range(*((bound, None) if truth else (None, bound)))
+        elif isinstance(op, (ast.Lt, ast.LtE)):
+            end = bound if isinstance(op, ast.Lt) else after
+            if end is not None:
+                self._found._intersect_range(*((None, end) if truth else (end, None)))
 
     def _follow_constant(self, node: ast.expr, scope: Scope) -> ast.expr:
         """Return the version that a constant names: ``MAX``, ``parse(MAX)``; the node itself if it is no constant."""
@@ -297,36 +255,6 @@ class _GuardReader:
             resolved = self._uses.names.resolve_expression(owner.args[0], scope)
             names.update([f"{resolved.names[0]}.{text}"] if resolved is not None else [])
 
-    def _apply_named_guard(self, test: ast.expr, truth: bool) -> None:
-        """Add the conditions that a constant or function stands for whose name mentions torch's version."""
-        call = test if isinstance(test, ast.Call) else None
-        name = last_name(call.func if call else test) or ""
-        if isinstance(test, ast.Subscript):
-            return
-        above = not _BELOW.search(name)
-        bound: Version | None = None
-        if call is not None:
-            texts = [value for argument in call.args if (value := string_value(argument)) is not None]
-            required = next((m for text in texts if (m := _REQUIRES.search(text))), None)
-            if required is not None:
-                above, bound = _SIGNS[required[1]], (int(required[2]), int(required[3]))
-            elif _SAYS_TORCH.search(name) or "torch" in texts or _is_requirement(name, call):
-                signs = [*texts, *(last_name(argument) or "" for argument in call.args)]
-                stated = next((_SIGNS[sign] for sign in signs if sign in _SIGNS), None)
-                if stated is None and not (
-                    _ABOVE.search(name) or _BELOW.search(name) or _REQUIRING.match(name)
-                ):
-                    return
-                above = above if stated is None else stated
-                bound = next((v for argument in call.args if (v := read_version(argument)) is not None), None)
-                numbers = [a.value for a in call.args if isinstance(a, ast.Constant) and type(a.value) is int]
-                bound = bound or ((numbers[0], numbers[1]) if len(numbers) > 1 else None)
-        said = _SAYS_RANGE.search(name)
-        if bound is None and said is not None:
-            bound = int(said[1]), int(said[2])
-        if bound is not None:
-            self._found._intersect_range(*((bound, None) if above is truth else (None, bound)))
-
 
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
@@ -334,17 +262,6 @@ _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.GtE,
     ast.GtE: ast.LtE,
 }
-
-
-def _is_requirement(name: str, call: ast.Call) -> bool:
-    """Return whether a call of another module's function asks for a version: ``requires("2.5")``."""
-    bound = read_version(call.args[0]) if len(call.args) == 1 and not call.keywords else None
-    return _REQUIRING.match(name) is not None and bound is not None and bound[0] in (1, 2)
-
-
-def _names_major_version(node: ast.expr) -> bool:
-    """Return whether a name is like ``TORCH_MAJOR`` or ``torch_major_version``."""
-    return re.search(r"(?i)torch_?major|(?:^|_)pt_?major", last_name(node) or "") is not None
 
 
 def _find_caught_exceptions(handler: ast.ExceptHandler) -> Iterator[str]:

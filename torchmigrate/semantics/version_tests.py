@@ -10,7 +10,8 @@ from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.semantics.predicates import expand_predicate
 from torchmigrate.semantics.scopes import Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
-from torchmigrate.semantics.version_guards import is_torch_version, reach_of_test, read_version
+from torchmigrate.semantics.version_expressions import is_torch_version, read_version
+from torchmigrate.semantics.version_guards import reach_of_test
 
 _DEPTH = 8
 

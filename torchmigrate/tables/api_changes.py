@@ -1,5 +1,8 @@
 """The changes of torch's API that are worth a sentence: ``data/changes.toml``, written by hand, each with its source.
 
+Those of torch's companions are in ``data/companion_changes.toml``; their versions are those of the torch that a release of the
+companion belongs to.
+
 The ledger in `torchmigrate.tables.api_ledger` has all other names; it is generated.
 """
 
@@ -15,7 +18,9 @@ from typing import Any
 from torchmigrate.model.torch_versions import OLDEST, Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.tables import first_releases
+from torchmigrate.tables.companion_releases import find_package, find_release, render_release
 
+FILES = ("changes.toml", "companion_changes.toml")
 SHOWN_WARNINGS = frozenset({"FutureWarning", "UserWarning"})
 """The categories of warnings that Python shows; it hides a DeprecationWarning outside of ``__main__``."""
 
@@ -36,7 +41,7 @@ class ApiChangeKind(enum.Enum):
     DEFAULT = "default"
     """The default of a callable's parameter."""
     MEANING = "meaning"
-    """A default that is written as before and means something else; a rule of its own reports it."""
+    """A default that is written as before and means something else, or a package that ended; a rule of its own reports it."""
     ALIAS = "alias"
     """A class that is now an alias or a subclass of another, so that tests of an instance's type go wrong."""
     VARIABLE = "variable"
@@ -72,6 +77,8 @@ class ChangeRecipe:
     """An expression around the changed call, which is ``{call}`` in it."""
     bare_for: tuple[str, ...] = ()
     """Functions, methods and attributes that need the value of the call without ``around``: the recipe is wrong there."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """The attributes of the result, old → new; the recipe does not apply if another one is read, or the result goes elsewhere."""
     result: tuple[str, ...] = ()
     """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; no other may be used."""
     tensors: tuple[str, ...] = ()
@@ -162,21 +169,28 @@ class ApiChange:
         """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""
         if self.gone is not None and self.place_of:
             verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
-            return f"{verb} read as `{self.place_of}` {since} torch {render_version(self.gone)}"
+            return f"{verb} read as `{self.place_of}` {since} {self._render(self.gone)}"
+        package = find_package(self.symbols[0])
+        if self.gone is not None and package is not None and find_release(package, self.gone) is None:
+            return f"has no release for torch {render_version(self.gone)} and newer"
         if self.gone is not None and self.gone <= target:
-            return f"{'has raised an error since' if self.raises else 'was removed in'} torch {render_version(self.gone)}"
+            return f"{'has raised an error since' if self.raises else 'was removed in'} {self._render(self.gone)}"
         later = ""
         if self.gone:
-            later = f", and {'will raise an error from' if self.raises else 'will be removed in'} torch {render_version(self.gone)}"
+            later = f", and {'will raise an error from' if self.raises else 'will be removed in'} {self._render(self.gone)}"
         if self.warns is not None:
             hidden = "" if self.category in SHOWN_WARNINGS else f" with a {self.category}, which Python hides"
             if self.until is not None:
-                return f"warns only in torch {render_version(self.warns)} to {render_version(self.until)}{hidden}"
+                return f"warns only in {self._render(self.warns)} to {render_version(self.until)}{hidden}"
             verb = "has warned since" if self.warns <= target else "will warn from"
-            return f"{verb} torch {render_version(self.warns)}{hidden}{later}"
+            return f"{verb} {self._render(self.warns)}{hidden}{later}"
         if self.documented is not None:
-            return f"has been deprecated in its documentation since torch {render_version(self.documented)}{later}"
+            return f"has been deprecated in its documentation since {self._render(self.documented)}{later}"
         return f"is superseded{later}"
+
+    def _render(self, version: Version) -> str:
+        """Return the release of the package that the names belong to."""
+        return render_release(self.symbols[0], version)
 
 
 @functools.cache
@@ -225,8 +239,11 @@ def _load_rows() -> dict[str, list[dict[str, Any]]]:
         import tomllib
     except ImportError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found, no-redef, unused-ignore]
-    text = (resources.files("torchmigrate.tables") / "data" / "changes.toml").read_text("utf-8")
-    rows: dict[str, list[dict[str, Any]]] = tomllib.loads(text)
+    data = resources.files("torchmigrate.tables") / "data"
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name in FILES:
+        for kind, some in tomllib.loads((data / name).read_text("utf-8")).items():
+            rows.setdefault(kind, []).extend(some)
     return rows
 
 

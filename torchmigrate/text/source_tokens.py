@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tokenize
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -30,11 +29,6 @@ class LazyTokens:
         self._source = source
         self._bounds = [*_find_independent_lines(source), len(source.text)]
         self._made: dict[Span, list[SourceToken]] = {}
-
-    def tokens_around(self, offset: int) -> list[SourceToken]:
-        """Return the tokens of the top-level statement at ``offset``, and those between it and the next statement."""
-        index = min(bisect_right(self._bounds, offset), len(self._bounds) - 1)
-        return self._tokens_of_statement(Span(self._bounds[index - 1], self._bounds[index]))
 
     def tokens_inside(self, span: Span) -> list[SourceToken]:
         """Return the tokens that begin in ``span``."""

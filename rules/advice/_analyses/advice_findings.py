@@ -5,13 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Severity
+from torchmigrate.api import Context, Finding, Severity, Use
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _TRIAL_NAME = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
 _TRIAL_CODE = re.compile(

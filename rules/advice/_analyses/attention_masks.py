@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import enum
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.scopes import Scope
 
 from .enclosing_nodes import FunctionNode, enclosing_class, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 _FILLING = frozenset({"ones", "full", "zeros", "ones_like", "tensor", "full_like"})
 _NUMBER_MAKERS = frozenset(

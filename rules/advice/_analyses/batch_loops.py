@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_tensor
 
 from .enclosing_nodes import enclosing_body, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _SINGLES_OUT = (ast.Break, ast.Continue, ast.Try, ast.While)
 """Statements with which an iteration treats one element unlike the others."""

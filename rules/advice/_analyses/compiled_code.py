@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from torchmigrate.api import Context, Use
+from torchmigrate.semantics.scopes import Scope
 
 from .enclosing_nodes import FunctionNode, enclosing_class, find_partial
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 _RETURNING_SELF = frozenset(
     {"to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_"}

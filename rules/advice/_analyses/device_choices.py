@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name, string_value
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _ANY_ACCELERATOR = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import iterate_children
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

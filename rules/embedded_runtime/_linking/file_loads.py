@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind
-from torchmigrate.foreign.foreign_use import FILE_WRITTEN
+from torchmigrate.api import Context, Finding, Kind, Use
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import FILE_WRITTEN, ForeignUse
 from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.foreign.foreign_context import ForeignContext
-    from torchmigrate.foreign.foreign_use import ForeignUse
 
 _ON_DEVICE = (
     "lower the exported model with ExecuTorch and load the `.pte` file with `executorch::extension::Module`"

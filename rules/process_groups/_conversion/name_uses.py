@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from torchmigrate.api import Context
 
 from .._names.group_takers import GROUP_SIZE, RESOLVE, TAKERS, find_group_argument
 from .._operators.custom_operators import CustomOperator
 from .._operators.function_parts import FUNCTION, Function, find_variables, list_parameters, walk_body
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 
 class GroupNameUses:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Rename, Reword, Symbol
 from torchmigrate.semantics.call_arguments import find_argument
@@ -17,9 +16,6 @@ from .._operators.custom_operators import CustomOperator
 from .._operators.function_parts import is_first_parameter, is_name_taken, list_parameters
 from .name_uses import find_stored_input
 from .operator_functions import FunctionConverter
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 
 class OperatorConverter(FunctionConverter):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Remove, Rename, Replace, Symbol, Template, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
@@ -25,9 +24,6 @@ from .._operators.function_parts import (
     walk_body,
 )
 from .name_uses import GroupNameUses, find_sole_target
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 
 class FunctionConverter(GroupNameUses):

@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix
 from torchmigrate.rewrite.changes import Insert, template
 from torchmigrate.semantics.scopes import BindingKind
 
 from .._operators.custom_operators import CustomOperator
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 _MODULE = "torch.distributed.tensor"
 _REGISTERING = (f"{_MODULE}.", "torch.distributed.fsdp.")

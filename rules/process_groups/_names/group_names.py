@@ -10,17 +10,15 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.api import Context, Use
 from torchmigrate.rewrite.changes import Template, template
 from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import Scope
 
 from .._operators.custom_operators import is_string_parameter
 from .group_takers import C10D, GET_NAME
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 _MAKERS = frozenset(
     f"{module}.{function}"

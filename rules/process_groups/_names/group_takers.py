@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.semantics.call_arguments import find_argument
-
-if TYPE_CHECKING:
-    from torchmigrate.model.torch_versions import Version
-    from torchmigrate.semantics.name_resolution import ResolvedName
-
+from torchmigrate.semantics.name_resolution import ResolvedName
 
 C10D = ("torch.distributed.distributed_c10d", "torch.distributed", "torch._C._distributed_c10d")
 """The modules that export torch.distributed's private functions."""

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, NoFix, Safety
+from torchmigrate.api import Context, Finding, Fix, NoFix, Safety, Use
 from torchmigrate.rewrite.changes import Remove, Replace
 from torchmigrate.semantics.dataflow import has_exact_position
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .._operators.custom_operators import is_in_operator
 from .._operators.function_parts import find_local_bindings
 from .group_names import GroupNameSource, trace_group_name
 from .group_takers import TAKERS, find_group_argument, find_taker
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _PURE = (ast.Name, ast.Attribute, ast.expr_context)
 

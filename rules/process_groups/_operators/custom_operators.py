@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import Scope, StatementPlace
 
 from .function_parts import Function, list_parameters, walk_expressions
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope, StatementPlace
 
 _LIBRARY = "torch.library.Library()"
 _CUSTOM_OP = ("torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op")

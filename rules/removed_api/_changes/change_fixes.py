@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, NeedsTorch, NoFix, Safety
+from torchmigrate.api import Context, Fix, NeedsTorch, NoFix, Safety, Use
 from torchmigrate.model.torch_versions import Version, render_version
+from torchmigrate.semantics.version_guards import VersionReach
+from torchmigrate.tables.api_changes import ApiChange
 
 from .recipe_edits import create_recipe_fix
 from .use_intent import is_wrapped
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.version_guards import VersionReach
-    from torchmigrate.tables.api_changes import ApiChange
 
 
 def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:

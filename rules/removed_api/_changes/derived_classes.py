@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Severity
+from torchmigrate.api import Context, Finding, Fix, Severity, Use
 from torchmigrate.rewrite.changes import DropArguments
+from torchmigrate.semantics.scopes import StatementPlace
+from torchmigrate.semantics.version_guards import VersionReach
 from torchmigrate.tables import api_changes
+from torchmigrate.tables.api_changes import ApiChange
 
 from .change_fixes import require_minimum
 from .recipe_edits import create_fix
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Fix, Use
-    from torchmigrate.semantics.scopes import StatementPlace
-    from torchmigrate.semantics.version_guards import VersionReach
-    from torchmigrate.tables.api_changes import ApiChange
 
 _CHANGES = api_changes.index_by_callable(api_changes.ApiChangeKind.PARAMETER)
 _SCHEDULER = "torch.optim.lr_scheduler.LRScheduler"

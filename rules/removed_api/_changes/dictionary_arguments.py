@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.tables.api_changes import ApiChange
+from torchmigrate.api import Context, Use
+from torchmigrate.tables.api_changes import ApiChange
 
 
 def has_required_arguments(call: ast.Call, change: ApiChange) -> bool:

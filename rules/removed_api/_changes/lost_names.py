@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, Rule, Severity
-from torchmigrate.model.torch_versions import render_version
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables.companion_releases import render_range, render_release
 from torchmigrate.tables.release_sets import RELEASES
 
 from .missing_names import find_failing_imports, is_harmless
@@ -26,14 +26,14 @@ _COVERED_ELSEWHERE = (
     *("torch.testing._internal", "torch.distributed._functional_collectives"),
     *("torch.distributed._tensor", "torch.distributed._shard.checkpoint"),
     *("torch.distributed._sharded_tensor", "torch.distributed._sharding_spec"),
-    "torch.onnx.export_to_pretty_string",
+    *("torch.onnx.export_to_pretty_string", "torchtext"),
     *(
         "functorch.dim.Tensor",
         "torch.fx.experimental.sym_node",
         "torch.fx.experimental.symbolic_shapes.FloorDiv",
     ),
 )
-"""Prefixes of names that other families cover, that only torch's own tests use, that torch redirects in `sys.modules`, or
+"""Prefixes of names that other rules cover, that only torch's own tests use, that torch redirects in `sys.modules`, or
 that exist only at run time."""
 
 _INTERNALS = re.compile(
@@ -83,18 +83,15 @@ def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None 
     first, last = had[-1]
     since = next(release for release in RELEASES if release > last)
     had_by = (
-        f"torch {render_version(first)} to {render_version(last)}"
-        if first < last
-        else f"only torch {render_version(last)}"
+        render_range(use.symbol, first, last) if first < last else f"only {render_release(use.symbol, last)}"
     )
+    removed = f"{what} in {render_release(use.symbol, since)}"
     yield ctx.finding(
         use,
-        f"`{{symbol}}` {what} in torch {render_version(since)}; {had_by} had it",
+        f"`{{symbol}}` {removed}; {had_by} had it",
         severity=Severity.ERROR,
         fix=fix,
     )
     for one in find_failing_imports(use, ctx):
-        message = (
-            f"`{{symbol}}` {what} in torch {render_version(since)}, so this import fails; {had_by} had it"
-        )
+        message = f"`{{symbol}}` {removed}, so this import fails; {had_by} had it"
         yield ctx.finding(one, message, severity=Severity.ERROR)

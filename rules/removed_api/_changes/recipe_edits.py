@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.tables.api_changes import ApiChange
 
-_NAME = re.compile(r"\btorch(?:\.\w+)+")
+_NAME = re.compile(r"\btorch(?:vision|audio|text|data)?(?:\.\w+)+")
 _CONVERSIONS = frozenset({"torch.view_as_real", "torch.view_as_complex"})
 _RENAMED = api_changes.index_by_symbol(
     api_changes.ApiChangeKind.REMOVED,
@@ -170,7 +170,8 @@ def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | No
         if recipe.takes is not None and bind_arguments(recipe.takes, use.call) is None:
             return None
         named = ctx.rebind_use(use, new) if plain and same else None
-        return [named or ctx.rename_use(use, new), *list_argument_edits(recipe, use.call)]
+        read = _rename_attributes(recipe, use.call, use, ctx) if recipe.attributes else []
+        return [named or ctx.rename_use(use, new), *list_argument_edits(recipe, use.call), *read]
     if use.kind is Kind.DECORATOR and recipe.bare and isinstance(use.node, ast.expr):
         return [replace(use.node, f"{{symbol}}({recipe.bare})", symbol=ctx.write_symbol(new, use))]
     if plain or (recipe.first and use.kind in (Kind.ANNOTATION, Kind.ISINSTANCE)):
@@ -182,6 +183,25 @@ def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | No
             return None
         return [ctx.rename_use(use, new)]
     return None
+
+
+def _rename_attributes(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
+    """List the edits of the attributes that are read from the result of a call. Raises NoFix."""
+    flow, edits = ctx.uses.data_flow, list[Edit]()
+    try:
+        places = list(flow.find_value_places(call, use.place.scope))
+    except ValueEscapes as escape:
+        raise NoFix(f"the result {escape}") from None
+    for place in places:
+        read = flow.parents[place]
+        if not isinstance(read, ast.Attribute):
+            raise NoFix(
+                f"line {place.lineno} uses the result as a whole, and the new one has other attributes"
+            )
+        if read.attr not in recipe.attributes:
+            raise NoFix(f"the new result has no `{read.attr}`")
+        edits.append(replace(read, f"{{owner}}.{recipe.attributes[read.attr]}", owner=read.value))
+    return edits
 
 
 def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix, Use
 from torchmigrate.rewrite.changes import Reword
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _MESSAGE_FUNCTIONS = frozenset(
     ("print", "warn", "debug", "info", "warning", "error", "exception", "critical", "log")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind, Use
 from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables.api_changes import ApiChange
 
 from .missing_names import find_other_bindings
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.tables.api_changes import ApiChange
 
 _SETTINGS = re.compile(
     r"torch\.(?:_dynamo|_inductor|_functorch|compiler|distributed|fx\.experimental)\._?config\."

@@ -7,16 +7,13 @@ import enum
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.function_calls import find_argument_of, find_function_calls
 from torchmigrate.semantics.name_resolution import innermost_object, last_name, string_value
 from torchmigrate.semantics.scopes import Binding, Scope
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.tensors import is_tensor
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.symbol_uses import SymbolUses
 
 _DOWNLOADS = re.compile(
     r"(?i)download|cached_(?:path|file)|from_url|urlopen|urlretrieve|^wget$|gdown|^fetch|_fetch|retrieve|^requests$"
@@ -73,12 +70,12 @@ class _OriginWalk:
 
     def _follow_binding(self, binding: Binding, owner: Scope) -> Foreign | None:
         if isinstance(binding.node, ast.arg):
-            return self._find_passed(binding.node.arg, owner.node)
+            return self._find_passed_origin(binding.node.arg, owner.node)
         around = self._uses.data_flow.parents.get(binding.node)
         value = around.context_expr if isinstance(around, ast.withitem) else binding.value
         return self.find_origin(value, owner) if value is not None else None
 
-    def _find_passed(self, parameter: str, function: ast.AST) -> Foreign | None:
+    def _find_passed_origin(self, parameter: str, function: ast.AST) -> Foreign | None:
         """Return the origin of what the module's calls of a function pass for a parameter."""
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None

@@ -15,13 +15,13 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def is_tested(node: ast.expr, function: ast.AST, uses: SymbolUses) -> bool:
     """Return whether a function asks what an expression is, or handles the failure of its use."""
-    tests = uses.compute_once(("value tests", function), lambda: _list_tested(function))
+    tests = uses.compute_once(("value tests", function), lambda: _list_tested_expressions(function))
     return ast.unparse(node) in tests or _is_tried(node, uses.data_flow.parents)
 
 
 def is_item_replaced(item: ast.Subscript, function: ast.AST, uses: SymbolUses) -> bool:
     """Return whether a function stores something at the same key, or at a key that is no literal."""
-    stored = uses.compute_once(("stored items", function), lambda: _list_stored(function))
+    stored = uses.compute_once(("stored items", function), lambda: _list_stored_items(function))
     return ast.unparse(item) in stored or ast.unparse(item.value) in stored
 
 
@@ -31,20 +31,22 @@ def _is_tried(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
         if isinstance(parent, ast.ExceptHandler):
             return True
         if isinstance(parent, ast.Try) and node in parent.body:
-            caught = {last_name(one) for handler in parent.handlers for one in _list_caught(handler)}
+            caught = {
+                last_name(one) for handler in parent.handlers for one in _list_caught_exceptions(handler)
+            }
             return not caught.isdisjoint({None, "AttributeError", "TypeError", "Exception", "BaseException"})
         node = parent
     return False
 
 
-def _list_caught(handler: ast.ExceptHandler) -> list[ast.expr]:
+def _list_caught_exceptions(handler: ast.ExceptHandler) -> list[ast.expr]:
     """List the exceptions that a handler catches; one without a name for all."""
     if handler.type is None:
         return [ast.Constant(None)]
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
-def _list_tested(function: ast.AST) -> frozenset[str]:
+def _list_tested_expressions(function: ast.AST) -> frozenset[str]:
     """List the code of what a function asks about: ``isinstance(x, dict)``, ``hasattr(x["args"], "lr")``."""
     return frozenset(
         ast.unparse(node.args[0])
@@ -53,7 +55,7 @@ def _list_tested(function: ast.AST) -> frozenset[str]:
     )
 
 
-def _list_stored(function: ast.AST) -> frozenset[str]:
+def _list_stored_items(function: ast.AST) -> frozenset[str]:
     """List the code of the items that a function stores; of those whose key is no literal, that of the container."""
     stores = (
         node

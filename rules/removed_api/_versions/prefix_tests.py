@@ -5,17 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from torchmigrate.api import Fix, Safety
-from torchmigrate.model.torch_versions import parse_version, render_version
+from torchmigrate.api import Context, Fix, Safety, Use
+from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.tables.release_sets import RELEASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.torch_versions import Version
 
 
 class PrefixTest(NamedTuple):
@@ -24,13 +20,13 @@ class PrefixTest(NamedTuple):
     test: ast.expr
     literals: tuple[ast.expr, ...]
 
-    def find_mistaken(self, release: Version) -> list[ast.expr]:
+    def find_mistaken_literals(self, release: Version) -> list[ast.expr]:
         """Return the literals that stand for another release and match this one: ``"2.1"`` for 2.10."""
         return [one for one in self.literals if _is_mistaken(string_value(one) or "", release)]
 
     def find_first_mistake(self) -> Version | None:
         """Return the first release for which a literal of another one matches."""
-        return next((release for release in RELEASES if self.find_mistaken(release)), None)
+        return next((release for release in RELEASES if self.find_mistaken_literals(release)), None)
 
 
 def find_prefix_tests(use: Use, ctx: Context) -> Iterator[PrefixTest]:
@@ -58,7 +54,7 @@ def create_prefix_fix(found: PrefixTest, use: Use, ctx: Context) -> Fix:
         new = f'{negation}{{version}}.startswith("{text}.")'
         changes = [replace(test, new, version=ctx.write_symbol("torch.__version__", use))]
     else:
-        wrong = found.find_mistaken(ctx.options.target)
+        wrong = found.find_mistaken_literals(ctx.options.target)
         changes = [replace(one, f'"{string_value(one)}."') for one in wrong]
     return Fix(tuple(changes), Safety.SAFE, "Compare with a dot at the end")
 

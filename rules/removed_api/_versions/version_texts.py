@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torchmigrate.api import Use
+from torchmigrate.api import Use
 
 
 class UnknownValueError(Exception):

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.api import Context, Fix, Kind, NoFix, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError
 
 from .._simulator.simulated_program import SimulatedProgram
+from .._simulator.traps import FileTraps, Trap
 from .constancy import ConstancyCheck
 from .issue_sites import RequestForm, parse_sites, refuse_requests
 from .operation_templates import OperationTemplates, get_group_argument
 from .rewriting import BatchRewriting
 from .trap_function import TrapFunction
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-
-    from .._simulator.traps import FileTraps, Trap
 
 _PATCHING_KINDS = (Kind.GUARD, Kind.STRING, Kind.ASSIGNMENT)
 _PATCHING_WORDS = tuple(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix, Use
 from torchmigrate.rewrite.changes import Part, Symbol, Template
 from torchmigrate.semantics.call_arguments import find_argument
 
 from .._simulator.followed_values import SINGLE_OPERATIONS
 from .._simulator.simulated_program import SimulatedProgram
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 
 class OperationTemplates:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.scopes import BindingKind
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 UNDEFINED = ""
 """The backend where none is given: the default backend of every device."""
@@ -28,7 +25,7 @@ def find_backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[st
     if isinstance(node, ast.IfExp):
         return _unite_known([find_backends(part, use, ctx) for part in (node.body, node.orelse)])
     if isinstance(node, ast.Name):
-        return _find_assigned(node.id, use, ctx)
+        return _find_assigned_nodes(node.id, use, ctx)
     if isinstance(node, ast.Call) and len(node.args) == 1 and ctx.is_named(node.func, use, *_BACKEND):
         return find_backends(node.args[0], use, ctx)
     resolved = ctx.resolve_node(node, use)
@@ -41,7 +38,7 @@ def find_backends(node: ast.expr | None, use: Use, ctx: Context) -> frozenset[st
 _BACKEND = ("torch.distributed.Backend", "torch.distributed.distributed_c10d.Backend")
 
 
-def _find_assigned(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
+def _find_assigned_nodes(name: str, use: Use, ctx: Context) -> frozenset[str] | None:
     owner = use.place.scope.find_scope(name)
     found = []
     for binding in owner.bindings[name] if owner else ():

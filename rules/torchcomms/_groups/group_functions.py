@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
 
 from .backends import find_backends, uses_nccl
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 
 def qualify_c10d(*names: str) -> tuple[str, ...]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .group_functions import qualify_c10d
 from .rank_evidence import RankEvidence, find_values, judge_rank
 from .rank_names import is_choice_name
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _PLAIN_CALLS = frozenset({"int", "str", "bool", "any", "all"})
 _SEARCH_METHODS = frozenset({"index", "count"})

@@ -5,18 +5,14 @@ from __future__ import annotations
 import ast
 import enum
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Severity
+from torchmigrate.api import Context, Severity, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .group_functions import INIT_FUNCTIONS, qualify_c10d
 from .rank_names import is_rank_getter, is_rank_name
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _CALLS = frozenset(
     {*qualify_c10d("get_rank", "get_node_local_rank", "get_group_rank"), *qualify_c10d("get_rank()")}

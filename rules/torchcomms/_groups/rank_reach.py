@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 from torchmigrate.semantics.scopes import StatementPlace
 
 from .rank_conditions import judge_condition
 from .rank_evidence import RankEvidence, judge_rank
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _LOOP_NODES = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSION_NODES = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)

@@ -6,16 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.rewrite.changes import Template, template
 from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import Binding
 
 from .backends import find_default
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Binding
 
 _DEVICE_SETTERS = (
     "torch.cuda.set_device",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.scopes import BindingKind
@@ -12,9 +13,6 @@ from torchmigrate.semantics.scopes import BindingKind
 from .backends import find_backends, uses_nccl
 from .rank_evidence import RankEvidence, judge_rank
 from .rank_reach import RankCondition, find_calls, find_conditions
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 
 def may_split(use: Use, ctx: Context) -> bool:

@@ -31,7 +31,7 @@ class SimulatedProgram:
         """The scope of each module, class and function."""
         self._originals = dict(self._find_renamed())
         self.called = cache(self._find_called)
-        self.assigned = cache(self._find_assigned)
+        self.assigned = cache(self._find_assigned_nodes)
         self.text = cache(ast.unparse)
         """Returns the code of an expression in a normal form, which is equal for equal code."""
         self.leaves = cache(self._may_leave)
@@ -102,7 +102,7 @@ class SimulatedProgram:
         calls = (part for part in walk_nodes(node) if isinstance(part, ast.Call))
         return frozenset(name for call in calls if (name := self.find_called_name(call)))
 
-    def _find_assigned(self, node: ast.AST) -> frozenset[str]:
+    def _find_assigned_nodes(self, node: ast.AST) -> frozenset[str]:
         names = (part for part in walk_nodes(node) if isinstance(part, ast.Name))
         return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.node_walks import walk_nodes
+from torchmigrate.semantics.symbol_uses import SymbolUses
 
 from .._groups.backends import find_backends, uses_nccl
 from .._groups.group_functions import INIT_FUNCTIONS, may_be_nccl, qualify_c10d
@@ -27,10 +28,6 @@ from .followed_values import (
 from .interpreter import ProgramInterpreter
 from .requests_in_flight import FlightSearch
 from .simulated_program import SimulatedProgram
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.symbol_uses import SymbolUses
 
 ASYNC_FUNCTIONS = qualify_c10d("isend", "irecv")
 BLOCKING_FUNCTIONS = qualify_c10d("send", "recv")

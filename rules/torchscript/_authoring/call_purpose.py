@@ -8,19 +8,15 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .._script.function_escapes import find_importers
 from .torchscript_makers import SCRIPTS
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _RAISING = re.compile(
     r"(assert_?)?(raises|warns|logs)|deprecated_call|does_not_raise|suppress", re.IGNORECASE

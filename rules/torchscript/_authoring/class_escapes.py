@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Context, Kind, NoFix
 from torchmigrate.semantics.dataflow import returns_value
 from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
 from .torchscript_makers import BASES
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 ASKS = (*BASES, *SAVES, *SAVE_METHODS)
 """The symbols that a rule lists in its ``asks`` to call the check below."""

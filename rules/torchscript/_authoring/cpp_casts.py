@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from torchmigrate.api import NoFix
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
+from torchmigrate.api import Context, NoFix
 
 _ATTRIBUTE = r"\battr\(\s*\"_c\"\s*\)"
 _CAST = r"\bcast\s*<\s*(?:const\s+)?torch::jit::(?:script::)?(?:Module|Function|StrongFunctionPtr)\b"

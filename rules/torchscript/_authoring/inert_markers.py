@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix, NotYet, Place
+from torchmigrate.api import Context, Kind, NoFix, NotYet, Place, Use
+from torchmigrate.project.mentions import Mention
 
 from .torchscript_makers import AUTHORING, BASES, TRACING, find_nearest
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.project.mentions import Mention
 
 SCRIPTED_LINES = "TorchScript made of these lines"
 """The fact that a script compiles certain lines of its own file, and nothing else."""
@@ -36,7 +32,7 @@ class NeededBy(NotYet):
         self.place = Place(maker.path, maker.line)
 
 
-def find_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> NoFix | None:
+def explain_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> NoFix | None:
     """Return why a marker for TorchScript has to stay, or None if it can be removed.
 
     ``others`` are further places that need the marker; ``because`` begins the reason.
@@ -52,7 +48,7 @@ def find_need(use: Use, ctx: Context, *others: Mention, because: str = "") -> No
 
 def check_removable(use: Use, ctx: Context, *others: Mention) -> None:
     """Raise NoFix, with the reason, if a marker cannot be removed."""
-    if need := find_need(use, ctx, *others):
+    if need := explain_need(use, ctx, *others):
         raise need
 
 

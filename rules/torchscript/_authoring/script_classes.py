@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
+from torchmigrate.api import Context, Fix, Kind, NoFix, NotYet, Place, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.semantics.node_walks import Function
+from torchmigrate.semantics.scopes import StatementPlace
 
 from .._script.control_flow import depends_on_values
 from .._script.function_escapes import find_importers
 from .._script.plain_bodies import ASKS as BODIES_ASK
-from .._script.plain_bodies import check_body, collect_reached
+from .._script.plain_bodies import check_body, collect_reached_code
 from .._script.traced_code import find_trace_of, find_tracing_test
 from . import class_escapes, cpp_casts
 from .call_purpose import check_class
 from .torchscript_makers import BASES, METHODS, TRACES_ASKS
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 ASKS = (*BASES, *METHODS, *BODIES_ASK, *TRACES_ASKS, *class_escapes.ASKS)
 """The symbols that a rule lists in its ``asks`` to call the function below."""
@@ -88,16 +84,18 @@ def _find_switch(use: Use) -> StatementPlace | None:
     if not _is_in_body(use, outer):
         mine, other = other, mine
     if not outer.statement.orelse:  # the names are bound above, and here again
-        above = {name for statement in outer.preceding_statements() for name in _collect_bound([statement])}
-        return outer if _collect_bound(mine) <= above else None
-    return outer if _collect_bound(mine) == _collect_bound(other) else None
+        above = {
+            name for statement in outer.preceding_statements() for name in _collect_bound_names([statement])
+        }
+        return outer if _collect_bound_names(mine) <= above else None
+    return outer if _collect_bound_names(mine) == _collect_bound_names(other) else None
 
 
 def _is_in_body(use: Use, switch: StatementPlace) -> bool:
     return isinstance(switch.statement, ast.If) and use.place.statement in switch.statement.body
 
 
-def _collect_bound(block: Sequence[ast.stmt]) -> set[str]:
+def _collect_bound_names(block: Sequence[ast.stmt]) -> set[str]:
     """Return the names that the statements of a block bind, functions that the block itself uses left out."""
     assigned = {
         target.id
@@ -154,7 +152,7 @@ def _remove_decorator(use: Use, ctx: Context) -> FixChange:
         raise NoFix(
             f"line {definition.lineno} derives `{definition.name}` from a class in another file, which has to change as well"
         )
-    depends = any(map(depends_on_values, collect_reached(method, use.place.scope, ctx)))
+    depends = any(map(depends_on_values, collect_reached_code(method, use.place.scope, ctx)))
     place = "this file" if depends and find_tracing_test(method, ctx) else None
     if depends and (place := place or find_trace_of(definition, ctx)):
         raise NoFix(

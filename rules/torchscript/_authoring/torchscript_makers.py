@@ -5,13 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.project.mentions import Mention
+from torchmigrate.api import Context, Kind
+from torchmigrate.project.mentions import Mention
 
 SCRIPTS = ("torch.jit.script", "torch.jit._script.script", "torch.jit._script._script_impl")
 METHODS = ("torch.jit.script_method", "torch.jit._script.script_method")
@@ -81,7 +77,7 @@ def makes_torchscript(ctx: Context) -> bool:
     )
 
 
-def find_running(ctx: Context) -> Mention | None:
+def find_torchscript_place(ctx: Context) -> Mention | None:
     """Return the nearest place where the project makes TorchScript, or loads it from a file; None without one."""
     kinds = frozenset(Kind) - frozenset(_INERT)
     found = [

@@ -7,23 +7,34 @@ modules load the file, it is one part of a multi-file fix.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
+from torchmigrate.semantics.model_files import (
+    LITE_SAVES,
+    SAVE_METHODS,
+    SAVES,
+    find_path_argument,
+)
 
 from .._authoring.torchscript_makers import IF_TRACING, LOADING
 from .._script import script_patches
 from . import multi_file_fix
 from .chain_outcomes import get_outcomes
 from .expression_kinds import find_class
-from .file_readers import describe_foreign_readers, find_named_readers
+from .file_readers import SAVED
 from .in_place_observers import ASKS as TELLING_ASKS
+from .load_bridge import create_bridge_fix
 from .module_origins import explain_origin
 from .multi_file_fix import add_file_changes, create_load_fix
+from .open_loads import READS_BOTH, is_open, reads_both
+from .outside_readers import describe_foreign_readers, find_named_readers
+from .path_literals import find_used_name
 from .result_chain import ASKS as CHAIN_ASKS
 
 if TYPE_CHECKING:
@@ -38,7 +49,7 @@ _ON_DEVICES = {"Java", "Kotlin", "Swift"}
 
 def check_member(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield the finding of a rule whose every use is a member of a chain, if it can have a fix at all."""
-    hints = [hint for hint in (find_stub_hint(use, ctx), find_consumers_hint(use, ctx)) if hint]
+    hints = [hint for find in _HINTS if (hint := find(use, ctx))]
     yield ctx.finding(use, fix=lambda: create_chain_fix(use, ctx), hint="; ".join(hints) or None)
 
 
@@ -53,8 +64,21 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
     if use.kind is not Kind.CALL:
         raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:
-        return create_load_fix(use, ctx)
+        return _create_load_fix(use, ctx)
+    if reads_both(use):
+        raise NoFix(READS_BOTH)
     raise NoFix(explain_origin(use, ctx))
+
+
+def _create_load_fix(use: Use, ctx: Context) -> Fix:
+    if not is_open(use, ctx):
+        return create_load_fix(use, ctx)
+    if not reads_both(use):
+        return create_bridge_fix(use, ctx)
+    try:
+        return create_load_fix(use, ctx)  # the name that it loads by default
+    except NoFix:
+        raise NoFix(READS_BOTH) from None
 
 
 def collect_notes(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, object], ...]]]:
@@ -69,7 +93,7 @@ def find_consumers_hint(use: Use, ctx: Context) -> str | None:
         return None
     if use.symbol not in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
         return None
-    name = find_file_name(use, ctx.uses)
+    name = find_used_name(use, ctx)
     found = find_named_readers(name, ctx)
     if not found:
         return None
@@ -85,6 +109,28 @@ def find_stub_hint(use: Use, ctx: Context) -> str | None:
         return None
     readers = describe_foreign_readers(None, ctx)
     return _render_stub(found.chain) + (f"; use AOTInductor or ExecuTorch for {readers}" if readers else "")
+
+
+def find_convert_hint(use: Use, ctx: Context) -> str | None:
+    """Return the hint to convert a file that the code names and nothing in the project saves; else None."""
+    path = find_path_argument(use)
+    if use.symbol not in LOADING or use.kind is not Kind.CALL or path is None or is_open(use, ctx):
+        return None
+    if id(use.node) in get_outcomes(ctx):
+        return None
+    name = find_used_name(use, ctx)
+    saved = [dict(mention.constants).get("name") for mention in ctx.project.find_uses(SAVED)]
+    if name in saved:
+        return None
+    text = path.value if isinstance(path, ast.Constant) else name or "FILE.pt"
+    stem = os.path.splitext(str(text))[0]
+    return (
+        f"convert the file by `torchmigrate artifacts convert {shlex.quote(str(text))} -o {shlex.quote(f'{stem}.pt2')}`, and "
+        "load the new one"
+    )
+
+
+_HINTS = (find_stub_hint, find_consumers_hint, find_convert_hint)
 
 
 def _render_stub(chain: ResultChain) -> str:

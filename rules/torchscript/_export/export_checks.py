@@ -6,18 +6,14 @@ import ast
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Context, Kind, NoFix, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import IF_TRACING
 from .expression_kinds import find_binding, find_class
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _IS_TRACING = tuple(name for name in IF_TRACING if name.endswith("is_tracing"))
 _PACKS = frozenset({"convert", "convert_fx", "quantize", "quantize_qat", "quantize_dynamic"})

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.scopes import Binding, Scope
 from torchmigrate.semantics.tensors import is_tensor, list_sizes
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Binding, Scope
 
 _FUNCTION_NAMES = frozenset({"f", "fn", "func", "function", "fun", "callable"})
 SAME_SIZE_METHODS = frozenset(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from torchmigrate.rewrite.changes import RenameFile
 from torchmigrate.semantics.model_files import (
     PathLiteral,
-    find_literal_name,
     find_path_literal,
-    identify_file,
     is_buffer,
 )
 from torchmigrate.semantics.name_resolution import string_value
+
+from .path_literals import find_literal, find_name
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -33,8 +33,8 @@ def is_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Result
         return bool(path.value == other.value)
     if use.place.scope is chain.scope and ast.dump(path) == ast.dump(other):
         return True
-    name = identify_file(path, use, chain.ctx.uses)
-    return name is not None and name == identify_file(other, chain.use, chain.ctx.uses)
+    name = find_name(path, use, chain.ctx)
+    return name is not None and name == find_name(other, chain.use, chain.ctx)
 
 
 def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: ResultChain) -> bool:
@@ -45,7 +45,7 @@ def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Re
     if is_buffer(path, use, chain.ctx.uses) or is_buffer(other, chain.use, chain.ctx.uses):
         return False
     # Names only: the same folder may be spelled in many ways.
-    names = find_literal_name(path, use, chain.ctx.uses), find_literal_name(other, chain.use, chain.ctx.uses)
+    names = find_name(path, use, chain.ctx), find_name(other, chain.use, chain.ctx)
     return None in names or names[0] == names[1]
 
 
@@ -64,7 +64,10 @@ def create_renames(paths: list[ast.expr], ctx: Context, use: Use) -> list[Rename
 
     Empty where another literal in the module equals the one of a path.
     """
-    found = [find_path_literal(path, use, ctx.uses) for path in paths]
+    found = [
+        find_path_literal(path, use, ctx.uses) or find_literal(path, ctx.uses.scope_of(path), ctx)
+        for path in paths
+    ]
     literals = [literal for literal in found if literal is not None and _has_suffix(literal)]
     if len(literals) < len(paths):
         return []

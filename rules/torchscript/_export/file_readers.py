@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
-from torchmigrate.foreign.foreign_use import FILE_READ, LANGUAGES
+from torchmigrate.model.findings import Place
 from torchmigrate.project.module_paths import get_module_path
 
 from .input_sizes import may_differ
+from .outside_readers import describe_foreign_readers, find_mentions, find_named_readers, search_project
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -25,29 +26,6 @@ if TYPE_CHECKING:
     from torchmigrate.project.text_search import Sought
 
 SAVED, LOADED = "TorchScript file saved", "TorchScript file loaded"
-
-_SOURCES = {
-    " .c .cc .cpp .cxx .h .hh .hpp .cu .cuh ": (
-        r"torch::jit::(?:load|_load_for_mobile)|torch/script\.h",
-        "C++",
-    ),
-    " .m .mm .swift ": (r"torch::jit::|LibTorch|TorchModule", "iOS"),
-    " .java .kt .kts .scala ": (r"org\.pytorch\b|LiteModuleLoader|ai\.djl\b", "Java"),
-    " .rs ": (r"CModule::load|\btch::|\bwasi_nn\b", "Rust"),
-    " .cs .fs ": (r"\bTorchSharp\b|\bjit\.load\b", ".NET"),
-    " .go ": (r"\bgotch\b|\bgotorch\b", "Go"),
-    " .js .mjs .cjs .ts ": (r"torch-js|\bScriptModule\b", "JavaScript"),
-    " .pbtxt ": (r"pytorch_libtorch|\"pytorch\"", "Triton"),
-    " .py .pyi .ipynb ": (r"\bjit\s*\.\s*load\b", "unchecked Python"),
-}
-"""Files that no rule checks, by their suffixes: the expressions that load TorchScript there, and the name of the language."""
-
-_TOOLS = {
-    "pnnx": r"\bpnnx\b",
-    "pytorch_libtorch": r"\bpytorch_libtorch\b",
-    "torch-model-archiver": r"torch-model-archiver",
-}
-"""Tools that read TorchScript files, and the expressions that find them in the checked files."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +45,9 @@ class FileLink:
     """The names under which other modules may reach the loaded module, separated by blanks; see `ResultChain.kept`."""
     sizes: str = ""
     """The sizes of the example of a save, or of the calls of a load; empty where nothing calls it."""
+    bridge: str = ""
+    """"possible" where the caller, the user or another file chooses what a load reads, so that it can read both formats;
+    "made" where it does so."""
 
     @property
     def place(self) -> str:
@@ -81,7 +62,7 @@ class FileLink:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """The fields that are noted for other modules."""
-        fields = ("name", "reason", "renames", "kept", "sizes")
+        fields = ("name", "reason", "renames", "kept", "sizes", "bridge")
         return tuple((field, getattr(self, field)) for field in fields)
 
 
@@ -99,10 +80,13 @@ class FileGroup:
         return tuple(sorted({link.path for link in self.links}))
 
 
-def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool) -> FileGroup:
+def find_group(
+    name: str | None, ctx: Context, *, is_saved: bool, is_read: bool, is_open: bool = False
+) -> FileGroup:
     """Return the saves and loads of the file ``name``, which this module saves or loads, if all of them can change.
 
-    Raise NoFix, or NotYet where something else has to change first.
+    ``is_open`` tells that a load of this module, which reads both formats, may read the file. Raise NoFix, or NotYet where
+    something else has to change first.
     """
     every = _get_links(ctx)
     here = os.path.dirname(ctx.source.path)
@@ -110,15 +94,16 @@ def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool)
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
         links = _select_sole_pair(here, every) or links
     if not is_saved and not any(link.saves for link in links):
-        raise NotYet("the project saves this file with `torch.export.save`")
+        raise NoFix("nothing in the project saves this file")
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
     near = {here, *(link.folder for link in links)} if links and is_read else {link.folder for link in every}
-    for link in every:
-        is_unnamed = not link.saves and link.name is None and link.path != ctx.source.path
-        if is_unnamed and link.folder in near and link not in links:
-            raise NotYet(f"{link.place}, which may load this file, no longer loads TorchScript")
-    if not is_read:
+    bridges = [link for link in every if link.bridge and link not in links and link.folder in near]
+    for link in bridges:
+        _check_bridge(link, name, ctx)
+    links += [link for link in bridges if link.name == name and link.renames]
+    is_open = is_open or any(link.name is None or link.name == name for link in bridges)
+    if not is_read and not is_open:
         reason = "nothing in the project loads this file, and the program that does has to change as well"
         if find_named_readers(name, ctx):
             reason = "the code that loads this file has to change as well"
@@ -130,12 +115,28 @@ def find_group(name: str | None, ctx: Context, *, is_saved: bool, is_read: bool)
             _check_reach(link, ctx)
     if foreign := describe_foreign_readers(name, ctx):
         raise NoFix(f"other programs may load this file: {foreign}")
-    named = next(_find_mentions(name, links, ctx), None) if name is not None else None
-    if named is not None and len({link.path for link in links}) < 2:
+    named = next(find_mentions(name, {link.path for link in links}, ctx), None) if name is not None else None
+    if named is not None and (len({link.path for link in links}) < 2 or is_open):
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
     is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
+    if is_open and not renamed:
+        place = next((link.place for link in bridges if link.name in (None, name)), "another load")
+        raise NoFix(
+            f"{place} may load this file, and reads exports only if their names end in `.pt2`; name the file so first"
+        )
     return FileGroup(name or here, links, renamed)
+
+
+def _check_bridge(link: FileLink, name: str | None, ctx: Context) -> None:
+    """Raise NoFix where a load that may read the file cannot read exports."""
+    if link.name is not None and link.name != name:
+        return
+    if link.reason is not None:
+        raise NoFix(f"{link.place} may load this file, and cannot read an export: {link.reason}")
+    if link.renames and link.bridge == "possible" and link.path != ctx.source.path:
+        # Its own fix comes first, and then it names the new file.
+        raise NotYet(f"{link.place} reads `.pt2` files, too", Place(link.path, link.line))
 
 
 def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
@@ -177,7 +178,7 @@ def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> l
     """Return the links of a name: in ``here`` if that folder saves and loads the file, else in all folders that do not do both."""
     if name is None:
         return []
-    links = [link for link in every if link.name == name]
+    links = [link for link in every if link.name == name and not link.bridge]
     closed = {
         folder
         for folder in {link.folder for link in links}
@@ -188,7 +189,7 @@ def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> l
 
 def _select_sole_pair(here: str, every: Sequence[FileLink]) -> list[FileLink]:
     """Return the only save and the only load of a folder, where one has no name and no other link fits."""
-    links = [link for link in every if link.folder == here]
+    links = [link for link in every if link.folder == here and not link.bridge]
     if sorted(link.saves for link in links) != [False, True] or all(link.name for link in links):
         return []
     named = [link.name for link in links if link.name is not None]
@@ -202,65 +203,8 @@ def _check_reach(link: FileLink, ctx: Context) -> None:
         module = os.path.basename(get_module_path(os.path.realpath(link.path)))
         inside: Sought = (kept, module), (rf"\b{kept}\b", rf"\b{module}\b")
         sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else inside
-        for path, line in _search_project(ctx, sought, {link.path}):
+        for path, line in search_project(ctx, sought, {link.path}):
             if path.endswith((".py", ".pyi", ".ipynb")):
                 raise NoFix(
                     f"{path}:{line} may use the module that {link.place} loads, and it is unclear how"
                 )
-
-
-def _find_mentions(name: str, links: Sequence[FileLink], ctx: Context) -> Iterator[str]:
-    """Yield the other places that name the file: in modules, documents and scripts."""
-    expression = rf"(?<![\w.-]){re.escape(name)}(?![\w-])"
-    for path, line in _search_project(ctx, ((name,), (expression,)), {link.path for link in links}):
-        yield f"{path}:{line}"
-    for path, line, _ in ctx.search_elsewhere({_NAMING: expression}):
-        yield f"{path}:{line}"
-
-
-def _search_project(ctx: Context, sought: Sought, beside: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield the path to show and the 1-based line of each file of the project, but for ``beside``, that matches."""
-    places = {os.path.realpath(path) for path in beside}
-    for place, line in ctx.project.find_spellings(sought, beside=""):
-        if place not in places:
-            yield ctx.project.get_display_path(place), line
-
-
-_MOST = 3
-"""How many foreign readers a message names."""
-_NAMING = (
-    " .sh .bash .bat .ps1 .yaml .yml .json .toml .cfg .ini .md .rst .txt makefile .mk .cmake .gitignore "
-)
-
-
-def find_named_readers(name: str | None, ctx: Context) -> dict[str, str]:
-    """Return the first place, for each other language, that names the file in a checked source."""
-    found: dict[str, str] = {}
-    for mention in ctx.project.find_uses(FILE_READ) if name else ():
-        noted = dict(mention.constants)
-        if noted.get("file") == name:
-            language = LANGUAGES.get(str(noted["language"]), "a build")
-            found.setdefault(language, f"{mention.path}:{mention.line}")
-    return found
-
-
-def describe_foreign_readers(name: str | None, ctx: Context) -> str:
-    """Return what else in the tree may load the file, with its places, as a list for a sentence; empty if nothing does."""
-    end = f"|(?<![\\w.-]){re.escape(name)}(?![\\w.-])" if name and "." in name else ""
-    expressions = {
-        suffixes: pattern + (end if ".py" not in suffixes else "")
-        for suffixes, (pattern, _) in _SOURCES.items()
-    }
-    found = find_named_readers(name, ctx)
-    places = {place.rpartition(":")[0] for place in found.values()}
-    for path, line, _ in ctx.search_elsewhere(expressions):
-        if path in places:
-            continue
-        suffix = f" {os.path.splitext(path)[1].lower()} "
-        kind = next((k for suffixes, (_, k) in _SOURCES.items() if suffix in suffixes), "another language")
-        found.setdefault(kind, f"{path}:{line}")
-    for tool, expression in _TOOLS.items():
-        for path, line in _search_project(ctx, ((tool,), (expression,)), places):
-            found.setdefault(f"`{tool}`", f"{path}:{line}")
-    shown = [f"{kind} at {place}" for kind, place in [*found.items()][:_MOST]]
-    return ", ".join(shown) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")

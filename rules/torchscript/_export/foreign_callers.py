@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix
 from torchmigrate.project.indexed_file import IndexedFile, index_file
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 
 def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tuple[str, ast.Call]]:

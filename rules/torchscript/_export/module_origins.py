@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SAVE_METHODS
@@ -15,9 +15,6 @@ from torchmigrate.semantics.node_walks import Function
 from .._authoring.torchscript_makers import E3NN, FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACING
 from .._script.function_escapes import find_importers
 from .expression_kinds import find_binding, get_assigned_attributes
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _VERBS = {
     **dict.fromkeys(SCRIPTS, "scripts"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,7 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import (
     SAVE_METHODS,
     SAVES,
-    find_file_name,
     find_path_argument,
-    identify_file,
     is_buffer,
 )
 
@@ -23,7 +22,10 @@ from .chain_outcomes import get_outcomes
 from .file_paths import create_renames, is_temporary
 from .file_readers import LOADED, SAVED, FileGroup, FileLink, find_group
 from .input_sizes import render_call_sizes, render_example_sizes
+from .load_bridge import find_obstacle
 from .module_origins import explain_origin
+from .open_loads import is_open, reads_both
+from .path_literals import find_name, find_used_name
 from .result_chain import ResultChain
 from .saves_and_loads import convert_load
 
@@ -37,13 +39,18 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
     groups: list[FileGroup] = []
     for file in chain.files:
         path = file.paths[0]
-        name = identify_file(path, chain.use, chain.ctx.uses)
+        name = find_name(path, chain.use, chain.ctx)
         # Nothing else can load a file that does not outlive the program.
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
-        group = find_group(name, chain.ctx, is_saved=True, is_read=file.is_read and name is not None)
+        is_read = file.is_read and name is not None
+        group = find_group(name, chain.ctx, is_saved=True, is_read=is_read, is_open=file.is_open)
         if group.is_renamed:
-            changes += create_renames(file.paths, chain.ctx, chain.use)
+            paths = [
+                *file.paths,
+                *(path for _, path in _find_loads(name, chain.ctx) if path not in file.paths),
+            ]
+            changes += create_renames(paths, chain.ctx, chain.use)
         groups.append(group)
     several = [group for group in groups if len(group.paths) > 1]
     if len(several) > 1:
@@ -54,17 +61,35 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
 
 def create_load_fix(use: Use, ctx: Context) -> Fix:
     """Return the fix of a load whose file another module saves. Raise NoFix where there is none."""
-    name = find_file_name(use, ctx.uses)
+    name = find_used_name(use, ctx)
     group = find_group(name, ctx, is_saved=False, is_read=True)
     changes: list[FixChange] = []
-    paths = []
-    for other in ctx.uses.all_uses:
-        if other.symbol in LOADING and other.kind is Kind.CALL and find_file_name(other, ctx.uses) == name:
-            changes += convert_load(ResultChain(other, ctx))
-            paths.append(find_path_argument(other))
+    loads = _find_loads(name, ctx)
+    for load, _ in loads:
+        if not is_open(load, ctx):
+            changes += convert_load(ResultChain(load, ctx))
     if group.is_renamed:
-        changes += create_renames([path for path in paths if path is not None], ctx, use)
+        changes += create_renames([path for _, path in loads], ctx, use)
     return _create_part(tuple(changes), group, ctx)
+
+
+def _find_loads(name: str | None, ctx: Context) -> list[tuple[Use, ast.expr]]:
+    """Return the loads of a file in this module, each with the path."""
+    return _find_uses(name, LOADING, ctx)
+
+
+def _find_saves(name: str | None, ctx: Context) -> list[tuple[Use, ast.expr]]:
+    """Return the saves of a file in this module, each with the path."""
+    return _find_uses(name, (*SAVES, *SAVE_METHODS), ctx)
+
+
+def _find_uses(name: str | None, symbols: Sequence[str], ctx: Context) -> list[tuple[Use, ast.expr]]:
+    found = []
+    for use in ctx.uses.all_uses:
+        path = find_path_argument(use) if use.symbol in symbols and use.kind is Kind.CALL else None
+        if path is not None and name is not None and find_name(path, use, ctx) == name:
+            found.append((use, path))
+    return found
 
 
 def _create_part(changes: tuple[FixChange | Edit, ...], group: FileGroup, ctx: Context) -> Fix:
@@ -92,7 +117,11 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
     path, kept, shown = find_path_argument(use), "", ""
     found = get_outcomes(ctx).get(id(use.node))
     reason = found.reason if found is not None else explain_origin(use, ctx)
-    if use.symbol in LOADING:
+    bridge = ""
+    if use.symbol in LOADING and found is None and is_open(use, ctx):
+        bridge = "made" if reads_both(use) else "possible"
+        reason = find_obstacle(use, ctx) if bridge == "possible" else None
+    elif use.symbol in LOADING:
         result = ResultChain(use, ctx)
         try:
             [*_] = convert_load(result)
@@ -105,7 +134,9 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
     paths = [path] if path is not None else []
     if found is not None:
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
+    name = find_name(path, use, ctx)
+    others = [*_find_loads(name, ctx), *_find_saves(name, ctx)]
+    paths = [*paths, *(other for _, other in others if other not in paths)]
     renames = bool(paths and create_renames(paths, ctx, use))
     saves = use.symbol not in LOADING
-    name = identify_file(path, use, ctx.uses)
-    return FileLink(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown)
+    return FileLink(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge)

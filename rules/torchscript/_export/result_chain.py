@@ -51,6 +51,8 @@ class SavedFile:
     """The expressions for its path in this module: of the saves first, then of the loads."""
     is_read: bool = False
     """Whether this module runs the model that it loads from the file."""
+    is_open: bool = False
+    """Whether a load that reads both formats may read the file, which then needs a name that ends in `.pt2`."""
 
 
 class ResultChain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.api import Kind, NoFix, NotYet, Use
+from torchmigrate.api import Kind, NoFix, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import (
     AddArgument,
@@ -24,6 +24,8 @@ from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 from .._authoring.torchscript_makers import LOADING
 from .compile_fixes import drop_mode_calls
 from .file_paths import is_same_file, may_be_same_file
+from .load_bridge import find_obstacle
+from .open_loads import is_open, reads_both
 from .result_chain import ResultChain, SavedFile, is_method_save
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
@@ -81,11 +83,22 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
             raise NoFix(f"line {use.node.lineno} also saves this file")
     loads = [(use, use.call) for use in ctx.uses.all_uses if use.symbol in LOADING and use.call is not None]
     reads = [(use, find_argument(call, 0, "f")) for use, call in loads]
-    mine = [(use, read) for use, read in reads if read is not None and is_same_file(read, path, use, chain)]
+    mine = [
+        (use, read)
+        for use, read in reads
+        if read is not None
+        and is_same_file(read, path, use, chain)
+        and (use.place.scope is chain.scope or not is_open(use, ctx))
+    ]
     chain.members += [use.node for use, _ in mine]
     for use, read in reads:
         if (use, read) not in mine and may_be_same_file(read, path, use, chain):
-            raise NotYet(f"line {use.node.lineno}, which may load this file, no longer loads TorchScript")
+            reason = None if reads_both(use) else find_obstacle(use, ctx)
+            if reason is not None or not is_open(use, ctx):
+                raise NoFix(
+                    f"line {use.node.lineno} may load this file, and cannot read an export{f': {reason}' if reason else ''}"
+                )
+            file.is_open = True
     for use, read in mine:
         if use.place.scope is chain.scope and use.node.lineno < chain.use.node.lineno:
             raise NoFix(f"line {use.node.lineno} loads this file before it is saved")

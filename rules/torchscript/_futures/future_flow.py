@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, Safety
+from torchmigrate.api import Context, Fix, Kind, NoFix, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import DropArguments, replace
 from torchmigrate.semantics.call_arguments import list_arguments
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.scopes import Scope
 
 from .._authoring.inert_markers import NeededBy, find_blocker
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 FORKS = tuple(
     f"{module}.{name}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import NoFix
+from torchmigrate.api import Context, NoFix, Use
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
@@ -15,9 +14,6 @@ from . import script_patches
 from .differentiation import find_derivative
 from .inferred_types import InferredTypes, infer_types
 from .traced_code import find_trace_of, find_tracing_test
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _ARGUES = re.compile(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ast
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.api import Context, Fix, NoFix, Safety, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.rewrite.changes import replace
-from torchmigrate.semantics.version_guards import read_version
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
+from torchmigrate.semantics.scopes import StatementPlace
+from torchmigrate.semantics.version_expressions import read_version
 
 _COMPILE: Version = (2, 0)
 """The torch release that added `torch.compile`; older ones are not supported."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context
 from torchmigrate.project.indexed_file import IndexedFile
 from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
@@ -18,9 +18,6 @@ from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .value_origins import trace_origins
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 _SPELLINGS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("create_graph",), (r"\bcreate_graph\s*(?::\s*\w+\s*)?=(?!=)\s*(?!False\b)",)),
@@ -41,13 +38,13 @@ def find_derivative(definition: ast.AST | None, ctx: Context) -> str | None:
     """
     here = os.path.abspath(ctx.source.path)
     for path, first in ctx.project.find_spellings(*_SPELLINGS, beside=""):
-        for line, reached in _find_reached(path, first, ctx):
+        for line, reached in _find_reached_code(path, first, ctx):
             if reached is None or reached.includes(here, definition):
                 return f"{ctx.project.get_display_path(path)}:{line}"
     return None
 
 
-def _find_reached(path: str, first: int, ctx: Context) -> list[tuple[int, ReachedCode | None]]:
+def _find_reached_code(path: str, first: int, ctx: Context) -> list[tuple[int, ReachedCode | None]]:
     """Return the line of each such call in a file, and the code that it may differentiate; None where that is unknown."""
     project = ctx.project
     code = find_visible_code(project, path)
@@ -55,9 +52,9 @@ def _find_reached(path: str, first: int, ctx: Context) -> list[tuple[int, Reache
         return [(first, None)]
     file = code.files[path]
     return project.compute_once(
-        (_find_reached, path),
+        (_find_reached_code, path),
         lambda: [
-            (call.lineno, code.collect_reached(_find_roots(call, file, code)))
+            (call.lineno, code.collect_reached_code(_find_roots(call, file, code)))
             for call in walk_nodes(file.tree)
             if isinstance(call, ast.Call) and _takes_derivative(call)
         ],

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
 from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import replace
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 
 def merge_branches(call: ast.Call, plain: ast.expr, use: Use, ctx: Context) -> FixChange | None:

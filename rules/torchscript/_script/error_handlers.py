@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind
 from torchmigrate.project.indexed_file import IndexedFile
+from torchmigrate.project.mentions import Mention
 from torchmigrate.project.reachable_code import ReachedCode, find_visible_code
 from torchmigrate.semantics.node_walks import walk_nodes
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
-    from torchmigrate.project.mentions import Mention
 
 ERRORS = ("torch.jit.Error",)
 
@@ -23,13 +19,13 @@ def find_handler(function: ast.AST | None, ctx: Context) -> str | None:
     here = os.path.abspath(ctx.source.path)
     for mention in ctx.project.find_uses(*ERRORS):
         if mention.kind is not Kind.IMPORT:
-            reached = _find_watched(mention, ctx)
+            reached = _find_watched_code(mention, ctx)
             if reached is None or reached.includes(here, function):
                 return f"{mention.path}:{mention.line}"
     return None
 
 
-def _find_watched(mention: Mention, ctx: Context) -> ReachedCode | None:
+def _find_watched_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     """Return the code whose errors are expected; None where that is unknown."""
     path = os.path.abspath(mention.path)
     code = find_visible_code(ctx.project, path)
@@ -37,7 +33,8 @@ def _find_watched(mention: Mention, ctx: Context) -> ReachedCode | None:
     if code is None or region is None:
         return None
     return ctx.project.compute_once(
-        (_find_watched, path, mention.line), lambda: code.collect_reached([(region, code.files[path])])
+        (_find_watched_code, path, mention.line),
+        lambda: code.collect_reached_code([(region, code.files[path])]),
     )
 
 

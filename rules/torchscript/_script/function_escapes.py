@@ -8,20 +8,16 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Context, Kind, NoFix, Use
 from torchmigrate.project.import_closure import find_importing_files
 from torchmigrate.semantics.dataflow import returns_value
 from torchmigrate.semantics.model_files import SAVES
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function
+from torchmigrate.semantics.scopes import Scope
 
 from .._export.expression_kinds import find_binding
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 ASKS = (*SAVES, "torch.jit.ScriptFunction")
 """The symbols that a rule lists in its ``asks`` to call the check below."""

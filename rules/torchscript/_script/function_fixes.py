@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Fix, Kind, NoFix, NotYet, Place, Safety
+from torchmigrate.api import Context, Fix, Kind, NoFix, NotYet, Place, Safety, Use
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Rename, replace
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.node_walks import Function
@@ -17,10 +17,6 @@ from . import compile_choice, control_flow, function_escapes, scripted_callers
 from .equal_branches import merge_branches
 from .plain_bodies import align_with_python, check_origin
 from .traced_code import find_trace_of, find_tracing_test
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.findings import FixChange
 
 _KEPT = (
     "a trace preserves the function's loops, branches and conversions to numbers only while it is scripted; "

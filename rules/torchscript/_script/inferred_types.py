@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .annotated_types import NOTHING, NUMBERS, Types, read_annotation, read_signature
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
 
 TUPLES = frozenset({"sizes", "tensors", "view"})
 LISTS = frozenset({"list", "List"})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NoFix
+from torchmigrate.api import Context, Kind, NoFix, Use
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddArgument, ReplaceStatement, replace, template
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.semantics.scopes import Scope
 from torchmigrate.tables.api_ledger import find_any_entry
 
 from .._export.export_checks import find_origin_files
@@ -17,11 +18,6 @@ from .._export.expression_kinds import find_binding, find_class, get_assigned_at
 from .error_handlers import ERRORS, find_handler
 from .inferred_types import infer_types
 from .python_differences import PythonDifference, find_differences
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.model.findings import FixChange
-    from torchmigrate.semantics.scopes import Scope
 
 IS_SCRIPTING = ("torch.jit.is_scripting", "torch._jit_internal.is_scripting")
 ASKS = (*IS_SCRIPTING, *ERRORS)
@@ -68,7 +64,7 @@ def _find_alignments(
     scripted: ast.AST | None, use: Use, ctx: Context
 ) -> Iterator[tuple[PythonDifference, list[FixChange]]]:
     """Yield the differences that can be removed, each with its changes. Raises NoFix where one cannot."""
-    for function in collect_reached(scripted, use.place.scope, ctx):
+    for function in collect_reached_code(scripted, use.place.scope, ctx):
         if isinstance(scripted, ast.ClassDef) and function.name == "__init__":
             continue  # which Python runs, before the module is scripted
         for difference in _find_differences(function, ctx):
@@ -132,14 +128,14 @@ def _check_scripting_test(function: ast.AST, ctx: Context) -> None:
             )
 
 
-def collect_reached(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
+def collect_reached_code(root: ast.AST | None, scope: Scope, ctx: Context) -> list[Function]:
     """Return the functions of a definition, their callees in this file, and for a class also the methods of its bases and parts."""
     return ctx.uses.compute_once(
-        (collect_reached, root, scope), lambda: list(_find_reached(root, scope, ctx))
+        (collect_reached_code, root, scope), lambda: list(_find_reached_code(root, scope, ctx))
     )
 
 
-def _find_reached(root: ast.AST | None, scope: Scope, ctx: Context) -> Iterator[Function]:
+def _find_reached_code(root: ast.AST | None, scope: Scope, ctx: Context) -> Iterator[Function]:
     found = [root] if isinstance(root, (ast.ClassDef, Function)) else []
     for definition in found:  # which grows
         inner = ctx.uses.scopes.by_node.get(definition, scope)

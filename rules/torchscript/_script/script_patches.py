@@ -6,15 +6,11 @@ import ast
 import os
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind, Use
 
 from .._authoring.torchscript_makers import SCRIPTS
 from .._export.expression_kinds import find_binding
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
 
 _PATCHED = "torch.jit.script replaced"
 

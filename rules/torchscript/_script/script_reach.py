@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind
+from torchmigrate.api import Context, Kind, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.node_walks import Function, walk_nodes
+from torchmigrate.semantics.scopes import Scope
 
 from .._authoring.inert_markers import SCRIPTED_LINES
 from .._authoring.torchscript_makers import SCRIPTS
 from .._export.expression_kinds import find_binding
-from .plain_bodies import collect_reached
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
+from .plain_bodies import collect_reached_code
 
 _LIBRARIES = ("torch.", "math.", "typing.")
 _TYPES = frozenset(
@@ -41,7 +37,7 @@ def note_reach(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[str, o
     if not isinstance(root, Function):
         return
     scopes = ctx.uses.scopes.by_node
-    functions = collect_reached(root, use.place.scope, ctx)
+    functions = collect_reached_code(root, use.place.scope, ctx)
     if all(
         _is_self_contained(function, scopes.get(function, use.place.scope), ctx) for function in functions
     ):

@@ -11,9 +11,8 @@ import ast
 import builtins
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Kind, NotYet, Place
+from torchmigrate.api import Context, Kind, NotYet, Place, Use
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
@@ -22,10 +21,7 @@ from .._authoring.inert_markers import SCRIPTED_LINES
 from .._authoring.torchscript_makers import BASES, METHODS, SCRIPTS
 from .._export.expression_kinds import find_binding
 from .function_escapes import find_importers
-from .plain_bodies import collect_reached
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from .plain_bodies import collect_reached_code
 
 _FOUND = frozenset({"torch", "List", "Dict", "Tuple", "Optional", "Union", "Tensor"})
 """The names that TorchScript finds wherever a function comes from."""
@@ -59,7 +55,7 @@ def _find_scripting(function: Function, use: Use, ctx: Context) -> Iterator[tupl
     for other in ctx.uses.all_uses:
         if other is not use and other.symbol in (*SCRIPTS, *METHODS):
             root = _find_scripted(other, ctx)
-            if root is not function and function in collect_reached(root, other.place.scope, ctx):
+            if root is not function and function in collect_reached_code(root, other.place.scope, ctx):
                 line = other.node.lineno
                 yield f"the code scripted on line {line}", Place(ctx.source.path, line)
     calling = ctx.project.find_spellings(

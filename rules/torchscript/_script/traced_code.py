@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import Context, Use
+from torchmigrate.project.mentions import Mention
 from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import IF_TRACING, find_nearest, find_traces
-from .plain_bodies import collect_reached
+from .plain_bodies import collect_reached_code
 from .value_origins import trace_origins
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
-    from torchmigrate.project.mentions import Mention
 
 _TRACED = ("func", "mod", "model", "root")
 """The names of the first parameter of what traces."""
@@ -31,7 +28,7 @@ def find_trace_of(definition: ast.AST | None, ctx: Context) -> str | None:
     here = os.path.abspath(ctx.source.path)
     found = []
     for mention in find_traces(ctx):
-        reached = _find_traced(mention, ctx)
+        reached = _find_traced_code(mention, ctx)
         if reached is None or reached.includes(here, definition):
             found.append(mention)
     if not found:
@@ -40,18 +37,19 @@ def find_trace_of(definition: ast.AST | None, ctx: Context) -> str | None:
     return f"{nearest.path}:{nearest.line}"
 
 
-def _find_traced(mention: Mention, ctx: Context) -> ReachedCode | None:
+def _find_traced_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     """Return the code that a trace runs; None where that is unknown."""
     path = os.path.abspath(mention.path)
     code = find_visible_code(ctx.project, path)
     if code is None:
         return None
     return ctx.project.compute_once(
-        (_find_traced, path, mention.line, mention.symbol), lambda: _collect_traced(mention, path, code)
+        (_find_traced_code, path, mention.line, mention.symbol),
+        lambda: _collect_traced_code(mention, path, code),
     )
 
 
-def _collect_traced(mention: Mention, path: str, code: VisibleCode) -> ReachedCode | None:
+def _collect_traced_code(mention: Mention, path: str, code: VisibleCode) -> ReachedCode | None:
     file, name = code.files[path], mention.symbol.rpartition(".")[2]
     calls = [
         node
@@ -61,7 +59,7 @@ def _collect_traced(mention: Mention, path: str, code: VisibleCode) -> ReachedCo
     named = [call for call in calls if last_name(call.func) == name]
     given = [find_argument(call, 0, *_TRACED) or call.func for call in named] or calls
     return (
-        code.collect_reached(root for node in given for root in trace_origins(node, file, code))
+        code.collect_reached_code(root for node in given for root in trace_origins(node, file, code))
         if given
         else None
     )
@@ -83,6 +81,6 @@ def find_tracing_test(definition: ast.AST | None, ctx: Context) -> int | None:
 def _is_connected(asking: ast.AST, definition: ast.AST, use: Use, ctx: Context) -> bool:
     """Return whether one definition is inside the other, or calls it."""
     return any(
-        inner in {*walk_nodes(outer), *collect_reached(outer, use.place.scope, ctx)}
+        inner in {*walk_nodes(outer), *collect_reached_code(outer, use.place.scope, ctx)}
         for inner, outer in ((asking, definition), (definition, asking))
     )

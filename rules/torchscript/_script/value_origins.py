@@ -63,7 +63,7 @@ def _find_values(
     """Yield the values that a variable may have in a function, the arguments of the callers among them."""
     if name in ("self", "cls"):
         return
-    yield from ((value, file) for value in _find_assigned(name, function or file.tree))
+    yield from ((value, file) for value in _find_assigned_nodes(name, function or file.tree))
     if function is None:
         return
     parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
@@ -91,7 +91,7 @@ def _find_arguments(name: str, function: Function, call: ast.Call) -> list[ast.e
     return [] if given is None else [given]
 
 
-def _find_assigned(name: str, root: ast.AST) -> Iterator[ast.AST]:
+def _find_assigned_nodes(name: str, root: ast.AST) -> Iterator[ast.AST]:
     """Yield what code assigns or adds to a variable."""
     for node in walk_nodes(root):
         match node:

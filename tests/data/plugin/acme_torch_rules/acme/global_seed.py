@@ -14,12 +14,8 @@ Source: https://handbook.acme.example/seeding
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, Rule, Safety, Severity
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+from torchmigrate.api import Context, Finding, Fix, Kind, Rule, Safety, Severity, Use
 
 rule = Rule(
     code="ZA101",

@@ -1,0 +1,231 @@
+"""Loads whose file is not fixed in the code, and what only TorchScript needs beside each of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import NoFix
+from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.model_files import find_path_argument, is_fixed_path
+from torchmigrate.semantics.name_resolution import last_name
+
+from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
+from .expression_kinds import find_binding
+from .file_readers import SAVED
+from .loaded_uses import LoadedUses
+from .result_chain import MODES, MOVES
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+READS_BOTH = "this is only for TorchScript files; remove it when none is left"
+_SUFFIX = re.compile(r"['\"][*.]?\w*\.?(?:pth?|jit|ts|torchscript|script|zip)['\"]", re.IGNORECASE)
+"""A literal that asks for the suffix of a file."""
+
+
+@dataclass(slots=True)
+class OpenLoad:
+    """A load whose file is not fixed in the code."""
+
+    use: Use
+    call: ast.Call
+    path: ast.expr
+    device: ast.expr | None
+    whole: ast.expr
+    """The call with the methods and functions applied to it: ``torch.jit.load(path).eval()``."""
+    steps: list[ast.Call] = field(default_factory=list)
+    """The calls in ``whole`` around the load, from inside to outside."""
+    settling: list[ast.Expr | ast.Assign] = field(default_factory=list)
+    """The statements below, in the same block, that only a TorchScript module needs."""
+    evals: list[ast.Call] = field(default_factory=list)
+    """The calls of `.eval()` below, in the same block, where the load itself can call it."""
+    settlers: list[str] = field(default_factory=list)
+    """The methods and functions that only a TorchScript module needs."""
+
+
+def is_open(use: Use, ctx: Context) -> bool:
+    """Return whether the caller, the user or another file chooses what a load reads."""
+    path = find_path_argument(use)
+    return path is not None and not is_fixed_path(path, use, ctx.uses)
+
+
+def reads_both(use: Use) -> bool:
+    """Return whether the code around a load takes files whose names end in `.pt2` another way."""
+    tests = [node.test for node in use.parents if isinstance(node, ast.IfExp)]
+    for place in use.place.enclosing_places():
+        if isinstance(place.statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        around = (place.statement, *place.preceding_statements())
+        tests += [statement.test for statement in around if isinstance(statement, ast.If)]
+    return any(".pt2" in ast.unparse(test) for test in tests)
+
+
+def analyze_load(use: Use, ctx: Context) -> OpenLoad | str:
+    """Return what a load consists of, or why it cannot read exported programs as well."""
+
+    def analyze() -> OpenLoad | str:
+        try:
+            return _find_load(use, ctx)
+        except NoFix as none:
+            return none.reason
+
+    return ctx.uses.compute_once((analyze_load, use.node), analyze)
+
+
+def _find_load(use: Use, ctx: Context) -> OpenLoad:
+    if reads_both(use):
+        raise NoFix(READS_BOTH)
+    call, path = use.call, find_path_argument(use)
+    if call is None or path is None:
+        raise NoFix("the arguments of the load are not written out")
+    if find_argument(call, 2, "_extra_files") is not None:
+        raise NoFix("`torch.export.load` returns extra files as str, not as bytes")
+    keywords = {keyword.arg for keyword in call.keywords}
+    if not keywords <= {"f", "map_location"} or any(isinstance(one, ast.Starred) for one in call.args):
+        raise NoFix("the arguments of the load are not written out")
+    if line := _find_opening(path, use, ctx):
+        raise NoFix(f"line {line} opens the file; pass its path to the load instead")
+    device = find_argument(call, 1, "map_location")
+    value = find_binding(device, use.place.scope, ctx) or device
+    if isinstance(value, (ast.Lambda, ast.Dict, ast.FunctionDef)):
+        raise NoFix("`map_location` is not a device")
+    if isinstance(value, ast.Constant) and value.value is None:
+        device = None
+    _check_choice(path, use, ctx)
+    load = OpenLoad(use, call, path, device, call)
+    _extend(load, ctx)
+    uses = LoadedUses(use, ctx)
+    uses.follow_value(call)
+    load.settlers = [last_name(one.func) or "" for one in uses.settling]
+    below = [one for one in uses.settling if one not in load.steps]
+    if {last_name(one.func) for one in below} <= {"eval"}:
+        _check_evals(below, load, ctx)
+        load.evals = below
+    else:
+        load.settling = _find_settling(below, load, ctx)
+    return load
+
+
+def _check_evals(calls: Sequence[ast.Call], load: OpenLoad, ctx: Context) -> None:
+    """Raise NoFix unless all calls always run after the load, and before the module is called."""
+    place = load.use.place
+    below = place.block[place.block.index(place.statement) + 1 :]
+    is_bound = isinstance(place.statement, ast.Assign) and place.statement.value is load.whole
+    targets = [*map(ast.unparse, place.statement.targets)] if isinstance(place.statement, ast.Assign) else []
+    for call in calls:
+        statement: ast.AST = call
+        while not isinstance(statement, ast.stmt):
+            statement = ctx.uses.data_flow.parents[statement]
+        is_simple = isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) and statement in below
+        if not is_bound or not is_simple or _is_called(targets, below, statement):
+            raise _create_reason(call, ctx)
+
+
+def _create_reason(call: ast.Call, ctx: Context) -> NoFix:
+    return NoFix(
+        f"line {call.lineno} calls `{ctx.get_text(call.func)}`, which an exported program rejects; call it right after the load"
+    )
+
+
+def _find_opening(path: ast.expr, use: Use, ctx: Context) -> int | None:
+    """Return the line of a ``with`` statement that opens the file that is loaded."""
+    owner = use.place.scope.find_scope(path.id) if isinstance(path, ast.Name) else None
+    for binding in owner.bindings[path.id] if owner is not None and isinstance(path, ast.Name) else ():
+        if isinstance(ctx.uses.data_flow.parents.get(binding.node), ast.withitem):
+            return getattr(binding.node, "lineno", None)
+    return None
+
+
+def _extend(load: OpenLoad, ctx: Context) -> None:
+    """Find the calls around a load that are applied to what it returns."""
+    parents = ctx.uses.data_flow.parents
+    while True:
+        parent = parents[load.whole]
+        around = parents.get(parent)
+        if isinstance(parent, ast.Attribute) and isinstance(around, ast.Call) and around.func is parent:
+            if parent.attr not in MODES | MOVES:
+                return
+            load.steps.append(around)
+        elif isinstance(parent, ast.Call) and _is_settling_function(parent, load, ctx):
+            load.steps.append(parent)
+        else:
+            return
+        load.whole = load.steps[-1]
+
+
+def _is_settling_function(call: ast.Call, load: OpenLoad, ctx: Context) -> bool:
+    is_first = bool(call.args) and call.args[0] is load.whole
+    return is_first and ctx.is_named(call.func, load.use, *FREEZES, *OPTIMIZES)
+
+
+def _check_choice(path: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where a condition on the path's suffix decides that it holds TorchScript."""
+    names = {ast.unparse(node) for node in ast.walk(path) if isinstance(node, (ast.Name, ast.Attribute))}
+    tests = [node.test for node in use.parents if isinstance(node, ast.IfExp)]
+    tests += [place.test for place in use.place.enclosing_statements() if isinstance(place, ast.If)]
+    for test in tests:
+        values = [find_binding(node, use.place.scope, ctx) for node in ast.walk(test)]
+        for asked in (test, *(value for value in values if isinstance(value, ast.expr))):
+            text = ast.unparse(asked)
+            if _SUFFIX.search(text) and names & {
+                ast.unparse(node) for node in ast.walk(asked) if isinstance(node, ast.expr)
+            }:
+                raise NoFix(
+                    f"line {test.lineno} chooses this load by the file's name; add a branch for `.pt2` there, with "
+                    "`torch.export.load(path).module()`"
+                )
+
+
+def check_saves(ctx: Context) -> None:
+    """Raise NoFix where the project saves TorchScript to a file whose name ends in `.pt2`."""
+    for mention in ctx.project.find_uses(SAVED):
+        if str(dict(mention.constants).get("name")).endswith(".pt2"):
+            raise NoFix(f"{mention.path}:{mention.line} saves TorchScript under a name that ends in `.pt2`")
+
+
+def _find_settling(calls: Sequence[ast.Call], load: OpenLoad, ctx: Context) -> list[ast.Expr | ast.Assign]:
+    """Return the statements of calls that settle a loaded TorchScript module, which always run right after the load.
+
+    Raise NoFix where a call stands elsewhere.
+    """
+    place, found = load.use.place, list[ast.Expr | ast.Assign]()
+    below = place.block[place.block.index(place.statement) + 1 :]
+    is_bound = isinstance(place.statement, ast.Assign) and place.statement.value is load.whole
+    targets = [*map(ast.unparse, place.statement.targets)] if isinstance(place.statement, ast.Assign) else []
+    for call in calls:
+        statement: ast.AST = call
+        while statement in calls or isinstance(statement, ast.Attribute):
+            statement = ctx.uses.data_flow.parents[statement]
+        is_alike = isinstance(statement, (ast.Expr, ast.Assign)) and statement in below and is_bound
+        if not is_alike or not _settles(statement, targets, calls) or _is_called(targets, below, statement):
+            raise _create_reason(call, ctx)
+        assert isinstance(statement, (ast.Expr, ast.Assign))
+        found += [statement] if statement not in found else []
+    return found
+
+
+def _settles(statement: ast.AST, targets: Sequence[str], calls: Sequence[ast.Call]) -> bool:
+    """Return whether a statement only settles the variable that it binds again."""
+    assert isinstance(statement, (ast.Expr, ast.Assign))
+    value = statement.value
+    while isinstance(value, ast.Call) and value in calls:
+        is_mode = isinstance(value.func, ast.Attribute) and value.func.attr in MODES
+        value = value.func.value if is_mode and isinstance(value.func, ast.Attribute) else value.args[0]
+    bound = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else targets
+    return len(targets) == 1 and [ast.unparse(value)] == targets == bound
+
+
+def _is_called(targets: Sequence[str], below: Sequence[ast.stmt], last: ast.AST) -> bool:
+    """Return whether statements above ``last`` call the module."""
+    functions = {*targets, *(f"{target}.forward" for target in targets)}
+    for statement in below:
+        if statement is last:
+            break
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in functions:
+                return True
+    return False

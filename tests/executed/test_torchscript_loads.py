@@ -1,0 +1,110 @@
+"""Loads that read both formats: TorchScript files as before, and exported programs with the same results."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.executed.torchscript import assert_equal, torch
+from tests.support import fix_text
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+LOADS = {
+    "returned": """
+def restore(path):
+    return torch.jit.load(path, map_location="cpu").eval()
+""",
+    "assigned": """
+def restore(path, device="cpu"):
+    model = torch.jit.load(path, map_location=device)
+    model = model.to(device)
+    model.eval()
+    return model
+""",
+    "kept": """
+class Detector:
+    def __init__(self, path):
+        self.model = torch.jit.load(path)
+        self.model.eval()
+
+    def __call__(self, x):
+        return self.model(x)
+
+
+def restore(path):
+    return Detector(path)
+""",
+    "moved": """
+def restore(path, device="cpu"):
+    model = torch.jit.load(path)
+    return model.to(device).eval()
+""",
+    "frozen": """
+def restore(path):
+    model = torch.jit.load(path)
+    model.eval()
+    model = torch.jit.freeze(model)
+    return model
+""",
+    "inside": """
+def restore(path):
+    return {"model": torch.jit.load(path, map_location=None).float()}["model"]
+""",
+    "shared": """
+def restore(path):
+    first, second = torch.jit.load(path).eval(), torch.jit.load(f=path, map_location="cpu").eval()
+    return lambda x: (first(x) + second(x)) / 2
+""",
+    "named by a call": """
+def find(folder):
+    return str(folder)
+
+
+def restore(path):
+    model = torch.jit.load(find(path))
+    return model.eval()
+""",
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_load_reads_both_formats(name: str, kind: type, tmp_path: Path) -> None:
+    before = "import torch\n" + LOADS[name]
+    fixed = fix_text(before)
+    assert fixed.count(".pt2") >= 1
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(), torch.nn.ReLU()).eval()
+    script, program, other = tmp_path / "m.pt", tmp_path / "m.pt2", torch.randn(5, 4)
+    torch.jit.trace(model, torch.randn(2, 4)).save(str(script))
+    shapes = ({0: torch.export.Dim.AUTO},)
+    torch.export.save(torch.export.export(model, (torch.randn(2, 4),), dynamic_shapes=shapes), program)
+    old, new = _import(before, tmp_path / "old.py"), _import(fixed, tmp_path / "new.py")
+    assert_equal(old.restore(kind(script))(other), model(other))
+    assert_equal(new.restore(kind(script))(other), model(other))
+    assert_equal(new.restore(kind(program))(other), model(other))
+
+
+@pytest.mark.parametrize("ask", ["eval()", "train()"])
+def test_a_loaded_program_rejects_modes(ask: str, tmp_path: Path) -> None:
+    """The reason for which `.eval()` and `.train()` matter."""
+    path = tmp_path / "m.pt2"
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.randn(2),)), path)
+    with pytest.raises(NotImplementedError):
+        eval(f"module.{ask}", {"module": torch.export.load(path).module()})
+
+
+def _import(text: str, path: Path) -> ModuleType:
+    path.write_text(text, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
