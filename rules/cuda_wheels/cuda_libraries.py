@@ -11,9 +11,10 @@ separate folders, and nothing uses them.
     torch==2.12.1
     nvidia-nccl-cu13==2.29.7
 
-One finding stands for all libraries of a list or a command. Fix safety: unsafe. Those whose names and versions the
-target's metadata has are replaced, and the others deleted: torch brings its own. A list that was frozen repeats the
-requirements of the old torch: those pins follow the target's requirements.
+One finding stands for all libraries of a list or a command.
+
+Fix safety: unsafe. Libraries whose names and versions the target's metadata has are replaced, and the others deleted: torch
+brings its own. A list that was frozen repeats the requirements of the old torch: those pins follow the target's requirements.
 
 Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """
