@@ -69,7 +69,7 @@ STEADY = tuple(
     numpy numpydoc nvidia-ml-py ogb omegaconf onnx onnxruntime onnxruntime-gpu onnxscript opacus
     open-clip-torch open3d openai openai-whisper opencv-contrib-python opencv-python opencv-python-headless
     openpyxl openslide-python optimum optimum-quanto orjson packaging pandas parameterized passlib
-    pdfminer-six peft pesq pgmpy pgvector phonemizer pillow pip pip-tools plotly plyfile polars
+    pdfminer-six peft pesq pgmpy phonemizer pillow pip pip-tools plotly plyfile polars
     praat-parselmouth pre-commit prettytable prometheus-client protobuf psutil psycopg2-binary py-cpuinfo
     py7zr pyarrow pyaudio pybind11 pycocotools pydantic pydeck pydicom pydub pygments pyloudnorm pymatting
     pyngrok pynvml pypdf pypinyin pyrootutils pysbd pystoi pytest pytest-asyncio pytest-benchmark pytest-cov
