@@ -211,6 +211,8 @@ class TestBaseline:
     def test_an_unreadable_one(self, tmp_path: Path) -> None:
         with pytest.raises(BaselineError, match="cannot be read"):
             baseline.read_baseline(str(tmp_path))
+        with pytest.raises(BaselineError, match="not a regular file"):
+            baseline.read_baseline("/dev/zero")
 
 
 def git(*arguments: str) -> None:

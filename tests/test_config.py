@@ -197,6 +197,40 @@ class TestFiles:
         assert (merged.fail_on, merged.min_version) == ("info", None)
         assert merged.extend_exclude == (f"{tmp_path}/shared/a/b",)
 
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("baseline = '/dev/zero'", "`baseline` names a file outside of"),
+            ("baseline = '../known.json'", "`baseline` names a file outside of"),
+            ("baseline = '~/known.json'", "`baseline` names a file outside of"),
+            ("baseline = 'link.json'", "`baseline` names a file outside of"),
+            ("extend = '../torchmigrate.toml'", "`extend` names a file outside of"),
+            ("extend = '/dev/stdin'", "`extend` names a file outside of"),
+        ],
+    )
+    def test_found_settings_reach_nothing_outside_of_their_repository(
+        self, tmp_path: Path, content: str, message: str
+    ) -> None:
+        repository = tmp_path / "repository"
+        (repository / ".git").mkdir(parents=True)
+        (repository / "link.json").symlink_to(tmp_path / "known.json")
+        (tmp_path / "torchmigrate.toml").write_text("fail-on = 'info'\n")
+        own = repository / "torchmigrate.toml"
+        own.write_text(content)
+        with pytest.raises(ConfigError, match=message):
+            config.read_layers(str(own), found=True)
+        if "torchmigrate.toml" in content:  # who names the file agrees to what it names
+            assert config.merge_layers(config.read_layers(str(own))).fail_on == "info"
+
+    def test_found_settings_may_reach_all_of_their_repository(self, tmp_path: Path) -> None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "shared.toml").write_text("baseline = 'known.json'\n")
+        (tmp_path / "package").mkdir()
+        own = tmp_path / "package" / "torchmigrate.toml"
+        own.write_text("extend = '../shared.toml'\n")
+        merged = config.merge_layers(config.read_layers(str(own), found=True))
+        assert merged.baseline == str(tmp_path / "known.json")
+
     def test_a_byte_order_mark_does_not_matter(self, tmp_path: Path) -> None:
         path = tmp_path / "torchmigrate.toml"
         path.write_bytes(b"\xef\xbb\xbffail-on = 'info'\r\n")

@@ -21,13 +21,13 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.expanded_values import expand_variables
 from torchmigrate.documents.project_documents import ProjectDocument
-from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.documents.references import InstallRole, Reference, VersionStyle
 from torchmigrate.documents.toml_files import find_strings
 from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import Edit, Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter import foreign_languages
-from torchmigrate.prefilter.project_file_kinds import kind_of, may_concern_rules
+from torchmigrate.prefilter.project_file_kinds import KINDS, find_kind, kind_of, may_concern_rules
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
@@ -165,8 +165,6 @@ def test_every_string_of_a_toml_file_is_found_where_it_stands() -> None:
         ("uv.lock", "[[package]\nname = 'torch'\n", "not valid TOML"),
         ("setup.cfg", "install_requires = torch\n", "not a valid INI file"),
         ("setup.py", "setup(install_requires=['torch']\n", "never closed"),
-        ("Dockerfile", "FROM python\nINSTALL torch\n", "not an instruction"),
-        ("ci.yml", "a:\n\tb: torch\n", "a tab in the indentation"),
         ("run.sh", "pip install torch\0\n", "a null byte"),
     ],
 )
@@ -177,6 +175,104 @@ def test_a_malformed_file_is_one_error_and_left_alone(path: str, text: str | byt
     assert [message in error.message for error in result.errors] == [True]
     assert not result.findings
     assert not fixed({path: data}, settings, minimum)[path].applied
+
+
+YAML_SPELLINGS = [
+    "- torch==2.3.1",
+    '- "torch==2.3.1"',
+    "- 'torch==2.3.1'",
+    "- >-\n  torch==2.3.1",
+    "- |\n  torch==2.3.1",
+    "- &pin torch==2.3.1 # the pin",
+    "- {{ extra }}\n- torch==2.3.1",
+    "{% if gpu %}\n- torch==2.3.1\n{% endif %}",
+]
+
+
+@pytest.mark.parametrize("spelling", YAML_SPELLINGS)
+@pytest.mark.parametrize("head", ["dependencies:\n", "name: x\ndependencies:\n- python=3.10\n- pip:\n  "])
+def test_a_pin_is_read_in_every_spelling_of_yaml(head: str, spelling: str) -> None:
+    indent = "\n" + head.rpartition("\n")[2]
+    text = head + spelling.replace("\n", indent) + "\n"
+    (pin,) = [one for one in references(text, "environment.yml", Sort.REQUIREMENT) if one.name == "torch"]
+    assert text[pin.span.start : pin.span.end] == "torch==2.3.1"
+    assert not pin.unit.environment.unread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dependencies: [python=3.10, torch==2.3.1]\n",
+        "dependencies: [\n  python=3.10,\n  torch==2.3.1\n]\n",
+        "dependencies:\n- {pip: [torch==2.3.1]}\n",
+        "dependencies:\n- pip: ['torch==2.3.1', numpy]\n",
+        '{"dependencies": ["python=3.10", {"pip": ["torch==2.3.1"]}]}\n',
+        '{\n\t"dependencies": [\n\t\t"torch==2.3.1"\n\t]\n}\n',
+        '# été\n"dependencies":\n- torch==2.3.1\n',
+        "---\nname: x\n---\ndependencies:\r\n- torch==2.3.1\r\n",
+    ],
+)
+def test_a_pin_is_read_in_brackets_and_json(text: str) -> None:
+    (pin,) = [one for one in references(text, "environment.yml", Sort.REQUIREMENT) if one.name == "torch"]
+    assert text.encode()[pin.span.start : pin.span.end] == b"torch==2.3.1"
+
+
+def test_a_key_of_conda_in_another_file_makes_no_conda_file_of_it() -> None:
+    text = "build:\n  run:\n  - pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cu121\n"
+    assert [one.sort for one in references(text, "cog.yaml")] == [Sort.REQUIREMENT, Sort.INDEX]
+    recipe = "package:\n  name: x\nrequirements:\n  run:\n  - pytorch =2.3\n"
+    assert [one.style for one in references(recipe, "meta.yaml")] == [VersionStyle.CONDA]
+
+
+MATRIX = """
+jobs:
+  test:
+    strategy:
+      matrix:
+        cuda: ["11.8", "12.1"]
+        torch: [2.1.0, 2.2.0]
+        include:
+          - { version: "2.3.0", index: cu121 }
+    steps:
+      - uses: setup/cuda@v1
+        with: { cuda: "${{ matrix.cuda }}.1" }
+      - run: pip install torch==${{ matrix.torch }} --index-url https://download.pytorch.org/whl/cu${CUDA//./}
+        env: { CUDA: "${{ matrix.cuda }}" }
+      - run: >-
+          pip install torch==${{ matrix.version }}
+          --index-url https://download.pytorch.org/whl/${{ matrix.index }}
+"""
+
+
+def test_each_value_of_a_matrix_is_read() -> None:
+    found = references(MATRIX, ".github/workflows/test.yml", Sort.REQUIREMENT, Sort.INDEX)
+    assert not [one for one in found if one.undecided]
+    assert [one.text.rpartition("/")[2] for one in found] == [
+        "==2.1.0", "==2.2.0", "cu118", "cu121", "==2.3.0", "cu121"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "unread"),
+    [
+        ("Dockerfile", "FROM python\nRUN pip install torch==2.3.1\nINSTALL torch\n", "INSTALL torch"),
+        ("Dockerfile", "odd\nFROM python\nRUN pip install torch==2.3.1\n", ""),
+        ("environment.yml", "dependencies:\n- torch==2.3.1\n\t- numpy\n", "- numpy"),
+        ("environment.yml", "channels: [a, b\ndependencies:\n- torch==2.3.1\n", "channels: [a, b"),
+        ("environment.yml", "name: 'x\ndependencies:\n- torch==2.3.1\n- @b\n", "name: 'x"),
+        (
+            "environment.yml",
+            "<<<<<<< HEAD\ndependencies:\n=======\n- torch==2.3.1\n>>>>>>> a\n",
+            "<<<<<<< HEAD",
+        ),
+        ("ci.yml", "]" * 50 + "\n- run: pip install torch==2.3.1\n", "]" * 50),
+        ("ci.yml", ("a: b: c\n" * 50) + "- run: pip install torch==2.3.1\n", ""),
+    ],
+)
+def test_a_malformed_line_hides_nothing_around_it(path: str, text: str, unread: str) -> None:
+    (pin,) = [one for one in references(text, path, Sort.REQUIREMENT) if one.name == "torch"]
+    assert pin.text == "==2.3.1"
+    assert pin.unit.environment.unread == unread
 
 
 @pytest.mark.parametrize(
@@ -303,7 +399,9 @@ def test_without_a_rule_for_them_project_files_are_not_looked_for(project: Path)
     assert not sorts.includes_path("requirements.txt")
     settings, _ = settings_of(["--select", "CU"])
     sorts = RuleSelection([settings]).get_file_sorts(Cache(None))
-    assert not sorts.includes_path("train.py")
+    assert not sorts.modules
+    assert sorts.includes_path("install.py")
+    assert not sorts.includes_path("train.pyi")
     assert sorts.includes_path("requirements.txt")
 
 
@@ -467,9 +565,9 @@ def test_hooks_are_given_the_files_that_a_run_over_the_folder_looks_at(names: li
     assert bool(re.search(foreign_languages.path_pattern(), path)) is wanted
 
 
-def test_the_hooks_say_so() -> None:
-    hooks = (Path(__file__).parents[1] / ".pre-commit-hooks.yaml").read_text()
-    assert hooks.count("- id:") == hooks.count(f"  files: '{foreign_languages.path_pattern()}'\n")
+def test_every_kind_of_project_file_has_a_fixture() -> None:
+    found = {find_kind(path.as_posix()) for path in FIXTURES.parent.rglob("*") if path.is_file()}
+    assert not [kind.name for kind in KINDS if kind not in found]
 
 
 @pytest.mark.parametrize(

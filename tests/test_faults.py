@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import python_module, registry
+from torchmigrate.engine import engine, python_module, registry
 from torchmigrate.engine.rule_context import Context
-from torchmigrate.model.findings import FileResult, Finding, Fix
+from torchmigrate.model.findings import Edit, FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.prefilter.triggers import Trigger
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.rewrite.changes import Replace
+from torchmigrate.rewrite.rewriter import Rewriter
 from torchmigrate.run import runner, selection
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
@@ -126,6 +129,57 @@ def test_fixing_passes_over_what_a_rule_fails_at(wild: Callable[..., Any]) -> No
     if wild is in_edits:
         after = FILES["b.py"].replace(b"use(1)", b"other(1)").replace(b"use(3)", b"other(3)")
         assert fixed["b.py"].after == after
+
+
+def spin() -> None:
+    """Use CPU time without end, also where a single exception would be swallowed."""
+    while True:
+        with contextlib.suppress(Exception):
+            sum(range(1000))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
+@pytest.mark.usefixtures("rules")
+def test_a_file_that_takes_too_long_is_named_and_all_others_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use)
+        if breaks(use):
+            spin()
+
+    WILD.check_function = check
+    monkeypatch.setattr(engine, "SECONDS_PER_FILE", 0.2)
+    results = checked(FILES)
+    assert [error.message for error in results["b.py"].errors] == [
+        "not checked: it takes more than 60 seconds of CPU time"
+    ]
+    assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
+@pytest.mark.usefixtures("rules")
+def test_a_file_whose_fixes_take_too_long_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use, fix=lambda: Fix((ctx.rename_use(use, "torch.other"),), Safety.SAFE, "Rename"))
+
+    def rename(self: Rewriter, changes: Iterable[object]) -> tuple[Edit, ...]:
+        if b"break" in self._source.text:
+            spin()
+        return rewrite(self, changes)  # type: ignore[arg-type]
+
+    rewrite = Rewriter.build_edits
+    WILD.check_function = check
+    monkeypatch.setattr(engine, "SECONDS_PER_FILE", 0.2)
+    monkeypatch.setattr(Rewriter, "build_edits", rename)
+    settings, minimum = settings_of(["--show", "info"])
+    inputs = [InputFile(path, data) for path, data in FILES.items()]
+    tree = Tree(inputs, create_uniform_profile(settings, minimum))
+    fixed = {one.path: one for one in runner.fix_tree(tree)}
+    assert fixed["b.py"].after in (b"", FILES["b.py"])
+    assert ["not fixed" in error.message for error in fixed["b.py"].result.errors] == [True]
+    assert fixed["c.py"].after == FILES["c.py"].replace(b"use", b"other")
 
 
 @pytest.mark.usefixtures("rules")

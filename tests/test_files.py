@@ -247,6 +247,16 @@ class TestGitignore:
         ignore(".gitignore", "[az].py", "gen", "b*")
         assert walk(".", exclude=[".git"]) == ["a.py", "deep/gen/x/c.py", "gen/b.py", long, "z.py"]
 
+    @pytest.mark.parametrize("form", ["--object-format=sha256", "--split-index"])
+    def test_what_git_tracks_in_any_form_of_its_index(self, tree: Path, form: str) -> None:
+        make("a.py", "b.py")
+        subprocess.run(["git", "init", "-q", *([form] if "object" in form else [])], check=True)
+        subprocess.run(
+            ["git", "update-index", "--add", *([form] if "split" in form else []), "a.py"], check=True
+        )
+        ignore(".gitignore", "*.py")
+        assert walk(".", exclude=[".git"]) == ["a.py"]
+
     def test_what_git_has_come_to_track_is_no_longer_ignored(self, tree: Path) -> None:
         make("a.py")
         subprocess.run(["git", "init", "-q"], check=True)

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.adoption.earlier_findings import GitRevision
-from torchmigrate.adoption.git import Git, GitError
 from torchmigrate.cli.commands import cli
+from torchmigrate.project.git import Git, GitError
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\ny = torch.load('y.pt')\n"
 FIXED = CODE.replace("x = torch.jit.annotate(int, 1)", "x: int = 1")
@@ -343,7 +343,7 @@ def test_a_program_of_the_project_is_not_taken_for_git(monkeypatch: pytest.Monke
 
 
 def test_a_call_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchmigrate.adoption.git._TIMEOUT", 0.5)
+    monkeypatch.setattr("torchmigrate.project.git._TIMEOUT", 0.5)
     os.mkfifo("pipe")
     git("config", "include.path", "../pipe")
     with pytest.raises(GitError, match="took more than"):
@@ -360,4 +360,4 @@ def test_git_is_started_from_one_module() -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and node.value == "git"
     }
-    assert found == {"adoption/git.py"}
+    assert found == {"project/git.py"}

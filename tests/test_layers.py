@@ -25,6 +25,7 @@ LAYERS = (
     "semantics",
     "rewrite",
     "proof",
+    "record",
     "project",
     "settings",
     "documents",
@@ -45,7 +46,18 @@ LAYERS = (
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""
 
-OPEN_TO_RULES = {"api", "model", "tables", "text", "semantics", "rewrite", "project", "documents", "foreign"}
+OPEN_TO_RULES = {
+    "api",
+    "model",
+    "tables",
+    "text",
+    "semantics",
+    "rewrite",
+    "record",
+    "project",
+    "documents",
+    "foreign",
+}
 """What the author of a rule may use: the facts about code, projects and torch, and what makes edits."""
 
 ENGINE = {"engine", "proof", "settings", "prefilter", "console"}

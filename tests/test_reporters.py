@@ -400,6 +400,7 @@ class TestJson:
                 ],
             },
             "withheld": None,
+            "evidence": None,
             "proposal": None,
         }
         assert [finding["code"] for finding in document["findings"]] == ["TS101", "TS110"]

@@ -11,8 +11,6 @@ separate folders, and nothing uses them.
     torch==2.12.1
     nvidia-nccl-cu13==2.29.7
 
-One finding stands for all libraries of a list or a command.
-
 Fix safety: unsafe. Libraries whose names and versions the target's metadata has are replaced, and the others deleted: torch
 brings its own. A list that was frozen repeats the requirements of the old torch: those pins follow the target's requirements.
 
@@ -41,35 +39,34 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     unit = requirement.unit
     if (
         chosen is None
+        or unit.role is InstallRole.LOCK
         or not unit.find_references(Sort.REQUIREMENT, "torch")
         or upgrade_rules.is_old_on_purpose(unit, ctx.options)
     ):
         return
-    if unit.role is InstallRole.LOCK or not upgrade_rules.is_outdated_library(requirement, chosen):
-        return
     outdated = [
         one
         for one in unit.find_references(Sort.REQUIREMENT)
-        if upgrade_rules.is_outdated_library(one, chosen) and one.unit is unit
+        if one.name.startswith("nvidia-") and upgrade_rules.is_outdated_library(one, chosen)
     ]
-    if requirement is not outdated[0]:
-        return  # one finding for all of them
+    # A list that was written by `pip freeze` has all of them: they are one finding, at the first.
+    if not outdated or outdated[0].name != requirement.name:
+        return
     shared = [one.name for one in outdated if any(part in one.name for part in ("cudnn", "nccl"))]
-    unused = [one.name for one in outdated if one.name not in shared]
-    told = (
-        [f"{_join_names(shared)} overwrite{'s' if len(shared) == 1 else ''} part of them"] if shared else []
-    )
-    told += [f"nothing uses {_join_names(unused)}"] if unused else []
+    others = list(dict.fromkeys(one.name for one in outdated))
+    effect = f"nothing uses {_join_names(others)}"
+    if shared:
+        effect = f"{_join_names(shared)} {'overwrites one' if len(shared) == 1 else 'overwrite some'} of them"
+        rest = len(others) - len(shared)
+        effect += f", and nothing uses {rest} more of the list" if rest else ""
     yield ctx.finding(
         requirement,
-        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; {', and '.join(told)}",
+        f"torch {chosen.torch} installs the CUDA {chosen.cuda} libraries itself; {effect}",
         Severity.WARNING if shared else Severity.INFO,
         fix=lambda: ctx.create_move_fix(requirement),
     )
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a list in a sentence: ``a``, ``a and b``, ``a and 3 others``."""
-    if len(names) > 2:
-        return f"{names[0]} and {len(names) - 1} others"
-    return " and ".join(names)
+    """Return the names of up to two packages, or the first with the count of the others."""
+    return " and ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"

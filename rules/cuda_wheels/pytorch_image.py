@@ -1,4 +1,4 @@
-"""A `pytorch/pytorch` image with an older torch.
+"""An image with an older torch, of PyTorch (`pytorch/pytorch`), RunPod or Cog.
 
 Why: the image brings torch and its CUDA. Requirements that are installed on top (`pip install -r requirements.txt`) keep
 the torch of the image as long as it satisfies them.
@@ -11,7 +11,11 @@ Fix safety: unsafe; it changes the torch, the Python and the system packages of 
 with the target torch is known, and everything that is installed on top of it fits. Newer images have the Python 3.12 of
 their system and no conda, and pip installs into them only with `PIP_BREAK_SYSTEM_PACKAGES=1`, which the fix adds.
 
-Source: https://hub.docker.com/r/pytorch/pytorch/tags, with the known tags in `torchmigrate/tables/data/images.json`.
+Images of others (`runpod/pytorch`, `r8.im/cog-base`) are reported without a fix, since their tags have to be looked up.
+
+Source: https://hub.docker.com/r/pytorch/pytorch/tags, with the known tags in `torchmigrate/tables/data/images.json`;
+https://github.com/runpod/containers/tree/main/official-templates/pytorch,
+https://github.com/replicate/cog/blob/main/docs/base-images.md.
 """
 
 from __future__ import annotations
@@ -27,21 +31,28 @@ rule = Rule(code="CU522", references=(Sort.IMAGE,), safety=Safety.UNSAFE)
 
 @rule.check_reference
 def check(image: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
-    if image.name != "pytorch/pytorch" or image.undecided:
-        return
     from torchmigrate.documents import base_images
     from torchmigrate.model.torch_versions import parse_version
 
-    match = base_images.TORCH_TAG.fullmatch(image.text)
-    if match is None or parse_version(match["torch"]) >= ctx.options.target:
+    torch = base_images.find_image_torch(image)
+    if not torch or parse_version(torch) >= ctx.options.target:
         return
     test = image.unit.role is InstallRole.TEST
     yield ctx.finding(
         image,
-        f"this image has torch {match['torch']}; the target is {ctx.target}",
+        f"this image has torch {torch}; the target is {ctx.target}",
         Severity.INFO if test else Severity.ERROR,
         fix=lambda: _create_fix(image, ctx),
+        hint=_choose_hint(image, ctx),
     )
+
+
+def _choose_hint(image: Reference, ctx: ReferenceContext) -> str | None:
+    """Return what to do with an image that somebody else publishes; None for PyTorch's own."""
+    from torchmigrate.documents.base_images import OTHER_TORCH_IMAGES
+
+    tags = OTHER_TORCH_IMAGES.get(image.name)
+    return f"choose a tag with torch {ctx.target} from {tags}" if tags else None
 
 
 def _create_fix(image: Reference, ctx: ReferenceContext) -> Fix:

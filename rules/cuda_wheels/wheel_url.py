@@ -1,4 +1,4 @@
-"""The URL of a wheel or a libtorch archive of an older torch than the target.
+"""The URL of a wheel, a libtorch archive or a page of PyG's or DGL's wheels for an older torch than the target.
 
 Why: the URL names one version, one build, one Python and one platform. Nothing else in the project affects it, so that
 an upgrade misses it.
@@ -8,7 +8,11 @@ an upgrade misses it.
 What to do: require a version (`torch==2.12.1`), with the index of its build if that is not the default one; or use the
 URL of the target's wheel.
 
-Source: https://download.pytorch.org/whl/torch/
+The pages of PyG and DGL have one address for each torch and CUDA, `https://data.pyg.org/whl/torch-2.12.0+cu130.html`. They
+come some time after a torch, not with all packages, and DGL's end with torch 2.4: look before the upgrade.
+
+Source: https://download.pytorch.org/whl/torch/,
+https://pytorch-geometric.readthedocs.io/en/2.8.0/install/installation.html, https://www.dgl.ai/pages/start.html
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from torchmigrate.documents.references import Reference
 rule = Rule(code="CU506", references=(Sort.WHEEL,))
 
 _ARCHIVE = re.compile(r"/libtorch/.*-([0-9]+\.[0-9.]+)(?:%2B|\+|\.zip)")
+_PAGE = re.compile(r"(?P<site>pyg|pytorch-geometric|dgl)\.\w+/.*/torch-(?P<torch>[0-9]+\.[0-9.]*[0-9])")
 _WHEEL = re.compile(r"/(torch|torchvision|torchaudio)-([0-9.]+)[^/]*\.whl")
 
 
@@ -33,6 +38,7 @@ def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
 
     match = _WHEEL.search(wheel.text)
     archive = _ARCHIVE.search(wheel.text)
+    page = _PAGE.search(wheel.text)
     tag = upgrade_rules.find_cuda_tag(wheel)
     if match and match[1] == "torch" and parse_version(match[2]) < ctx.options.target:
         yield ctx.finding(
@@ -44,5 +50,14 @@ def check(wheel: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
             f"this is the C++ library of torch {archive[1]}; the target is {ctx.target}",
             Severity.WARNING,
         )
+    elif page:
+        if parse_version(page["torch"]) < ctx.options.target:
+            maker = "DGL" if page["site"] == "dgl" else "PyG"
+            yield ctx.finding(
+                wheel,
+                f"{maker}'s wheels on this page are built for torch {page['torch']}; the target is {ctx.target}",
+                Severity.ERROR,
+                hint=f"use {maker}'s page for torch {ctx.target} and the CUDA of its build if it has these packages, or build them",
+            )
     elif tag is not None and (reason := upgrade_rules.explain_missing_build(tag.name, ctx.options)):
         yield ctx.finding(wheel, f"`{tag.name}`: {reason}", Severity.ERROR)

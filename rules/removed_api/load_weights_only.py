@@ -22,7 +22,9 @@ Fix safety: safe with `weights_only=False` for an object that the same function 
 file. Otherwise unsafe: `weights_only=True` is added where the uses show tensors and plain values, and for files that are
 downloaded or that the user chooses; it rejects a file with other objects in it. `weights_only=False` is added elsewhere; it
 keeps the behavior of the code, and its risk. Parsed arguments from a download or a file of the user are allowed as
-`argparse.Namespace`; any other object from there has no fix. The argument came with torch 1.13: if the project supports an
+`argparse.Namespace`; any other object from there has no fix. If a recorded run of yours (`torchmigrate record`) has loaded
+files at this line, it decides: `weights_only=True` is safe if it loads all of them, and else the classes and functions that
+they need are allowed, where it was tried that they suffice. The argument came with torch 1.13: if the project supports an
 older one, every fix is unsafe, and a state dict, which loads without the argument, has none.
 
 Source: torch 1.12, 1.13, 2.4, 2.5 and 2.6 wheels: torch/serialization.py.
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,12 +45,13 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.change_fixes import find_declared, fit_needed, require_minimum
+from ._changes.change_fixes import find_declared, fit_needed
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
-from ._loading.content_names import names_state
+from ._loading.content_names import NAMESPACES, names_state
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
 from ._loading.loaded_content import LoadedContent, find_content
+from ._loading.recorded_loads import RecordedLoads, find_recorded_loads, write_global
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -76,8 +79,6 @@ _ADDED = (1, 13)
 _WARNS = (2, 4)
 _ALLOWS = (2, 5)
 _FLIPPED = (2, 6)
-_NAMESPACES = frozenset({"args", "opt", "opts"})
-"""Keys and variables under which programs keep their parsed arguments."""
 
 
 @rule.note
@@ -105,6 +106,7 @@ class _Evidence:
     saved: tuple[ast.Call, Saved] | None
     foreign: Foreign | None
     named: bool
+    recorded: RecordedLoads
 
     @property
     def object_at(self) -> ast.expr | None:
@@ -115,10 +117,12 @@ class _Evidence:
 
     @property
     def holds_namespace(self) -> bool:
-        """Whether the object that is used is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
+        """Whether the only object is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
         shown = self.content.object_use
         nodes = list(ast.walk(shown)) if shown is not None and not self.content.is_model else []
-        return any(string_value(node) in _NAMESPACES or last_name(node) in _NAMESPACES for node in nodes)
+        return (self.content.has_namespace and shown is None) or any(
+            string_value(node) in NAMESPACES or last_name(node) in NAMESPACES for node in nodes
+        )
 
     @property
     def is_state(self) -> bool:
@@ -230,12 +234,23 @@ def _is_allowed(use: Use, ctx: Context) -> bool:
 def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:
     path = find_argument(call, 0, "f") if use.call else None
     content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
-    return _Evidence(content, find_saved(path, use, ctx), find_foreign(path, use, ctx), names_state(path))
+    return _Evidence(
+        content,
+        find_saved(path, use, ctx),
+        find_foreign(path, use, ctx),
+        names_state(path),
+        find_recorded_loads(call, ctx),
+    )
 
 
 def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Severity | None:
     """Return the severity of a call; None for that of the rule."""
     flips = ctx.options.target >= _FLIPPED
+    if flips and evidence.recorded.loads and not _is_for_older(use, reached):
+        if evidence.recorded.passes:
+            return Severity.INFO
+        if evidence.recorded.fails and not reached.caught:
+            return Severity.ERROR
     content = evidence.content
     loads_state = flips and content.state is not None and content.object_use is None and not content.escapes
     if (
@@ -276,8 +291,10 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
         raise NoFix("the unpacked arguments may already contain `weights_only`")
     if _is_for_older(use, reached):
         raise NoFix("this code runs on a torch version without the argument")
+    if evidence.recorded.needed:
+        return _allow_globals(use, evidence.recorded.needed, "a file that no run has loaded", ctx, reached)
     if evidence.foreign is not None and evidence.holds_namespace:
-        return _allow_namespace(use, ctx, reached)
+        return _allow_globals(use, ("argparse.Namespace",), "the file", ctx, reached)
     value, safety, reason = _choose_value(evidence)
     change = AddArgument(call, template(str(value)), keyword="weights_only")
     fix = Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
@@ -285,25 +302,32 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
     return fit_needed(fix, _ADDED, _FLIPPED if fails else None, ctx, reached)
 
 
-def _allow_namespace(use: Use, ctx: Context, reached: VersionReach) -> Fix:
-    """Create the fix that loads parsed arguments, but no other objects. Raises NoFix."""
+def _allow_globals(use: Use, names: Sequence[str], file: str, ctx: Context, reached: VersionReach) -> Fix:
+    """Create the fix that loads a file with certain classes and functions, but no other objects. Raises NoFix."""
     statement = use.place.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         raise NoFix("the call is part of a longer statement; load the file in a statement of its own first")
+    allowed = {f"allowed_{number}": write_global(name, use, ctx) for number, name in enumerate(names)}
     parts: dict[str, Part] = {
         "allowing": ctx.write_symbol("torch.serialization.safe_globals", use),
-        "namespace": ctx.write_symbol("argparse.Namespace", use),
         "target": statement.targets[0],
         "value": statement.value,
+        **allowed,
     }
-    require_minimum(_ALLOWS, ctx, reached)
-    new = template("with {allowing}([{namespace}]):\n    {target} = {value}", **parts)
-    title = "Allow `argparse.Namespace`; unsafe because the file may hold other objects"
-    return Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    listed = ", ".join(f"{{{name}}}" for name in allowed)
+    new = template(f"with {{allowing}}([{listed}]):\n    {{target}} = {{value}}", **parts)
+    shown = ", ".join(f"`{name}`" for name in names)
+    title = f"Allow {shown}; unsafe because {file} may hold other objects"
+    fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
+    return fit_needed(fix, _ALLOWS, _FLIPPED if ctx.options.target >= _FLIPPED else None, ctx, reached)
 
 
 def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
     """Return the argument to pass, with the safety of doing so and the reason. Raises NoFix."""
+    if evidence.recorded.passes:
+        number = evidence.recorded.number
+        times = "once" if number == 1 else f"{number:,} times"
+        return True, Safety.SAFE, f"recorded runs have loaded every file so, {times}"
     if evidence.saved is not None and not evidence.is_state:
         return False, Safety.SAFE, f"line {evidence.saved[0].lineno} has just saved the file"
     content = evidence.content
@@ -312,6 +336,8 @@ def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
             raise NoFix(
                 f"`weights_only=False` would let the file, which {evidence.foreign.value}, run any code; allow its classes with `torch.serialization.safe_globals`"
             )
+        return False, Safety.UNSAFE, "unsafe because the file can run any code"
+    if content.has_namespace:
         return False, Safety.UNSAFE, "unsafe because the file can run any code"
     if evidence.is_state or evidence.foreign is not None or evidence.is_plain_checkpoint:
         return True, Safety.UNSAFE, "unsafe because it rejects a file with other objects"

@@ -8,7 +8,7 @@ Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
     def whitened(x: torch.Tensor):
         q, r = torch.linalg.qr(x)
 
-Only methods of expressions that certainly are tensors are reported: parameters annotated as such, results of functions and
+Methods whose names other objects have as well are only reported of expressions that certainly are tensors: parameters annotated as such, results of functions and
 methods that return tensors, and variables that hold nothing else.
 
 What to do: use the replacement that the finding names.
@@ -31,6 +31,7 @@ from ._changes.change_findings import check_change
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.tables.api_changes import ApiChange
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.METHOD)
 
@@ -44,5 +45,14 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if use.call is not None and is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
-        yield from check_change(use, ctx, _CHANGES[use.symbol])
+    change = _CHANGES[use.symbol]
+    if use.call is not None and _is_of_tensor(use, ctx, change):
+        yield from check_change(use, ctx, change)
+
+
+def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
+    """Return whether a method is one of a tensor: it is called on one, or nothing else has it."""
+    if is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
+        return True
+    defined = rf"def {use.name}\("
+    return not change.common and not ctx.project.find_spellings(((use.name,), (defined,)), beside="")

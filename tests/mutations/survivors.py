@@ -14,7 +14,7 @@ KNOWN: dict[tuple[str, str], str] = {
 
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     # No directive is called so, as none has an empty name.
-    ("torchmigrate/foreign/cpp.py", 'directive else b""', "b'x'"),
+    ("torchmigrate/foreign/preprocessor.py", 'directive else b""', "b'x'"),
     # Steps of other stages have one bound, whichever it is.
     ("torchmigrate/plan/build.py", "stage is Stage.BOUND and item.minimum else (0, 0)", "1"),
     # A label in a digest, which has to differ from the others.

@@ -156,3 +156,74 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_judged(
 @pytest.mark.parametrize("other", ["--json", "--smoke", "--ray"])
 def test_it_goes_with_nothing_that_judges_no_single_machine(tmp_path: Path, other: str) -> None:
     assert CliRunner().invoke(probe, ["--project", str(tmp_path), other]).exit_code == 2
+
+
+MEMBER = """
+[[package]]
+name = "member"
+version = "0.1.0"
+source = {{ editable = "packages/member" }}
+"""
+RANGE_OF_MEMBER = RANGE[1].replace('"x"', '"member"')
+
+
+def test_a_lock_above_stands_for_the_range_of_a_member(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    member = tmp_path / "packages" / "member"
+    other = tmp_path / "other"
+    for folder, name in ((member, "member"), (other, "other")):
+        folder.mkdir(parents=True)
+        (folder / "pyproject.toml").write_text(RANGE_OF_MEMBER.replace("member", name))
+    (tmp_path / "uv.lock").write_text(LOCK[1] + MEMBER.format())
+    (locked,) = said(member, "20-h200")
+    assert "2.12.1" in locked[1]
+    (free,) = said(other, "20-h200")
+    assert "2.15.0" in free[1]
+    assert sorted(said(tmp_path, "20-h200")) == sorted([locked, free])
+
+
+def test_of_a_range_the_release_of_the_target_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(f"--extra-index-url {CU126}\ntorch>=2.12\n")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12\nRUN pip install torch==2.9.0\n")
+    [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
+    messages = [one.message for one in judge_files([str(tmp_path)], facts, target="2.13")]
+    assert any("2.13.0" in message for message in messages)
+    assert "1 place does not allow torch 2.13" in messages
+
+
+def test_the_fixed_project_is_judged_without_being_written(tmp_path: Path) -> None:
+    text = f"--index-url {CU126[:-3]}124\ntorch==2.5.1\ntorchvision==0.20.1\n"
+    (tmp_path / "requirements.txt").write_text(text)
+    (tmp_path / "uv.lock").write_text(LOCK[1])
+    [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
+    (found,) = judge_files([str(tmp_path)], facts, target="2.13", after_fix=True)
+    assert found.code == "RT032"
+    assert "2.13.0" in found.message
+    assert (tmp_path / "requirements.txt").read_text() == text
+
+
+def test_what_the_fix_cannot_move_is_said(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.5.1\nfasttext-of-ours==1.0\n-r missing.txt\n")
+    [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
+    found = judge_files([str(tmp_path)], facts, target="2.13", after_fix=True)
+    assert found[-1].message == "1 place does not allow torch 2.13"
+    assert "fix --unsafe --relax" in (found[-1].hint or "")
+
+
+def test_commands_name_the_companions_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(
+        f"--index-url {CU126[:-5]}cpu\ntorch==2.12.1\ntorchvision==0.27.1\n"
+    )
+    [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
+    (found,) = judge_files([str(tmp_path)], facts)
+    assert "torchvision==" in (found.hint or "")
+
+
+def test_entries_of_a_lock_that_come_to_the_same_are_one_finding(tmp_path: Path) -> None:
+    entries = "".join(
+        LOCKED.format(
+            version="2.12.1", index=PYPI, marker=f"sys_platform == 'linux' and extra == 'extra-1-x-{name}'"
+        )
+        for name in "abc"
+    )
+    assert len(said(tmp_path, "20-h200", ("uv.lock", "version = 1\n" + entries))) == 1

@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from torchmigrate.prefilter import foreign_languages, project_file_kinds
+from torchmigrate.prefilter import foreign_languages
+from torchmigrate.prefilter.project_file_kinds import KINDS, find_kind, kind_of
 from torchmigrate.run.tree import is_of_interest
 from torchmigrate.server.watched import GLOBS
 
@@ -31,11 +32,13 @@ NAMES = EXAMPLES.split()
 def test_what_is_looked_at_is_watched(name: str) -> None:
     assert is_of_interest(name)
     assert any(fnmatchcase(f"folder/{name}", glob) for pattern in GLOBS for glob in _expanded(pattern))
+    if kind := find_kind(name):
+        assert any(fnmatchcase(name, glob) for pattern in kind.globs for glob in _expanded(pattern))
 
 
 def test_every_kind_has_an_example() -> None:
-    found = {(project_file_kinds.kind_of(name), foreign_languages.language_of(name)) for name in NAMES}
-    assert {kind for kind, _ in found} >= {kind for _, kind in project_file_kinds._NAMES}
+    found = {(kind_of(name), foreign_languages.language_of(name)) for name in NAMES}
+    assert {kind for kind, _ in found} >= {kind.name for kind in KINDS}
     assert {language for _, language in found} >= {language for _, language in foreign_languages._NAMES}
 
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from torchmigrate.model.finding_identity import identify_finding
 from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.project.file_search import read_file
 
 VERSION = 1
 
@@ -140,14 +141,13 @@ class Baseline:
 def read_baseline(path: str) -> Baseline:
     """Parse the baseline in the file at ``path``. Raises BaselineError."""
     try:
-        with open(path, "rb") as file:
-            document = json.loads(file.read())
+        document = json.loads(read_file(path))
     except FileNotFoundError:
         raise MissingBaselineError(
             f"{path}: there is no baseline; `torchmigrate check --write-baseline` creates one"
         ) from None
     except OSError as error:
-        raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from None
+        raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise BaselineError(f"{path}: this is not a baseline: {error}") from None
     try:

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchmigrate.adoption.baseline import Baseline
-from torchmigrate.adoption.git import Git, GitError, split_records
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.folders import is_within
+from torchmigrate.project.git import Git, GitError, split_records
 from torchmigrate.run import runner
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.tree import Tree, is_of_interest

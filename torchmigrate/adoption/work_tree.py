@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from torchmigrate.adoption.git import Git, GitError, split_records
+from torchmigrate.project.git import Git, GitError, split_records
 
 
 class WorkTree:

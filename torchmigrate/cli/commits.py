@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchmigrate import __version__
-from torchmigrate.adoption.git import GitError
 from torchmigrate.adoption.work_tree import WorkTree
 from torchmigrate.cli.options import Failure
 from torchmigrate.cli.session import Session
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.torch_versions import render_version
+from torchmigrate.project.git import GitError
 
 
 def commit_by_rule(run: Session) -> int:

@@ -11,12 +11,25 @@ LAZY: dict[str, str] = {
     "ledger": "torchmigrate.cli.ledger:ledger",
     "plan": "torchmigrate.cli.plan:plan",
     "probe": "torchmigrate.cli.probe:probe",
+    "record": "torchmigrate.cli.record:record",
     "server": "torchmigrate.cli.server:server",
 }
 """Commands in modules of their own: name → ``module:attribute``."""
 
 
-ORDER = ("check", "fix", "plan", "explain", "rules", "ledger", "probe", "artifacts", "server", "clean")
+ORDER = (
+    "check",
+    "fix",
+    "plan",
+    "record",
+    "explain",
+    "rules",
+    "ledger",
+    "probe",
+    "artifacts",
+    "server",
+    "clean",
+)
 """The order in which help lists the commands."""
 
 

@@ -35,6 +35,11 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
     type=click.Path(exists=True),
     help="Check what the files in PATH would install.",
 )
+@click.option(
+    "--after-fix",
+    is_flag=True,
+    help="With --project: check the files as `fix --unsafe --relax` would leave them.",
+)
 @click.option("--merge", is_flag=True, help="Check the machines in FILES together.")
 @click.option("--ray", is_flag=True, help="Check every node of a running Ray cluster.")
 @click.option("--ray-address", default="auto", show_default=True, help="The address of the Ray cluster.")

@@ -62,6 +62,7 @@ class ProbeCommand:
         self.as_json: bool = given["as_json"]
         self.facts: str | None = given["facts"]
         self.project: str | None = given["project"]
+        self.after_fix: bool = given["after_fix"]
         self.merge: bool = given["merge"]
         self.ray: bool = given["ray"]
         self.address: str = given["ray_address"]
@@ -71,6 +72,7 @@ class ProbeCommand:
         self._output_file: str | None = given["output_file"]
         self._exit_zero: bool = given["exit_zero"]
         self._color: str = given["color"]
+        self._is_target_given = given["target_version"] is not None
         self._check()
         self.settings = _load_settings(given["target_version"])
         self.target = get_target(self.settings)
@@ -87,6 +89,8 @@ class ProbeCommand:
             raise click.UsageError("FILES require --merge")
         if self.merge and not self.files:
             raise click.UsageError("--merge requires FILES")
+        if self.after_fix and not self.project:
+            raise click.UsageError("--after-fix requires --project")
         if self.project:
             others = ("merge", "ray", "smoke", "as_json")
             if other := next((name for name in others if getattr(self, name)), None):
@@ -134,7 +138,10 @@ class ProbeCommand:
         there = (
             driver_findings.check_driver(facts) if facts.torch is None else check_machine(facts, self.asked)
         )
-        shown = remove_ignored([*there, *judge_files([self.project or ""], facts)], self.settings)
+        # Of a range an installer takes the newest release, unless another target is asked for.
+        target = self.target if self._is_target_given or self.after_fix else None
+        judged = judge_files([self.project or ""], facts, target=target, after_fix=self.after_fix)
+        shown = remove_ignored([*there, *judged], self.settings)
         if self.style != "text":
             return self._write_report(shown)
         self._write_text(verdict_text.render_heading(facts) + verdict_text.render_findings(shown))
@@ -235,6 +242,8 @@ def _load_settings(target: str | None) -> Settings:
         if target is not None:
             stated["target_version"] = torch_versions.parse_version(target)
         file = config.find_file(os.getcwd())
-        return config.merge_layers([Layer(stated, os.curdir), *(config.read_layers(file) if file else [])])
+        return config.merge_layers(
+            [Layer(stated, os.curdir), *(config.read_layers(file, found=True) if file else [])]
+        )
     except (ConfigError, ValueError) as error:
         raise Failure(str(error)) from None

@@ -94,6 +94,8 @@ class Session:
             self.print_note(f"settings from {source}", wanted=verbose)
         self.print_note(f"{format_count(len(self.inputs), 'file')} to check", wanted=verbose)
         self._report_links(asked.unfollowed, verbose=verbose)
+        for note in (note for tree in self.trees for note in tree.record.describe()):
+            self.print_note(note)
 
     def collect_results(self, results: Iterable[FileResult]) -> None:
         """Add ``results`` to the totals, and keep those with findings or errors."""
@@ -118,8 +120,8 @@ class Session:
         if not (writes or diff_base or any(settings_of(file.path).baseline for file in self.inputs)):
             return None
         from torchmigrate.adoption.earlier_findings import collect_earlier_findings
-        from torchmigrate.adoption.git import GitError
         from torchmigrate.cli.known_findings import KnownFindings
+        from torchmigrate.project.git import GitError
 
         try:
             earlier = collect_earlier_findings(self.trees, diff_base, self.cache) if diff_base else None

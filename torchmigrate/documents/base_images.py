@@ -16,6 +16,31 @@ TORCH_TAG = re.compile(
 _FLAVOUR = re.compile(r"-(?P<cudnn>cudnn\d*-)?(?P<flavour>base|runtime|devel)-(?P<system>\w+[\d.]*)")
 
 
+OTHER_TORCH_IMAGES = {
+    "runpod/pytorch": "https://hub.docker.com/r/runpod/pytorch/tags",
+    "r8.im/cog-base": "https://github.com/replicate/cog/blob/main/docs/base-images.md",
+}
+"""Images with torch that others publish: repository → where its tags are listed."""
+_OTHER_TORCH = re.compile(
+    r"(?:^|-torch)(?P<torch>\d+\.\d+(?:\.\d+)?)(?=-py|\Z)|-torch(?P<digits>\d{3,4})(?!\d)"
+)
+"""The torch in the tag of such an image: ``2.4.0-py3.11-…``, ``…-torch280-…``, ``…-torch2.3.1``."""
+
+
+def find_image_torch(image: Reference) -> str:
+    """Return the torch version that the tag of an image names; empty for an image that has none, or whose tag does not tell."""
+    if image.undecided:
+        return ""
+    if image.name == "pytorch/pytorch":
+        match = TORCH_TAG.fullmatch(image.text)
+        return match["torch"] if match else ""
+    found = _OTHER_TORCH.search(image.text) if image.name in OTHER_TORCH_IMAGES else None
+    if found is None:
+        return ""
+    digits = found["digits"]
+    return found["torch"] or f"{digits[0]}.{digits[1:-1]}.{digits[-1]}"
+
+
 def create_image_edit(
     image: Reference, target: Version, chosen: TorchBuild, *, unverified: bool = False
 ) -> Edit | None:
@@ -40,6 +65,9 @@ def create_image_edit(
         return None if same else _create_cuda_image_edit(image, match, chosen.cuda or "")
     if image.name == "nvidia/pytorch":
         raise NoFix("the image has its own torch")
+    torch = find_image_torch(image)
+    if torch and parse_version(torch) < target:
+        raise NoFix("the tag of a newer image has to be looked up")
     return None
 
 

@@ -7,10 +7,9 @@ import re
 from torchmigrate.documents import shell_commands
 from torchmigrate.documents.expanded_values import find_lines, strip_blanks
 from torchmigrate.documents.installer_commands import read_conda_requirement
-from torchmigrate.documents.reference_patterns import INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.reference_patterns import INCLUDE_OPTIONS, INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
-from torchmigrate.documents.requirement_lists import INCLUDE_OPTIONS
 from torchmigrate.model.findings import Span
 
 _HEAD = re.compile(r"^#.*conda create", re.MULTILINE)
@@ -32,8 +31,8 @@ def read_list(reader: ReferenceReader) -> None:
             read_entry(reader, unit, span)
 
 
-def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span) -> None:
-    """Read an entry of a conda environment, or of the list for pip in it."""
+def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span, *, removable: bool = True) -> None:
+    """Read an entry of a conda environment, or of the list for pip in it; ``removable`` if it is on a line of its own."""
     text = reader.view[span.start : span.end]
     if text.startswith("-"):
         option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
@@ -44,9 +43,8 @@ def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span) -> None:
             known = INDEX_OPTIONS.get(option[1], "")
             line = reader.view.rfind("\n", 0, span.start) + 1
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)
-            reader.add_index(
-                Span(span.start + option.start(2), span.end), unit, known, removal=Span(line, after)
-            )
+            removal = Span(line, after) if removable else None
+            reader.add_index(Span(span.start + option.start(2), span.end), unit, known, removal=removal)
         return
     if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
         reader.add_requirement(span, unit)

@@ -5,50 +5,46 @@ from __future__ import annotations
 import re
 
 from torchmigrate.documents import shell_commands
-from torchmigrate.documents.expanded_values import strip_quotes
 from torchmigrate.documents.reference_reader import ReferenceReader
+from torchmigrate.documents.yaml_nodes import YamlNode, parse_yaml
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?\*/)"
-    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\")(?P<key>\s*:)?"
-    r"|(?P<open>[\[{])|(?P<close>[\]}])",
-    re.DOTALL,
-)
+_COMMENT = re.compile(r"(?P<string>\"(?:\\.|[^\"\\\n])*\")|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _VARIABLES = ("args", "containerEnv", "remoteEnv")
 
 
 def read_devcontainer(reader: ReferenceReader) -> None:
-    """Read a devcontainer.json."""
-    outer: list[str] = []
-    key = ""
-    listed: list[Span] = []
-    for match in _TOKEN.finditer(reader.view):
-        if match["key"]:
-            key = match["string"].strip('"')
-        elif match["string"]:
-            span = Span(*match.span("string"))
-            if outer and outer[-1].endswith("["):
-                listed.append(span)
-            else:
-                _read_value(reader, [*outer, key], span)
-        elif match["open"]:
-            outer.append(f"{key}[" if match["open"] == "[" else key)
-        elif match["close"] and outer and outer.pop().endswith("Command["):
-            shell_commands.read_listed_command(reader, listed)
-        listed = [] if match["open"] or match["close"] else listed
+    """Read a devcontainer.json; without its comments it is YAML."""
+    text = _COMMENT.sub(lambda match: match["string"] or re.sub(r"[^\n]", " ", match[0]), reader.view)
+    tree = parse_yaml(text)
+    for root in tree.roots if tree else ():
+        _read_node(reader, [], root)
 
 
-def _read_value(reader: ReferenceReader, path: list[str], quoted: Span) -> None:
+def _read_node(reader: ReferenceReader, path: list[str], node: YamlNode) -> None:
+    """Read a node, by the ``path`` of keys that lead to it."""
+    if node.pairs is not None:
+        for key, value in node.pairs:
+            _read_node(reader, [*path, key.extract_text(reader.view)], value)
+    elif node.items is None:
+        _read_value(reader, path, node.span)
+    elif path and path[-1].endswith("Command"):
+        words = [item.span for item in node.items if item.is_scalar]
+        shell_commands.read_words(reader, words, [Span(start - 1, end + 1) for start, end in words])
+    else:
+        for item in node.items:
+            _read_node(reader, path, item)
+
+
+def _read_value(reader: ReferenceReader, path: list[str], span: Span) -> None:
     """Read a string, by the ``path`` of keys that lead to it."""
-    key, span = path[-1], strip_quotes(reader.view, *quoted)
     if any(one.endswith("Command") for one in path):
         shell_commands.read_commands(reader, *span)
     elif any(one in _VARIABLES for one in path[:-1]):
-        reader.define_variable(key, *span)
+        reader.define_variable(path[-1], *span)
         reader.read_loose_text(*span)
-    elif key == "image":
+    elif path and path[-1] == "image":
         reader.environment.of_image = True
         reader.add_reference(Sort.PYTHON, "python", span, reader.begin_unit(), option="FROM")
         reader.read_loose_text(*span)

@@ -1,4 +1,8 @@
-"""Dockerfiles."""
+"""Dockerfiles.
+
+They are read by hand, line by line, since a rewrite needs the place of every variable and word, and since many of them are
+templates.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import Environment
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.text.source_text import SourceError
 
 _INSTRUCTION = re.compile(
     r"[ \t]*(?P<word>FROM|RUN|CMD|LABEL|MAINTAINER|EXPOSE|ENV|ADD|COPY|ENTRYPOINT|VOLUME|USER|WORKDIR|ARG|ONBUILD"
@@ -34,7 +37,7 @@ _OLD_PAIR = re.compile(r"(?P<name>\w+)[ \t]+(?P<value>\S.*?)\s*", re.DOTALL)
 
 
 def read_dockerfile(reader: ReferenceReader) -> None:
-    """Read a Dockerfile. Raises SourceError for a line that is no instruction, unless the file is a template."""
+    """Read a Dockerfile. A line that is no instruction is left out; unless the file is a template, its stage may not change."""
     view = reader.view
     template = "{%" in view or "{{" in view
     at = 0
@@ -50,12 +53,12 @@ def read_dockerfile(reader: ReferenceReader) -> None:
             continue
         match = _INSTRUCTION.fullmatch(view, *line.span())
         if match is None:
-            if not begun:
+            if not begun and not stages:
                 return  # only called like a Dockerfile
-            if template or text.startswith(("@", "%", "<")):
-                continue
-            number = view.count("\n", 0, line.start()) + 1
-            raise SourceError(f"not an instruction: `{text.splitlines()[0][:60]}`", number, 1)
+            if not template and not text.startswith(("@", "%", "<")):
+                environment = reader.environment
+                environment.unread = environment.unread or text.splitlines()[0][:60]
+            continue
         begun = True
         if match["word"].upper() == "FROM":
             reader.environment = stages.get(match.start(), reader.environment)

@@ -108,6 +108,7 @@ _VARIABLE = re.compile(
     | \$\{(?P<name>[A-Za-z_]\w*)(?P<operation>[^{}]*)\}
     | \$(?P<bare>[A-Za-z_]\w*)
     | \{\{\s*(?P<jinja>[^{}]+?)\s*\}\}
+    | (?<![{$])\{(?P<inserted>[A-Za-z_]\w*)\}(?!\})
     | \{env:(?P<tox>\w+)(?P<otherwise>:[^{}]*)?\}
     | (?P<unknown><[A-Za-z_][\w ]*>|\$[0-9@*]|%[0-9](?![0-9A-Fa-f]))
     """,
@@ -186,7 +187,7 @@ def _parse_expansion(match: re.Match[str]) -> tuple[str | None, TextChange | Non
     """Return the variable of an expansion, the change to its value, and where its default is written."""
     if match["undotted"]:
         return match["undotted"], _NO_DOTS, None
-    if name := match["make"] or match["bare"]:
+    if name := match["make"] or match["bare"] or match["inserted"]:
         return name, _UNCHANGED, None
     if match["github"] or match["jinja"]:
         plain = re.fullmatch(r"(?:[\w-]+\.)*([\w-]+)", match["github"] or match["jinja"])

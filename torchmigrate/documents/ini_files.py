@@ -1,4 +1,4 @@
-"""setup.cfg and tox.ini."""
+"""setup.cfg and tox.ini: `configparser` validates them, and their lines are read again for the places of the values."""
 
 from __future__ import annotations
 

@@ -6,10 +6,14 @@ import re
 from dataclasses import dataclass
 
 from torchmigrate.documents.expanded_values import strip_quotes
-from torchmigrate.documents.reference_patterns import CONDA_REQUIREMENT, INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.reference_patterns import (
+    CONDA_REQUIREMENT,
+    INCLUDE_OPTIONS,
+    INDEX_OPTIONS,
+    INDEX_URL,
+)
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallUnit, VersionStyle
-from torchmigrate.documents.requirement_lists import INCLUDE_OPTIONS
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 

@@ -11,7 +11,6 @@ from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source_text import SourceText
 
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:[\w.,*\[\] \t]+=[ \t]*)?(?:%time(?:it)?[ \t]+)?"
@@ -27,8 +26,9 @@ _NAMED_RELEASE = re.compile(
 _INSERTED_VALUE = re.compile(r"(?<![${])\{(?!\{)(?!sys\.executable\})[^{}]*\}")
 
 
-def read_notebook(reader: ReferenceReader, source: SourceText) -> None:
+def read_notebook(reader: ReferenceReader) -> None:
     """Read the IPython commands of a notebook, all of which install into the kernel's Python."""
+    source = reader.source
     assert isinstance(source, Notebook)
     for mask in source.masks:
         found = _CELL.match(reader.view, *mask)

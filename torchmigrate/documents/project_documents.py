@@ -5,28 +5,18 @@ from __future__ import annotations
 import codecs
 import os
 import re
+from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from os import PathLike, fspath
 
-from torchmigrate.documents import (
-    conda_lists,
-    dev_containers,
-    dockerfiles,
-    ini_files,
-    markup_files,
-    notebook_commands,
-    requirement_lists,
-    setup_scripts,
-    shell_commands,
-    toml_files,
-    variable_files,
-    yaml_files,
-)
+from torchmigrate.documents import requirement_lists
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import Environment, InstallRole, Reference
 from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
 from torchmigrate.model.findings import Span
-from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.prefilter.project_file_kinds import INSTALLERS, FileKind, find_kind, kind_of
+from torchmigrate.project.folders import find_tree_root
 from torchmigrate.text.source_text import SourceError, SourceText
 
 
@@ -100,54 +90,46 @@ def read_references(source: SourceText) -> list[Reference]:
 
 
 def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
-    """Read the references of a file of any kind."""
-    kind = kind_of(path)
+    """Read the references of a file of any kind; one of no kind is read as a script."""
+    kind = find_kind(path) or (INSTALLERS if path.endswith(".py") else None)
     if "\0" in view:
         raise SourceError("a null byte", view.count("\n", 0, view.index("\0")) + 1, 1)
-    reader = ReferenceReader(view, _find_role(path, kind))
-    if kind in ("requirements", "yaml") and guess_purpose(os.path.basename(path)) is Purpose.DEVELOPMENT:
+    reader = ReferenceReader(view, _find_role(path, kind), source)
+    name = os.path.basename(path)
+    if kind and kind.name in ("requirements", "yaml") and guess_purpose(name) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
-    if re.fullmatch(r"cog[\w.-]*\.ya?ml", os.path.basename(path)):
+    if re.fullmatch(r"cog[\w.-]*\.ya?ml", name):
         reader.environment.blocker = (
             "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
         )
-    if kind == "python":
-        setup_scripts.read_script(reader, source)
-    elif kind == "notebook":
-        notebook_commands.read_notebook(reader, source)
-    elif kind == "requirements" and conda_lists.is_conda_list(view):
-        conda_lists.read_list(reader)
-    else:
-        _READERS_BY_KIND[kind or ""](reader)
+    reader.fixed = kind.fixed if kind else ""
+    _load_reader(kind.reader if kind else "shell_commands.read_script")(reader)
     return reader
 
 
-_READERS_BY_KIND = {
-    "requirements": requirement_lists.read_list,
-    "toml": toml_files.read_toml,
-    "lock": toml_files.read_lock,
-    "ini": ini_files.read_ini,
-    "docker": dockerfiles.read_dockerfile,
-    "yaml": yaml_files.read_yaml,
-    "shell": shell_commands.read_script,
-    "make": shell_commands.read_makefile,
-    "cmake": variable_files.read_cmake,
-    "markdown": markup_files.read_markdown,
-    "rst": markup_files.read_rst,
-    "nix": variable_files.read_nix,
-    "hcl": variable_files.read_hcl,
-    "devcontainer": dev_containers.read_devcontainer,
-    "": shell_commands.read_script,
-}
+def _load_reader(name: str) -> Callable[[ReferenceReader], None]:
+    """Return the function with which a kind of file is read; its module is imported with the first such file."""
+    module, _, function = name.partition(".")
+    found: Callable[[ReferenceReader], None] = getattr(
+        import_module(f"torchmigrate.documents.{module}"), function
+    )
+    return found
 
 
-def _find_role(path: str, kind: str | None) -> InstallRole:
-    """Return the role of a file, by its name and folder."""
-    name = os.path.basename(path)
-    if kind in ("markdown", "rst"):
-        return InstallRole.DOC
-    if kind == "lock":
-        return InstallRole.LOCK
-    if name in ("tox.ini", "noxfile.py") or name.startswith("Jenkinsfile"):
-        return InstallRole.TEST
-    return yaml_files.find_role(path.replace(os.sep, "/"))
+TEST_PATH = re.compile(
+    r"(?:^|/)(?:\.\w+/(?:workflows|actions)|\.circleci|\.azure-pipelines|\.buildkite|\.ci|ci)/|(?:^|/)(?:\.gitlab-ci|azure-pipelines|\.travis|\.pre-commit-config)[\w.-]*\.ya?ml$"
+)
+
+
+def _find_role(path: str, kind: FileKind | None) -> InstallRole:
+    """Return the role of a file, by its kind and by the folders in its project: those above it do not count."""
+    role = kind.role if kind else InstallRole.INSTALL
+    path = path.replace(os.sep, "/")
+    if role is not InstallRole.INSTALL or not TEST_PATH.search(path):
+        return role
+    top = find_tree_root(os.path.dirname(path))
+    if top is not None:
+        path = os.path.relpath(path, top).replace(os.sep, "/")
+    elif os.path.isabs(path):
+        path = "/".join(path.split("/")[-3:])
+    return InstallRole.TEST if TEST_PATH.search(path) else InstallRole.INSTALL

@@ -136,7 +136,8 @@ class ProposedEdits:
     def _edit_unit(self, unit: InstallUnit) -> None:
         """Collect the edits of one unit, except for those of images."""
         for wheel in unit.find_references(Sort.WHEEL):
-            raise NoFix(f"blocked by `{wheel.text.rpartition('/')[2]}`: it is one specific wheel")
+            if not wheel.text.endswith(".html"):  # a page of wheels is among the other blockers
+                raise NoFix(f"blocked by `{wheel.text.rpartition('/')[2]}`: it is one specific wheel")
         for index in unit.find_references(Sort.INDEX):
             if "/nightly" in index.text:
                 raise NoFix("an index of nightly builds has no releases")

@@ -34,7 +34,10 @@ def check_references(
 
     ``selects`` tells whether a code is selected for a file. Raises SourceError if the file is malformed.
     """
-    if not rules or project_file_kinds.kind_of(source.path) is None:
+    known = project_file_kinds.kind_of(source.path) or (
+        source.path.endswith(".py") and project_file_kinds.installs_torch(source.original)
+    )
+    if not rules or not known:
         return RuleResults(source.path)
     # Imported here, since most files have no reference that a rule looks at.
     from torchmigrate.documents.project_documents import read_references

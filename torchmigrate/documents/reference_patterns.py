@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_INSERTION = r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}"
+_INSERTION = (
+    r"\$\{\{[^{}]*\}\}|\$\([^()]*(?:\([^()]*\)[^()]*)*\)|\$\{[^{}]*\}|\{\{[^{}]*\}\}|\{env:[^{}]*\}|\{\w+\}"
+)
 _URL_CHARACTER = rf"(?:{_INSERTION}|\$\w+|<\w+>|[\w.~:/?#@!&*+=%-])"
 INDEX_URL = re.compile(
     rf"(?:https?://{_URL_CHARACTER}*?|//)?(?:download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels)(?:/{_URL_CHARACTER}*)?",
@@ -15,7 +17,15 @@ INDEX_URL = re.compile(
 LIBTORCH = re.compile(rf"https?://download(?:-r2)?\.pytorch\.org/libtorch/{_URL_CHARACTER}+?\.zip", re.ASCII)
 """The URL of an archive of torch's C++ library."""
 
-_WATCHED = r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|pytorch/pytorch|nvidia/pytorch)"
+BUILD_PAGE = re.compile(
+    rf"https?://(?:(?:data\.pyg\.org|(?:data\.)?pytorch-geometric\.com)/whl|data\.dgl\.ai/wheels(?:-test)?)/torch-{_URL_CHARACTER}+\.html",
+    re.ASCII,
+)
+"""The page with the wheels that PyG or DGL build for one torch and CUDA."""
+
+_WATCHED = (
+    r"(?:(?<=:-)|(?<![\w.-]))(?P<repository>nvidia/cuda|(?:pytorch|nvidia|runpod)/pytorch|r8\.im/cog-base)"
+)
 REPOSITORY = re.compile(rf"{_WATCHED}\Z")
 IMAGE = re.compile(
     rf"{_WATCHED}:(?P<tag>(?:{_INSERTION}|\$\w+|[\w.-])+)(?P<digest>@sha256:\w+)?",
@@ -47,6 +57,12 @@ INDEX_OPTIONS = {
     "--torch-backend": "--torch-backend",
 }
 """The options of pip and uv for indexes → their name in `Reference.option`."""
+
+INCLUDE_OPTIONS = {
+    **dict.fromkeys(("-r", "--requirement", "-c", "--constraint"), "{}"),
+    **dict.fromkeys(("-e", "--editable"), "{}/"),
+}
+"""The options of pip and uv that include a list or a project → the form of their value in `Environment.includes`."""
 
 CONDA_REQUIREMENT = re.compile(
     r"(?:[\w./-]+::)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"

@@ -9,6 +9,7 @@ from typing import Any
 
 from torchmigrate.documents.expanded_values import ExpandedValue, expand_variables, strip_blanks, strip_quotes
 from torchmigrate.documents.reference_patterns import (
+    BUILD_PAGE,
     IMAGE,
     INDEX_URL,
     LIBTORCH,
@@ -27,6 +28,7 @@ from torchmigrate.documents.references import (
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source_text import SourceText
 
 _PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)[ \t]*(?P<extras>\[[^\[\]]*\])?", re.ASCII
@@ -39,8 +41,9 @@ class ReferenceReader:
     ``view`` is the text with one character for each byte, so that offsets in it are byte offsets.
     """
 
-    def __init__(self, view: str, role: InstallRole) -> None:
+    def __init__(self, view: str, role: InstallRole, source: SourceText) -> None:
         self.view = view
+        self.source = source
         self.role = role
         self.fixed = ""
         """The reason why nothing that is read now may be edited; empty if there is none."""
@@ -65,12 +68,14 @@ class ReferenceReader:
         self.environment.units.append(unit)
         return unit
 
-    def define_variable(self, name: str, start: int, end: int) -> None:
-        """Note that a variable has the value between two offsets."""
+    def define_variable(self, name: str, start: int, end: int, *, watched: bool = True) -> None:
+        """Note that a variable has the value between two offsets; ``watched`` if it may be one of torch's environment variables."""
         span = strip_quotes(self.view, start, end)
         self._variables.setdefault(name, {})[span, self.environment] = None
         if self.fixed:
             self._conditional[span] = self.fixed
+        if not watched:
+            return
         if name == "UV_TORCH_BACKEND":
             self.add_index(span, self.begin_unit(), "--torch-backend")
         elif WATCHED_VARIABLE.fullmatch(name) and span.start < span.end:
@@ -98,7 +103,8 @@ class ReferenceReader:
     def add_index(self, span: Span, unit: InstallUnit, option: str, **facts: Any) -> None:
         """Note an index URL and the option that introduces it."""
         self._taken.append(span)
-        self.add_reference(Sort.INDEX, "", span, unit, option=option, **facts)
+        sort = Sort.WHEEL if BUILD_PAGE.fullmatch(self.view, *span) else Sort.INDEX
+        self.add_reference(sort, "", span, unit, option=option, **facts)
 
     def add_package(self, name: str, specifier: Span, unit: InstallUnit, **facts: Any) -> None:
         """Note a requirement whose version specifier is at ``specifier``."""
@@ -163,10 +169,11 @@ class ReferenceReader:
             span = Span(*match.span())
             if self._claim_span(span):
                 self.add_index_or_wheel(span, self.begin_unit(), "")
-        for match in LIBTORCH.finditer(self.view, start, end):
-            span = Span(*match.span())
-            self._taken.append(span)
-            self.add_reference(Sort.WHEEL, "", span, self.begin_unit())
+        for pattern in (LIBTORCH, BUILD_PAGE):
+            for match in pattern.finditer(self.view, start, end):
+                span = Span(*match.span())
+                if self._claim_span(span):
+                    self.add_reference(Sort.WHEEL, "", span, self.begin_unit())
         self.read_modules(start, end)
         for match in IMAGE.finditer(self.view, start, end):
             first = match.start()
@@ -193,6 +200,13 @@ class ReferenceReader:
             return False
         self._taken.append(span)
         return True
+
+    def note_malformed_lines(self, numbers: list[int]) -> None:
+        """Note the lines, counted from 0, that are left out because they are not understood: nothing around them may change."""
+        lines = re.split(r"\r\n|\r|\n", self.view) if numbers else []
+        for number in numbers:
+            for environment in self.environments:
+                environment.unread = environment.unread or lines[number].strip()[:60]
 
     @property
     def environments(self) -> list[Environment]:

@@ -10,19 +10,8 @@ from dataclasses import dataclass, field
 from torchmigrate.documents.expanded_values import ExpandedValue
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.model.findings import Span
+from torchmigrate.model.vocabulary import InstallRole as InstallRole
 from torchmigrate.model.vocabulary import Sort
-
-
-class InstallRole(enum.Enum):
-    """The kind of installation that a file describes."""
-
-    INSTALL = "install"
-    TEST = "test"
-    """Continuous integration, tox, nox: old versions are often installed there on purpose."""
-    LOCK = "lock"
-    """Written by a resolver: reported, never edited."""
-    DOC = "documentation"
-
 
 IN_DOCUMENTATION = "documentation records what was tried; update it after the project's own files"
 """The reason for no fix in a file of `InstallRole.DOC`."""

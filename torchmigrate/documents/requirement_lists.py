@@ -1,12 +1,17 @@
-"""pip's requirements and constraints files."""
+"""pip's requirements and constraints files.
+
+They are read by hand: `packaging` parses one requirement and does not tell where its parts are, and no library parses the
+options between them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from torchmigrate.documents import conda_lists
 from torchmigrate.documents.expanded_values import strip_blanks, strip_quotes
-from torchmigrate.documents.reference_patterns import INDEX_OPTIONS
+from torchmigrate.documents.reference_patterns import INCLUDE_OPTIONS, INDEX_OPTIONS
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
 from torchmigrate.model.findings import Span
@@ -23,11 +28,6 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.DOTALL)
 _OPTION = re.compile(
     r"(?<!\S)(?P<option>-[rcefi](?=[^\s=-])|--?[A-Za-z][\w-]*)(?:[ \t]*=[ \t]*|(?:[ \t]|\\\r?\n)*)(?P<value>[^\s-]\S*)?"
 )
-INCLUDE_OPTIONS = {
-    **dict.fromkeys(("-r", "--requirement", "-c", "--constraint"), "{}"),
-    **dict.fromkeys(("-e", "--editable"), "{}/"),
-}
-"""The options of pip and uv that include a list or a project → the form of their value in `Environment.includes`."""
 _TRAILING_OPTIONS = re.compile(r"(?<=[ \t\n])--?[A-Za-z].*", re.DOTALL)
 """The options after a requirement."""
 
@@ -37,6 +37,9 @@ _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|z
 
 def read_list(reader: ReferenceReader) -> None:
     """Read a list of requirements or constraints. Raises SourceError for a line about torch that is no requirement."""
+    if conda_lists.is_conda_list(reader.view):
+        conda_lists.read_list(reader)
+        return
     unit = reader.begin_unit(InstallRole.LOCK if COMPILED_HEAD.match(reader.view) else None)
     for line in find_logical_lines(reader.view):
         text = reader.view[line.start : line.end]

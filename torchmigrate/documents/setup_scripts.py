@@ -10,11 +10,11 @@ from torchmigrate.documents.reference_patterns import INDEX_OPTIONS, INDEX_URL
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
+from torchmigrate.documents.string_literals import find_literal_spans
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.text.source_text import SourceText
 
-_OPENING = re.compile(r"(?i:[rbuf]{0,2})(?:\"\"\"|'''|\"|')")
 _WATCHED = re.compile(r"(?:torch\w*|triton|nvidia[\w-]+)(?![\w./-])", re.IGNORECASE)
 _GENCODE = re.compile(r"arch=compute_(?P<architecture>\d{2,3}[af]?)\b")
 _COMPUTED_REQUIREMENT = re.compile(r"(?P<name>torch(?:vision|audio)?)[=~<>]=\{")
@@ -24,9 +24,9 @@ _VERSIONED = re.compile(
 )
 
 
-def read_script(reader: ReferenceReader, source: SourceText) -> None:
+def read_script(reader: ReferenceReader) -> None:
     """Read a Python module. Raises SourceError if it does not parse."""
-    _LiteralVisitor(reader, source).visit(source.syntax_tree)
+    _LiteralVisitor(reader, reader.source).visit(reader.source.syntax_tree)
 
 
 _KEYWORDS = {
@@ -186,14 +186,10 @@ class _LiteralVisitor(ast.NodeVisitor):
 
     def _find_text_span(self, node: ast.expr) -> Span | None:
         """Return the span of a string literal's text; None if it has escapes, or is joined from several literals."""
-        span = self.source.span_of(node)
-        text = self.reader.view[span.start : span.end]
-        opening = _OPENING.match(text)
-        if opening is None:
+        spans = list(find_literal_spans(self.reader.view, self.source.span_of(node)))
+        if len(spans) != 1:
             return None
-        quotes = len(opening[0].lstrip("rbufRBUF"))
-        inner = Span(span.start + opening.end(), span.end - quotes)
         if isinstance(node, ast.Constant):
-            written = self.reader.view[inner.start : inner.end].encode("latin-1").decode()
-            return inner if written == node.value else None
-        return inner
+            written = self.reader.view[slice(*spans[0])].encode("latin-1").decode()
+            return spans[0] if written == node.value else None
+        return spans[0]

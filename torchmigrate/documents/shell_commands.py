@@ -1,4 +1,8 @@
-"""Shell commands: in scripts, in ``RUN``, in the steps of a workflow, in the recipes of a Makefile."""
+"""Shell commands: in scripts, in ``RUN``, in the steps of a workflow, in the recipes of a Makefile.
+
+They are split into words by hand. tree-sitter-bash fails on 31 of 525 texts with an installation in 90 projects: batch files,
+PowerShell, ``${{ … }}`` and templates; they are read here like all others, and none needs more than words and branches.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ _ASKED_PYTHON = re.compile(r"(?:cp|python)?(?P<version>3\.\d+)(?:\.\d+)?", re.AS
 _QUOTED_COMMAND = re.compile(
     r"(?:\w+=)?(?P<quote>[\"'])(?P<command>.*\s(?:install|add)\s.*)(?P=quote)", re.DOTALL
 )
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\??[:+]?=(?!=)(?P<value>.*)", re.DOTALL)
 _SPACED_VARIABLE = re.compile(r"(?:\$(?:env:)?)?(?P<name>[A-Za-z_]\w*)")
 """A variable that Groovy or PowerShell sets with blanks around ``=``."""
 _EXPORTED = re.compile(r"(?:\A|=|,)(?P<name>[A-Za-z_]\w*)=(?P<value>[^,]*)")
@@ -136,10 +140,15 @@ def read_command(reader: ReferenceReader, words: list[ShellWord], gap: re.Patter
 
 def read_listed_command(reader: ReferenceReader, quoted: list[Span]) -> None:
     """Read a command that is written as a list of strings; ``quoted`` are their spans with the quotes."""
-    words = []
-    for outer in quoted:
-        span = Span(outer.start + 1, outer.end - 1)
-        words.append(ShellWord(reader.view[span.start : span.end], span, outer))
+    read_words(reader, [Span(outer.start + 1, outer.end - 1) for outer in quoted], quoted)
+
+
+def read_words(reader: ReferenceReader, spans: list[Span], outer: list[Span]) -> None:
+    """Read a command by the spans of its words in a list, without and with what is around each of them."""
+    words = [
+        ShellWord(reader.view[span.start : span.end], span, whole)
+        for span, whole in zip(spans, outer, strict=True)
+    ]
     read_command(reader, words, _LISTED_GAP)
 
 

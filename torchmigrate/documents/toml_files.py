@@ -1,4 +1,7 @@
-"""pyproject.toml, Pipfile, other TOML files and lock files: their strings, interpreted by their keys."""
+"""pyproject.toml, Pipfile, other TOML files and lock files: their strings, interpreted by their keys.
+
+`tomllib` validates them but has no places, so the strings are found by hand, one token at a time. Locks, which have megabytes, are searched by patterns for the few lines of each package that matter.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,14 @@ _REQUIREMENTS = re.compile(
     r"project/dependencies/\d+|project/optional-dependencies/[^/]+/\d+|dependency-groups/[^/]+/\d+|build-system/requires/\d+"
     r"|tool/uv/(?:dev|constraint|override|build-constraint)-dependencies/\d+|tool/pdm/dev-dependencies/[^/]+/\d+"
     r"|tool/hatch/envs/[^/]+/(?:extra-)?dependencies/\d+|tool/pdm/overrides/\d+"
-    r"|envs/[^/]+/(?:extra-)?dependencies/\d+"
+    r"|envs/[^/]+/(?:extra-)?dependencies/\d+|(?:tool/uv/)?extra-build-dependencies/[^/]+/\d+(?:/requirement)?"
 )
 _GROUPS = re.compile(
     r"(?:project/optional-dependencies|dependency-groups|tool/poetry/group|(?:tool/pixi/)?feature)/(?P<group>[^/]+)/.*"
 )
 _NOT_RUN_TIME = re.compile(
     r"build-system/.*|tool/uv/(?:constraint|override|build-constraint)-.*|tool/pdm/overrides/.*"
+    r"|(?:tool/uv/)?extra-build-dependencies/.*"
 )
 _DEVELOPMENT = re.compile(r".*/?dev-(?:dependencies|packages)/.*|(?:tool/hatch/)?envs/.*")
 _TABLES = re.compile(

@@ -38,7 +38,6 @@ def read_cmake(reader: ReferenceReader) -> None:
 
 def read_nix(reader: ReferenceReader) -> None:
     """Read the wheels that a Nix expression fetches, and the architectures that it compiles for."""
-    reader.fixed = "a Nix expression pins what it fetches by hash"
     view = reader.view
     comments = [match.span() for match in _NIX_COMMENT.finditer(view)]
     for match in _find_outside_comments(comments, _NIX_BINDING, view):
@@ -56,7 +55,6 @@ def read_nix(reader: ReferenceReader) -> None:
 
 def read_hcl(reader: ReferenceReader) -> None:
     """Read the arguments that the targets of a bake file pass to a Dockerfile."""
-    reader.fixed = "each target of a bake file builds its own image"
     comments: list[tuple[int, int]] = []
     for match in _HCL_TOKEN.finditer(reader.view):
         if match["comment"]:

@@ -17,7 +17,7 @@ from torchmigrate.documents.related_files import read_project_document
 from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, find_cuda_tag
 from torchmigrate.model.findings import Span
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.prefilter.project_file_kinds import kind_of, may_concern_rules
+from torchmigrate.prefilter.project_file_kinds import installs_torch, kind_of, may_concern_rules
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables import build_selection
 from torchmigrate.text.source_reader import read_source
@@ -71,9 +71,10 @@ def _search_mentions(project: Project) -> Iterator[VersionMention]:
         if kind in _DOCUMENTATION:
             continue
         if kind is None and path.endswith(".py"):
-            yield from _search_module(path, project.read_bytes(path) or b"")
+            data = project.read_bytes(path) or b""
+            yield from _search_python(path, project) if installs_torch(data) else _search_module(path, data)
         elif kind == "notebook":
-            yield from _search_notebook(path, project)
+            yield from _search_python(path, project)
         elif document := read_project_document(path, project):
             yield from _search_references(document, document.references)
             yield from _search_text(document)
@@ -82,11 +83,11 @@ def _search_mentions(project: Project) -> Iterator[VersionMention]:
             yield from _search_module(path, Path(path).read_bytes())
 
 
-def _search_notebook(path: str, project: Project) -> Iterator[VersionMention]:
-    """Yield the references in the commands of a notebook; its text is not searched, since it contains outputs."""
+def _search_python(path: str, project: Project) -> Iterator[VersionMention]:
+    """Yield the references in the commands of a notebook or a module; the rest of its text, such as output, is not searched."""
     data = project.read_bytes(path)
     with contextlib.suppress(SourceError, RecursionError):
-        if data is not None and may_concern_rules("notebook", data):
+        if data is not None and (path.endswith(".py") or may_concern_rules("notebook", data)):
             source = read_source(path, data)
             yield from _search_references(source, read_references(source))
 

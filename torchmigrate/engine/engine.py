@@ -17,6 +17,12 @@ from torchmigrate.engine.fix_rounds import (
 )
 from torchmigrate.engine.python_module import PythonModule
 from torchmigrate.engine.rule_set import RuleSet
+from torchmigrate.engine.time_limit import (
+    SECONDS_PER_FILE,
+    TimeLimitExceeded,
+    create_limit_error,
+    limit_time,
+)
 from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.tool_faults import create_fault_error
@@ -86,7 +92,10 @@ class Engine:
     ) -> FileScan:
         """Check one file that passed the prefilter. Never raises because of the file's content."""
         try:
-            return self._scan_opened(path, data, project, links)
+            with limit_time(SECONDS_PER_FILE):
+                return self._scan_opened(path, data, project, links)
+        except TimeLimitExceeded:
+            return FileScan(FileResult(path, errors=(create_limit_error(path, "checked"),)))
         except SourceError as error:
             return FileScan(FileResult(path, errors=(create_file_error(path, error),)))
         except RecursionError:
@@ -126,7 +135,13 @@ class Engine:
         subject = self.open_file(path, data, project, links)
         fixing = FixRounds(subject, lambda state: self._collect_result(state, state.run_rules()), wanted)
         try:
-            fixed = fixing.run_rounds()
+            with limit_time(SECONDS_PER_FILE):
+                fixed = fixing.run_rounds()
+        except TimeLimitExceeded:
+            result = self.scan_file(path, data, project, links).result
+            return FixedFile(
+                data, (), replace(result, errors=(*result.errors, create_limit_error(path, "fixed")))
+            )
         except SourceError as error:
             result = self.scan_file(path, data, project, links).result
             left = create_proof_error(path, "its fixes", error)

@@ -16,6 +16,7 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.project.mentions import FileFacts, Mention
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
+from torchmigrate.record.record_facts import WARNING_CODE
 from torchmigrate.rewrite.unused_imports import find_unused_imports
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.semantics.symbol_uses import SymbolUses
@@ -55,7 +56,20 @@ class PythonModule(CheckedFile):
                     said.run_check(rule.code, partial(check, use, context), partial(self._locate_use, use))
         said.asked_project |= any(context.asked_project for context in contexts.values())
         said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
+        if not said.waits:
+            self._add_evidence(said)
         return said
+
+    def _add_evidence(self, said: RuleResults) -> None:
+        """Add to the findings what a recorded run shows, and report the warnings that no rule has foreseen."""
+        evidence = self._project.create_evidence(self.source)
+        if evidence.says_anything:
+            from torchmigrate.record.finding_evidence import FindingEvidence
+
+            shown = FindingEvidence(self.source, evidence)
+            said.findings = shown.add_evidence(said.findings)
+            if self._rules.selects(WARNING_CODE, self.source.path):
+                said.findings += shown.report_warnings(said.findings)
 
     def with_rules(self, rules: RuleSet) -> PythonModule:
         """Return the same module for other rules that watch the same symbols."""

@@ -31,6 +31,7 @@ from torchmigrate.text.finding_factory import create_finding
 
 if TYPE_CHECKING:
     from torchmigrate.project.project_facts import Project
+    from torchmigrate.record.run_record import FileEvidence
     from torchmigrate.semantics.name_resolution import ResolvedName
     from torchmigrate.semantics.scopes import StatementPlace
     from torchmigrate.semantics.symbol_uses import SymbolUses
@@ -90,6 +91,11 @@ class Context:
         """
         self.asked_project = self.grounded_on_project = True
         return self._project if self.notes else self._project.require_facts()
+
+    @property
+    def recorded(self) -> FileEvidence:
+        """What a recorded run shows about this file."""
+        return self.uses.compute_once("recorded", lambda: self._project.create_evidence(self.source))
 
     asked_elsewhere: bool = False
     """Whether the rule has searched files that no rule checks."""

@@ -13,6 +13,7 @@ from torchmigrate.foreign import (
     dotted_names,
     model_file_names,
     package_files,
+    preprocessor,
 )
 from torchmigrate.foreign.comment_styles import blank_comments
 from torchmigrate.foreign.foreign_use import UNREAD, ForeignUse
@@ -116,7 +117,7 @@ def read_contents(path: str, text: bytes, links: ModuleLinks | None = None) -> F
         return ForeignContents()
     included: dict[str, str] = {}
     if language == "cpp" and links is not None:
-        for header in cpp.find_headers(text):
+        for header in preprocessor.find_headers(text):
             included |= links.included_names(header)
     if not included and not foreign_languages.may_concern_rules(language, text):
         return ForeignContents()

@@ -94,6 +94,10 @@ class Fix:
             object.__setattr__(self, "edits", self.changes)
 
 
+UNREACHED = "no recorded run has reached this line"
+"""The evidence for a finding in code that no recorded run has executed."""
+
+
 class Place(NamedTuple):
     """A line of a file, 1-based; the path is as it is shown."""
 
@@ -178,6 +182,8 @@ class Finding:
     """The line whose change makes a fix possible (`NotYet`), or `UNKNOWN_PLACE`; None for a finding that waits for nothing."""
     needs_torch: Version | None = None
     """The lower bound that makes a fix possible (`NeedsTorch`)."""
+    evidence: str | None = None
+    """What a recorded run shows about the place."""
     blocked: Proposal | None = None
     """The move of an environment that something blocks (`Blocked`)."""
 

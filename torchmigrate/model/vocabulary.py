@@ -1,4 +1,4 @@
-"""Enumerations: how code uses a symbol, how severe a finding is, and how safe a fix is."""
+"""Enumerations: how code uses a symbol, what a project file is for, how severe a finding is, and how safe a fix is."""
 
 from __future__ import annotations
 
@@ -73,3 +73,14 @@ class Sort(enum.Enum):
     """A module of torch's that a command runs with ``python -m``."""
     PYTHON = "python"
     """The Python versions that the project supports."""
+
+
+class InstallRole(enum.Enum):
+    """The kind of installation that a file describes."""
+
+    INSTALL = "install"
+    TEST = "test"
+    """Continuous integration, tox, nox: old versions are often installed there on purpose."""
+    LOCK = "lock"
+    """Written by a resolver: reported, never edited."""
+    DOC = "documentation"

@@ -245,6 +245,8 @@ def _render_details(group: RuleItems, item: PlanItem) -> Iterator[str]:
         yield f"<p>{_render_prose(finding.hint)}</p>"
     if finding.withheld and not item.minimum:
         yield f"<p>No fix: {_render_prose(finding.withheld)}</p>"
+    if finding.evidence:
+        yield f"<p>Recorded run: {_render_prose(finding.evidence)}</p>"
     if item.title:
         since = f" for torch {render_version(item.minimum)} and newer" if item.minimum else ""
         yield f'<p>Fix{since} <span class="{effort_class(item.effort)}">({item.effort.value})</span>: {_render_prose(item.title)}</p>'

@@ -89,6 +89,7 @@ def _render_item(item: PlanItem) -> dict[str, Any]:
         "fix": item.title or None,
         "fix_needs": torch_versions.render_version(item.minimum) if item.minimum else None,
         "withheld": finding.withheld,
+        "evidence": finding.evidence,
         "owners": list(item.owners),
         "releases": {
             torch_versions.render_version(version): severity.value for version, severity in item.course

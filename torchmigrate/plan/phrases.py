@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from torchmigrate.model.findings import Finding
+from torchmigrate.model.findings import UNREACHED, Finding
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan.model import Effort, Plan, PlanItem, ReleaseFindings, RuleItems
@@ -81,13 +81,20 @@ def group_advice(group: RuleItems) -> Iterator[tuple[str, list[tuple[str, list[T
     messages: dict[str, dict[str, dict[str, list[PlanItem]]]] = {}
     for item in group.items:
         helped = messages.setdefault(item.finding.message, {}).setdefault(_format_help(item), {})
-        withheld = item.finding.withheld
-        helped.setdefault(f"no fix: {withheld}" if withheld and not item.minimum else "", []).append(item)
+        helped.setdefault(_format_reason(item), []).append(item)
     for message, helps in messages.items():
         yield (
             message,
             [(text, [(why, tuple(found)) for why, found in whys.items()]) for text, whys in helps.items()],
         )
+
+
+def _format_reason(item: PlanItem) -> str:
+    """Return why a finding has no fix, and that no recorded run has reached it: what a test of the change has to reach."""
+    withheld, evidence = item.finding.withheld, item.finding.evidence
+    parts = [f"no fix: {withheld}" if withheld and not item.minimum else ""]
+    parts.append(f"run: {evidence}" if evidence and evidence.startswith(UNREACHED) else "")
+    return "; ".join(filter(None, parts))
 
 
 def _format_help(item: PlanItem) -> str:

@@ -52,6 +52,14 @@ class FilePrefilter:
             and project_file_kinds.may_concern_rules(kind, data)
         ):
             return True
+        if (
+            kind is None
+            and path.endswith(".py")
+            and self.sorts.documents
+            and len(data) <= MAX_METADATA_BYTES
+            and project_file_kinds.installs_torch(data)
+        ):
+            return True
         language = foreign_languages.language_of(path)
         if language is not None:
             small = len(data) <= MAX_METADATA_BYTES

@@ -35,6 +35,6 @@ class FileSorts(NamedTuple):
         """Return whether a rule checks files of this name."""
         return (
             (self.modules and path.endswith(SUFFIXES))
-            or (self.documents and project_file_kinds.kind_of(path) is not None)
+            or (self.documents and (path.endswith(".py") or project_file_kinds.kind_of(path) is not None))
             or (self.foreign and foreign_languages.language_of(path) is not None)
         )

@@ -29,6 +29,7 @@ from torchmigrate.model.torch_versions import parse_version
 from torchmigrate.model.vocabulary import Severity, Sort
 from torchmigrate.probe import gpu_findings, target_findings, wording
 from torchmigrate.probe.build_fit import find_candidates, find_platform, judge_fit
+from torchmigrate.probe.install_commands import COMPANIONS
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
 from torchmigrate.tables import torch_builds
 from torchmigrate.tables.build_selection import PLATFORM, find_python_range, is_known_variant, is_published
@@ -78,16 +79,38 @@ def find_torch_references(document: ProjectDocument) -> list[tuple[Environment, 
     return list(found.values())
 
 
+def allows_torch(named: list[Reference], torch: str) -> bool:
+    """Return whether requirements and images on torch allow a minor version of it; true where that is unclear."""
+    for one in named:
+        match = TORCH_TAG.fullmatch(one.text) if one.sort is Sort.IMAGE else None
+        if match and torch_builds.get_minor(match["torch"]) != torch:
+            return False
+        if one.sort is Sort.REQUIREMENT and not all(
+            clause.allows_any(list_patches(torch)) for clause in parse_clauses(one)
+        ):
+            return False
+    return True
+
+
 def is_installed_to_run(reference: Reference) -> bool:
     """Return whether a machine that runs the project installs this, and not only its tests, documentation or developers."""
     return reference.unit.role in _INSTALLING_ROLES and reference.purpose in _SERVING_PURPOSES
 
 
 def judge_environment(
-    document: ProjectDocument, environment: Environment, named: list[Reference], facts: MachineFacts
+    document: ProjectDocument,
+    environment: Environment,
+    named: list[Reference],
+    facts: MachineFacts,
+    newest: str | None = None,
 ) -> Iterator[Finding]:
-    """Judge the torch that an environment names in ``named``; the finding is at the first of these references."""
+    """Judge the torch that an environment names in ``named``; the finding is at the first of these references.
+
+    ``newest`` is the newest minor version of torch that an installer may take; None for that of the tables. What several
+    entries of a lock file have in common is one finding.
+    """
     inside = _restrict_facts(environment, facts)
+    reported: set[tuple[str, str]] = set()
     asked = [one for one in named if one.sort is Sort.REQUIREMENT and _is_marker_true(one, inside)]
     images = [one for one in named if one.sort is Sort.IMAGE]
     wheels = [(one, wheel) for one in named if (wheel := _parse_torch_wheel(one))]
@@ -100,17 +123,22 @@ def judge_environment(
         if not place:
             return
         try:
-            found = list(_judge_installation(environment, way, images, inside))
+            found = list(_judge_installation(environment, way, images, inside, newest))
         except UnclearInstallation as unsaid:
             message = f"it is unclear whether the torch installed here supports this machine: {unsaid}"
             found = [wording.create_info("RT031", message)]
         for one in found:
+            if (one.code, one.message) in reported:
+                continue
+            reported.add((one.code, one.message))
             yield create_finding(one.code, one.message, one.severity, document, place[0].span, hint=one.hint)
 
 
 def _restrict_facts(environment: Environment, facts: MachineFacts) -> MachineFacts:
-    """Return the machine's facts as an environment has them: nothing installed, and a Python that it allows."""
-    bare = dataclasses.replace(facts, torch=None, packages={}, requires={}, extensions=())
+    """Return the machine's facts as an environment has them: its companions only, and a Python that it allows."""
+    # The companions that the environment asks for are installed with torch, and by the same command.
+    companions = {one.name: "" for one in environment.find_references(Sort.REQUIREMENT, *COMPANIONS)}
+    bare = dataclasses.replace(facts, torch=None, packages=companions, requires={}, extensions=())
     if environment.of_image:
         bare = dataclasses.replace(
             bare,
@@ -134,7 +162,11 @@ def _is_marker_true(reference: Reference, facts: MachineFacts) -> bool:
 
 
 def _judge_installation(
-    environment: Environment, asked: list[Reference], images: list[Reference], facts: MachineFacts
+    environment: Environment,
+    asked: list[Reference],
+    images: list[Reference],
+    facts: MachineFacts,
+    newest: str | None,
 ) -> Iterator[Finding]:
     """Judge what an environment installs. Raises UnclearInstallation where that is unclear."""
     if environment.of_image and facts.platform.system != "Linux":
@@ -144,7 +176,9 @@ def _judge_installation(
         wanted = _resolve_version(version.base_version, version.local or "", str(version), facts)
     else:
         wanted = (
-            _resolve_requirements(environment, asked, facts) if asked else _resolve_image(images[-1], facts)
+            _resolve_requirements(environment, asked, facts, newest)
+            if asked
+            else _resolve_image(images[-1], facts)
         )
     floors = list(target_findings.find_floor_problems(wanted.torch, facts))
     if floors:
@@ -180,7 +214,7 @@ def _judge_as_installed(version: str, build: TorchBuild, facts: MachineFacts) ->
 
 
 def _resolve_requirements(
-    environment: Environment, asked: list[Reference], facts: MachineFacts
+    environment: Environment, asked: list[Reference], facts: MachineFacts, limit: str | None
 ) -> WantedTorch:
     """Return the newest release that the requirements allow and this machine can install. Raises UnclearInstallation."""
     for one in asked:
@@ -190,7 +224,10 @@ def _resolve_requirements(
             raise UnclearInstallation(f"the version depends on `{one.undecided}`")
     conditions = [clause for one in asked for clause in parse_clauses(one)]
     releases = {}
-    for torch in reversed(torch_builds.list_versions()):
+    known = torch_builds.list_versions()
+    # A pin beyond the limit is a pin all the same.
+    offered = known[: known.index(limit) + 1] if limit in known else known
+    for torch in (*reversed(offered), *known[len(offered) :]):
         newest = next(build.version for build in torch_builds.load_builds() if build.torch == torch)
         for version in (newest, *list_patches(torch)):
             if torch not in releases and all(clause.allows_any([version]) for clause in conditions):

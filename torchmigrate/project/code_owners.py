@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 
+from torchmigrate.project.file_search import read_file
 from torchmigrate.project.ignore_patterns import IgnorePatterns
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
@@ -47,8 +48,8 @@ class CodeOwners:
 def _read_codeowners(root: str) -> str:
     places = [os.path.join(root, place) for place in PLACES] if root else []
     for place in filter(os.path.isfile, places):
-        with contextlib.suppress(OSError), open(place, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with contextlib.suppress(OSError):
+            return read_file(place).decode("utf-8", "replace")
     return ""
 
 

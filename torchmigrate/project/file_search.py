@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.prefilter.project_file_kinds import SUFFIXES
 from torchmigrate.project.folders import SETTLING, is_within
-from torchmigrate.project.git_index import TrackedFiles
 from torchmigrate.project.ignore_patterns import IgnorePatterns
 from torchmigrate.project.ignores import (
     EXCLUDE,
@@ -22,6 +21,7 @@ from torchmigrate.project.ignores import (
     read_patterns,
     to_posix,
 )
+from torchmigrate.project.tracked_files import TrackedFiles
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileError

@@ -16,10 +16,13 @@ from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.module_paths import get_module_path, get_module_stem
 from torchmigrate.project.project_links import ProjectLinks
 from torchmigrate.project.text_search import TextSearch, search_unread_files
+from torchmigrate.record.record_facts import SeenWarning
+from torchmigrate.record.run_record import FileEvidence, Record
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import Mention
     from torchmigrate.project.text_search import Sought
+    from torchmigrate.text.source_text import SourceText
 
 UNSEEN = "only these files are checked, and other files of the project may depend on the old code"
 """The reason why a fix is unsafe that is only right if no other file of the project depends on the old code."""
@@ -43,6 +46,7 @@ class Project:
         shown: Mapping[str, str] | None = None,
         is_whole: bool = True,
         root: str = "",
+        record: Record | None = None,
     ) -> None:
         self.is_whole = is_whole
         """Whether these are all files that can observe each other."""
@@ -60,6 +64,7 @@ class Project:
         self._read = read
         self._shown = shown or {}
         self._root = root
+        self._record = record or Record()
         self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
         self._search = TextSearch(self._paths, self.read_bytes)
         self._once: dict[Hashable, Any] = {}
@@ -77,6 +82,19 @@ class Project:
     def get_repository_path(self, path: str) -> str:
         """Return the path of a file relative to its repository, or the displayed path if there is none."""
         return os.path.relpath(path, self._root) if self._root else self.get_display_path(path)
+
+    @property
+    def record_digest(self) -> bytes:
+        """A digest of the recorded run, on which findings depend."""
+        return self._record.digest
+
+    def create_evidence(self, source: SourceText) -> FileEvidence:
+        """Return what a recorded run shows about a file."""
+        return FileEvidence(source, self._record.get_file(os.path.abspath(source.path)))
+
+    def has_warnings(self, path: str) -> bool:
+        """Return whether a recorded run shows warnings at lines of the file."""
+        return any(isinstance(fact, SeenWarning) for fact in self._record.get_file(path).facts)
 
     def __contains__(self, path: str) -> bool:
         """Return whether the file is one of the checked files."""

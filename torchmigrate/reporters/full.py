@@ -130,6 +130,8 @@ def _collect_notes(finding: Finding, report: Report) -> _Notes:
         notes.append((f"fix ({finding.fix.safety.value}{hidden})", finding.fix.title))
     if finding.source:
         notes.append(("source", finding.source))
+    if finding.evidence:
+        notes.append(("run", finding.evidence))
     return tuple(notes)
 
 

@@ -12,7 +12,7 @@ from xml.sax import saxutils
 
 from torchmigrate.console.terminal import escape_controls, escape_line
 from torchmigrate.model.findings import FileResult, Finding
-from torchmigrate.reporters.report import Report, format_place, format_position
+from torchmigrate.reporters.report import Report, format_evidence, format_place, format_position
 
 NAME = "torchmigrate"
 
@@ -61,7 +61,12 @@ def _render_cases(result: FileResult, report: Report) -> Iterator[_TestCase]:
 
 def _format_detail(finding: Finding) -> str:
     where = format_place(finding)
-    lines = [f"{where}: {finding.message}" if where else finding.message, finding.hint, finding.withheld]
+    lines = [
+        f"{where}: {finding.message}" if where else finding.message,
+        finding.hint,
+        finding.withheld,
+        format_evidence(finding),
+    ]
     return "\n".join(line for line in lines if line)
 
 

@@ -14,6 +14,7 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.report import (
     Report,
     format_count,
+    format_evidence,
     format_place,
     format_position,
     iterate_findings,
@@ -81,7 +82,7 @@ def _render_finding_table(results: Iterable[FileResult], report: Report) -> Iter
             if finding.severity is severity and report.is_listed(finding) and left:
                 left -= 1
                 where = render_code(format_place(finding)) if finding.path else ""
-                text = "; ".join(filter(None, (finding.message, finding.hint)))
+                text = "; ".join(filter(None, (finding.message, finding.hint, format_evidence(finding))))
                 yield f"| {where} | {_link_code(finding.code, report)} {finding.severity.value} | {render_message(text)} |\n"
     yield _format_remainder(shown)
 

@@ -11,7 +11,14 @@ from typing import IO, Any
 
 from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import HOME, Report, iterate_findings, prefix_cell, rule_url
+from torchmigrate.reporters.report import (
+    HOME,
+    Report,
+    format_evidence,
+    iterate_findings,
+    prefix_cell,
+    rule_url,
+)
 from torchmigrate.reporters.streaming import dump_json
 
 SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
@@ -46,7 +53,7 @@ def _render_diagnostics(results: Iterable[FileResult], report: Report) -> Iterat
 
 def _render_diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
     where = finding.location
-    lines = (finding.message, finding.hint, finding.withheld)
+    lines = (finding.message, finding.hint, finding.withheld, format_evidence(finding))
     location: dict[str, Any] = {"path": finding.path.replace(os.sep, "/")}
     made: dict[str, Any] = {
         "message": prefix_cell(where.cell if where else None, "\n".join(line for line in lines if line)),

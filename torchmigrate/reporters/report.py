@@ -201,6 +201,11 @@ def load_reporter(name: str) -> Reporter:
     return cast("Reporter", importlib.import_module(f"torchmigrate.reporters.{name}"))
 
 
+def format_evidence(finding: Finding) -> str:
+    """Return what a recorded run shows about a finding as a sentence's part, or ""."""
+    return f"run: {finding.evidence}" if finding.evidence else ""
+
+
 def format_place(finding: Finding) -> str:
     """Return ``path:line:column`` of a finding, with ``cell N`` in a notebook, or "" if it concerns no file."""
     if finding.location is None:

@@ -15,7 +15,7 @@ from torchmigrate.model import torch_versions
 from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import HOME, Report, iterate_findings, rule_url
+from torchmigrate.reporters.report import HOME, Report, format_evidence, iterate_findings, rule_url
 from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -91,7 +91,11 @@ def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> 
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": LEVELS[finding.severity],
-        "message": {"text": "\n".join(filter(None, (finding.message, finding.hint, finding.withheld)))},
+        "message": {
+            "text": "\n".join(
+                filter(None, (finding.message, finding.hint, finding.withheld, format_evidence(finding)))
+            )
+        },
         "partialFingerprints": {
             "torchmigrate/v2": prints.fingerprint_finding(finding, finding.path.replace(os.sep, "/"))
         },

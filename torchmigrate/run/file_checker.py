@@ -61,7 +61,11 @@ class FileChecker:
             return FileCheck.from_failure(file, f"cannot be read: {error.strerror or error}")
         if is_first and not self.awaited and self._asked and not self._may_have_facts(file.path, data):
             return FileCheck(None, waits=True)
-        if is_first and not self.engines.prefilter.passes_file(file.path, data):
+        if (
+            is_first
+            and not self.engines.prefilter.passes_file(file.path, data)
+            and not self.project.has_warnings(place)
+        ):
             return FileCheck(None)
         key = self._compute_key(place, file, data) if is_first and self.cache.is_enabled else None
         if key is not None:
@@ -94,4 +98,12 @@ class FileChecker:
     def _compute_key(self, place: str, file: InputFile, data: bytes) -> bytes:
         context = self.engines.get_profile_key(self.engines.get_profile(place))
         whole = b"whole" if self.project.is_whole else b""
-        return compute_digest(b"look", context, whole, os.fsencode(place), os.fsencode(file.path), data)
+        return compute_digest(
+            b"look",
+            context,
+            whole,
+            self.project.record_digest,
+            os.fsencode(place),
+            os.fsencode(file.path),
+            data,
+        )

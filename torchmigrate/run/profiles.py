@@ -80,8 +80,11 @@ class Profiles:
         """Return the sources of the settings in ``folder``, the strongest first. Raises ConfigError."""
         file = self._find_config_file(os.path.abspath(folder))
         if file not in self._layers:
-            self._layers[file] = [*self._stated, *(config.read_layers(file) if file else [])]
+            self._layers[file] = [*self._stated, *self._read_file_layers(file)]
         return self._layers[file]
+
+    def _read_file_layers(self, file: str | None) -> list[Layer]:
+        return config.read_layers(file, found=self._config_file is None) if file else []
 
     def get_settings(self, folder: str) -> Settings:
         """Return the settings for the files in ``folder``. Raises ConfigError."""

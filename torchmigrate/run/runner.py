@@ -30,12 +30,17 @@ def check_tree(
     engines, stamps = Engines.from_tree(tree), Stamps(tree.files.values())
     snapshot = None
     if cache.is_enabled:
-        snapshot = Snapshot(cache, engines.compute_context(is_whole=tree.is_whole), tree.named, stamps)
+        snapshot = Snapshot(
+            cache,
+            engines.compute_context(is_whole=tree.is_whole, record=tree.record.digest),
+            tree.named,
+            stamps,
+        )
     kept = snapshot.load_results() if snapshot is not None else None
     if kept is not None:
         yield from kept
         return
-    if len(tree.files) <= _FEW and not _may_find(tree, engines):
+    if len(tree.files) <= _FEW and not tree.record.base and not _may_find(tree, engines):
         from torchmigrate.model.findings import FileResult
 
         if snapshot is not None:

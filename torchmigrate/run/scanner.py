@@ -46,7 +46,9 @@ class Scanner:
         self.engines = engines or Engines.from_tree(tree)
         self._reading = partial(_read_content, self.files)  # and no method: it travels to other processes
         shown = {place: file.path for place, file in self.files.items()}
-        self.project = Project(self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root)
+        self.project = Project(
+            self.files, self._reading, shown=shown, is_whole=tree.is_whole, root=tree.root, record=tree.record
+        )
         self.failed = False
         """Whether a file could not be checked, which may work the next time."""
         self.partners: set[str] = set()

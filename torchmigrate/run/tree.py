@@ -14,6 +14,7 @@ from torchmigrate.project import file_search
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.folders import find_tree_root, is_project, is_repository, is_within, iter_upward
 from torchmigrate.project.ignores import EXCLUDE, Excludes
+from torchmigrate.record.run_record import Record, load_record
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings.config import ConfigError
 
@@ -39,6 +40,11 @@ class Tree:
         """All files by real path, in an order that does not depend on which were named."""
         others, named = ({file.place: file for file in files} for files in (self.others, self.named))
         return dict(sorted({**others, **named}.items()))
+
+    @cached_property
+    def record(self) -> Record:
+        """What recorded runs show about the files."""
+        return load_record(self.root)
 
     @property
     def folder(self) -> str:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import TypeAlias
 
 from torchmigrate.prefilter.text_prefilter import find_identifiers
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.semantics.name_resolution import NameResolver
 from torchmigrate.semantics.scope_builder import ModuleScopes
-from torchmigrate.semantics.scopes import Binding, BindingKind
+from torchmigrate.semantics.scopes import BindingKind, Scope
 from torchmigrate.text.source_text import SourceText
 
+_Bound: TypeAlias = tuple[Scope, str]
 _Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FEW_SEARCHES = 50
+"""How many names are searched for in the text before an index of all its words pays."""
 
 
 class CandidateLines:
@@ -36,10 +42,10 @@ class CandidateLines:
         self._scopes = scopes
         self._names = names
         self._links = links
-        self._hiding: set[str] = set()
         self._hot: set[int] = set()
         self._lines: list[int] = []
         """The candidate lines in order."""
+        self._searched = 0
         self._find_lines()
 
     def includes_node(self, node: ast.stmt | ast.expr) -> bool:
@@ -51,38 +57,63 @@ class CandidateLines:
         return index < len(self._lines) and self._lines[index] <= (node.end_lineno or first)
 
     def _find_lines(self) -> None:
-        """Find the lines that spell a token, or a name that hides one, until no new such name appears."""
-        text, line_of, hot = self._source.text, self._source.line_of, self._hot
-        hot.update(map(line_of, self._watch.prefilter.find_offsets(text)))
+        """Find the lines that spell a token, or a name that hides one, until no new such name appears.
+
+        Each binding is looked at once: when one of the lines of its value becomes a candidate.
+        """
+        waiting, awake = self._sort_bindings()
+        added = set(map(self._source.line_of, self._watch.prefilter.find_offsets(self._source.text)))
         fresh = {
             name
             for scope in self._scopes.all
             for star in scope.stars
             for name in self._names_from_star(star.module)
         }
-        waiting = [
-            (scope, name, bindings)
-            for scope in self._scopes.all
-            for name, all_bindings in scope.bindings.items()
-            if (bindings := [binding for binding in all_bindings if binding.kind is not BindingKind.OTHER])
-        ]
-        known = -1
-        while True:
-            self._hiding |= fresh
-            hot.update(map(line_of, find_identifiers(fresh, text)))
-            if len(hot) == known:
-                return
-            known, self._lines = len(hot), sorted(hot)
-            fresh, cold = set(), []
-            for one in waiting:
-                scope, name, bindings = one
-                if not self._may_hide(bindings):
-                    cold.append(one)
-                elif name not in self._hiding:
-                    resolved = self._names.resolve_name(name, scope)
-                    if resolved and any(map(self._hides_token, resolved.names)):
-                        fresh.add(name)
-            waiting = cold
+        hiding: set[str] = set()
+        while added or awake or fresh:
+            hiding |= fresh
+            added |= self._find_spellings(fresh)
+            added -= self._hot
+            self._hot |= added
+            awake += [one for line in added for one in waiting.pop(line, ())]
+            fresh = {name for scope, name in awake if name not in hiding and self._hides(name, scope)}
+            added, awake = set(), []
+        self._lines = sorted(self._hot)
+
+    def _sort_bindings(self) -> tuple[dict[int, list[_Bound]], list[_Bound]]:
+        """Return the bound names by each line of their values, and those that are imported."""
+        by_line: dict[int, list[_Bound]] = {}
+        imported: list[_Bound] = []
+        for scope in self._scopes.all:
+            for name, bindings in scope.bindings.items():
+                values = [one.value for one in bindings if one.kind is not BindingKind.OTHER]
+                if None in values:
+                    imported.append((scope, name))
+                    continue
+                spans = ((one.lineno, one.end_lineno or one.lineno) for one in values if one is not None)
+                for line in {line for first, last in spans for line in range(first, last + 1)}:
+                    by_line.setdefault(line, []).append((scope, name))
+        return by_line, imported
+
+    def _find_spellings(self, names: Collection[str]) -> set[int]:
+        """Return the lines that spell one of the names."""
+        # A search for a literal is fastest; an index keeps a long chain of aliases from reading the text once for each.
+        self._searched += len(names)
+        indexed = {name for name in names if name.isascii()} if self._searched > _FEW_SEARCHES else set()
+        found = {line for name in indexed for line in self._lines_by_word.get(name.encode(), ())}
+        text = self._source.text
+        return found.union(map(self._source.line_of, find_identifiers(set(names) - indexed, text)))
+
+    @cached_property
+    def _lines_by_word(self) -> dict[bytes, list[int]]:
+        lines: dict[bytes, list[int]] = {}
+        for match in re.finditer(rb"\w+", self._source.text):
+            lines.setdefault(match[0], []).append(self._source.line_of(match.start()))
+        return lines
+
+    def _hides(self, name: str, scope: Scope) -> bool:
+        resolved = self._names.resolve_name(name, scope)
+        return resolved is not None and any(map(self._hides_token, resolved.names))
 
     def _hides_token(self, target: str) -> bool:
         return self._watch.hides_token(target) or (
@@ -94,12 +125,3 @@ class CandidateLines:
         for target in self._watch.aliases:
             if target.startswith(module + ".") and target.count(".") == module.count(".") + 1:
                 yield target.removeprefix(module + ".").removesuffix("()")
-
-    def _may_hide(self, bindings: list[Binding]) -> bool:
-        for binding in bindings:
-            value = binding.value
-            if value is None:
-                return True  # an import
-            if value.lineno in self._hot or (value.end_lineno != value.lineno and self.includes_node(value)):
-                return True
-        return False

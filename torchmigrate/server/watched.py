@@ -7,19 +7,20 @@ from collections.abc import Iterable
 
 from lsprotocol import types
 
-from torchmigrate.prefilter.project_file_kinds import kind_of
+from torchmigrate.prefilter.project_file_kinds import KINDS, kind_of
 from torchmigrate.project.folders import SETTLING
 
-GLOBS = (
-    "**/*.{py,pyi,ipynb}",
-    "**/*.{toml,txt,in,cfg,ini,lock,yaml,yml,env,def,cmake,mk,nix,hcl,md,MD,markdown,rst,RST}",
-    "**/*.{sh,bash,zsh,ksh,fish,bat,cmd,ps1,sbatch,slurm,pbs}",
-    "**/*{Dockerfile,Containerfile,dockerfile,Makefile,makefile,Jenkinsfile,Justfile,justfile,Pipfile,.env}*",
-    "**/*{devcontainer,package,vcpkg}.json",
-    "**/*.{cc,cpp,cxx,c++,cu,cuh,h,hh,hpp,hxx,inl,ipp,mm,java,kt,kts,gradle,swift,rs,cs,go,pbtxt}",
-    "**/*.{csproj,fsproj,vbproj,props,podspec,bzl,bazel}",
-    "**/{pom.xml,packages.config,Podfile,go.mod,meson.build,xmake.lua,WORKSPACE,BUILD,.deepspeed_env}",
-    "**/.gitignore",
+_LANGUAGE_GLOBS = (
+    "*.{cc,cpp,cxx,c++,cu,cuh,h,hh,hpp,hxx,inl,ipp,mm,java,kt,kts,gradle,swift,rs,cs,go,pbtxt}",
+    "*.{csproj,fsproj,vbproj,props,podspec,bzl,bazel}",
+    "{package,vcpkg}.json",
+    "{pom.xml,packages.config,Podfile,go.mod,meson.build,xmake.lua,WORKSPACE,BUILD}",
+)
+GLOBS = tuple(
+    f"**/{glob}"
+    for glob in dict.fromkeys(
+        ("*.{py,pyi}", *(glob for kind in KINDS for glob in kind.globs), *_LANGUAGE_GLOBS, ".gitignore")
+    )
 )
 """The patterns of all files that a rule reads (see `torchmigrate.run.tree.is_of_interest`), and of .gitignore."""
 

@@ -128,7 +128,8 @@ def pair_diagnostics(document: Document, result: FileResult) -> Iterator[tuple[F
     for finding in result.findings:
         if finding.location is not None:
             text, where = document.locate(finding.location)
-            message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
+            run = f"run: {finding.evidence}" if finding.evidence else ""
+            message = "\n".join(filter(None, (finding.message, finding.hint, run)))
             yield finding, Diagnostic(text, where, finding.severity, message, finding.code)
 
 

@@ -62,17 +62,21 @@ def _anchor_value(name: str, value: Any, folder: str) -> Any:
     if name in ("exclude", "extend_exclude"):
         return tuple(ignores.anchor_pattern(pattern, folder) for pattern in value)
     if name == "baseline" and value:
-        return os.path.normpath(os.path.join(folder, os.path.expanduser(value)))
+        return os.path.normpath(_resolve_path(value, folder))
     if name == "per_file_ignores":
         return tuple((ignores.anchor_pattern(pattern, folder), codes) for pattern, codes in value)
     return value
 
 
-def read_layers(path: str) -> list[Layer]:
+def read_layers(path: str, *, found: bool = False) -> list[Layer]:
     """Return the settings of the configuration file at ``path``, followed by those of the files that it extends.
+
+    ``found``: whether the file was found beside the checked files, which may be a stranger's, and not named by the user. It
+    may then name no file outside of its repository.
 
     Raises ConfigError for a file that cannot be read or is not valid TOML, an unknown key, or a wrong value.
     """
+    root = _find_outermost_folder(path) if found else None
     layers: list[Layer] = []
     seen: list[str] = []
     following: str | None = path
@@ -93,8 +97,32 @@ def read_layers(path: str) -> list[Layer]:
         layers.append(Layer(parse_table(table, following), folder, following))
         if extend is not None and (not isinstance(extend, str) or "\0" in extend):
             raise ConfigError(f"{following}: `extend` must be the path of a configuration file")
-        following = None if extend is None else os.path.join(folder, os.path.expanduser(extend))
+        for key, named in (("baseline", layers[-1].values.get("baseline")), ("extend", extend)):
+            if root is not None and named and not _lies_within(_resolve_path(named, folder), root):
+                raise ConfigError(
+                    f"{following}: `{key}` names a file outside of {root}; "
+                    + (
+                        "pass it as --baseline"
+                        if key == "baseline"
+                        else "pass this file as --config to allow it"
+                    )
+                )
+        following = None if extend is None else _resolve_path(extend, folder)
     return layers
+
+
+def _find_outermost_folder(path: str) -> str:
+    """Return the real path of the repository of a file, or of its project, or of its own folder."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return os.path.realpath(folders.find_tree_root(folder) or folder)
+
+
+def _resolve_path(named: str, folder: str) -> str:
+    return os.path.join(folder, os.path.expanduser(named))
+
+
+def _lies_within(path: str, folder: str) -> bool:
+    return folders.is_within(os.path.realpath(path), folder)
 
 
 def find_file(folder: str) -> str | None:

@@ -85,6 +85,10 @@ class Notebook(SourceText):
         except SourceError as error:
             raise SourceError(error.message, error.line, error.column, cell.number) from None
 
+    def list_cells(self) -> list[tuple[int, bytes]]:
+        """Return the code cells: the offset of each in the text, and its code as its author wrote it."""
+        return [(cell.start, self.original[cell.start : cell.end]) for cell in self._cells]
+
     def _find_cell(self, offset: int) -> CodeCell:
         return self._cells[bisect_right(self._cell_starts, offset) - 1]
 

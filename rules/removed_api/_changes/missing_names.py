@@ -128,13 +128,25 @@ def expects_absence(use: Use, ctx: Context, reached: VersionReach) -> bool:
     owner = use.name
     while owner and owner not in reached.present:
         owner = owner.rpartition(".")[0]
-    caught = bool(reached.caught & (MISSING_NAME | ANY_EXCEPTION)) or has_default(use)
+    caught = bool(reached.caught & (MISSING_NAME | ANY_EXCEPTION)) or _has_default_value(use)
     return caught or bool(owner) or reached.typing_only or bool(find_other_bindings(use))
 
 
 def has_default(use: Use) -> bool:
     """Return whether a name is read with a default: ``getattr(torch, "symeig", None)``."""
-    return isinstance(use.node, ast.Call) and getattr_name(use.node) is not None and len(use.node.args) == 3
+    return _reads_with_default(use.node)
+
+
+def _has_default_value(use: Use) -> bool:
+    """Return whether a name is read with a default, here or where the variable was bound that stands for it."""
+    named = innermost_object(use.node)
+    owner = use.place.scope.find_scope(named.id) if isinstance(named, ast.Name) else None
+    bound = owner.bindings[named.id] if owner is not None and isinstance(named, ast.Name) else []
+    return has_default(use) or any(_reads_with_default(binding.value) for binding in bound)
+
+
+def _reads_with_default(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Call) and getattr_name(node) is not None and len(node.args) == 3
 
 
 def find_other_bindings(use: Use) -> list[Binding]:

@@ -280,7 +280,8 @@ def _parse_signature(takes: str) -> inspect.Signature:
 def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
     """Bind the arguments of a call to the parameters of ``takes``; return None if they do not fit."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    if None in keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
+    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    if None in keywords or (is_starred and not takes.startswith("*")):
         return None
     try:
         return _parse_signature(takes).bind(*call.args, **keywords)  # type: ignore[arg-type]
@@ -289,7 +290,9 @@ def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
 
 
 def _is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
-    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal."""
+    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``any`` for anything."""
+    if code == "any":
+        return True
     if isinstance(node, tuple):
         return False
     if code == "int":

@@ -37,6 +37,10 @@ KEEPERS = frozenset(
 """Functions whose result is their argument, or has the same parts."""
 READERS = frozenset({"len", "print", "str", "int", "float", "max", "min"})
 """Functions that keep nothing of their argument."""
+PLAIN_TAKERS = READERS | KEEPERS | frozenset({"Namespace", "update", "from_dict", "SimpleNamespace"})
+"""Functions that take a mapping, or anything."""
+NAMESPACES = frozenset({"args", "opt", "opts"})
+"""Keys and variables under which programs keep their parsed arguments."""
 TESTS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "type", "callable", "is_tensor"})
 
 

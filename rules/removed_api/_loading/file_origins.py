@@ -49,6 +49,8 @@ class _OriginWalk:
     def find_origin(self, path: ast.expr, scope: Scope) -> Foreign | None:
         """Return the origin of a path, if a part of it tells one."""
         nodes = list(ast.walk(path))
+        if string_value(path) is not None and string_value(path) in self._list_downloads(scope.node):
+            return Foreign.DOWNLOAD
         told = (_judge_part(node) for node in nodes)
         names = (node.id for node in nodes if isinstance(node, ast.Name))
         followed = (self._follow_name(name, scope) for name in names)
@@ -60,13 +62,14 @@ class _OriginWalk:
         if (owner, name) in self._seen or len(self._seen) > _MOST:
             return None
         self._seen.add((owner, name))
-        function = scope.node
-        given = self._uses.compute_once(("downloads", function), lambda: _list_download_arguments(function))
-        if name in given:
+        if name in self._list_downloads(scope.node):
             return Foreign.DOWNLOAD
         bindings = owner.bindings[name] if owner is not None else []
         origins = (self._follow_binding(binding, owner or scope) for binding in bindings)
         return next((found for found in origins if found is not None), None)
+
+    def _list_downloads(self, function: ast.AST) -> frozenset[str]:
+        return self._uses.compute_once(("downloads", function), lambda: _list_download_arguments(function))
 
     def _follow_binding(self, binding: Binding, owner: Scope) -> Foreign | None:
         if isinstance(binding.node, ast.arg):
@@ -90,17 +93,17 @@ class _OriginWalk:
 
 
 def _list_download_arguments(function: ast.AST) -> frozenset[str]:
-    """List the variables in the arguments of a function's downloads."""
+    """List the variables and the file names in the arguments of a function's downloads."""
     if isinstance(function, ast.Module):
         return frozenset()
     calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
     return frozenset(
-        part.id
+        name
         for call in calls
         if _DOWNLOADS.search(last_name(call.func) or "")
-        for argument in call.args
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
         for part in ast.walk(argument)
-        if isinstance(part, ast.Name)
+        if (name := part.id if isinstance(part, ast.Name) else string_value(part))
     )
 
 

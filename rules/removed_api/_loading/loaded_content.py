@@ -19,7 +19,9 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 from .content_names import (
     KEEPERS,
     MODEL_NAMES,
+    NAMESPACES,
     PLAIN_MEMBERS,
+    PLAIN_TAKERS,
     READERS,
     SHARED_MEMBERS,
     STATE_NAMES,
@@ -75,6 +77,8 @@ class LoadedContent:
     """Whether a name says that it is a state dict, or tensors."""
     is_model_named: bool = False
     """Whether a name says that it is an object."""
+    has_namespace: bool = False
+    """Whether a function takes a part that by its key is parsed arguments: ``Net(checkpoint["args"])``."""
     has_sections: bool = False
     """Whether it is read with keys that no state dict has, such as ``checkpoint["epoch"]``."""
 
@@ -206,6 +210,8 @@ class _ContentWalk:
         name = last_name(call.func) or ""
         if name in TESTS:
             return
+        if isinstance(argument, ast.Subscript) and string_value(argument.slice) in NAMESPACES:
+            self.found.has_namespace |= name not in PLAIN_TAKERS
         if isinstance(argument, ast.keyword) and argument.arg is None:
             return  # only a mapping can be unpacked so
         if name in ("vars", "from_numpy"):

@@ -1,0 +1,282 @@
+"""Recording of programs that use torch itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import torchmigrate.record as package
+
+from .projects import check, read_facts, run_tool
+
+pytest.importorskip("torch")
+
+SCHEMA = json.loads((Path(package.__path__[0]) / "record.schema.json").read_text())
+
+PROGRAM = """\
+import argparse
+import io
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return torch.relu(self.layer(x))
+
+
+class Config:
+    pass
+
+
+@torch.jit.script
+def double(x: torch.Tensor):
+    return x * 2
+
+
+def main():
+    net = Net()
+    traced = torch.jit.trace(net, torch.randn(2, 4))
+    for n in (2, 3, 7, 7):
+        traced(torch.randn(n, 4)).sum().backward()
+    double(torch.ones(3))
+    torch.save(net.state_dict(), "weights.pt")
+    state = torch.load("weights.pt", weights_only=False)
+    torch.save({"args": argparse.Namespace(lr=1)}, "args.pt")
+    args = torch.load("args.pt", weights_only=False)
+    torch.save(Config(), "config.pt")
+    config = torch.load("config.pt", weights_only=False)
+    buffer = io.BytesIO()
+    torch.save(torch.ones(2), buffer)
+    buffer.seek(0)
+    tensor = torch.load(buffer, weights_only=False)
+    print(state.keys(), args, config, tensor, buffer.read())
+    for _ in range(5):
+        torch.randn(2, 3, 4).T
+    for _ in range(5):
+        torch.cuda.amp.GradScaler(enabled=False)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def record(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return run_tool(project, "record", *command)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with the record of a program."""
+    folder = tmp_path_factory.mktemp("recorded")
+    made = folder / "project"
+    made.mkdir()
+    (made / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.5"]\n')
+    (made / "train.py").write_text(PROGRAM)
+    done = record(made, sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "could not be recorded" not in done.stderr
+    return made
+
+
+def test_every_line_is_as_the_schema_says(project: Path) -> None:
+    lines = (project / ".torchmigrate" / "record.jsonl").read_text().splitlines()
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for line in lines:
+        validator.validate(json.loads(line))
+    jsonschema.Draft202012Validator({"$ref": "#/$defs/header", **SCHEMA, "anyOf": [True]}).validate(
+        json.loads(lines[0])
+    )
+    kinds = {json.loads(line)["kind"] for line in lines[1:]}
+    assert kinds >= {"warning", "script", "call", "load", "module", "coverage"}
+
+
+def test_nothing_private_is_in_it(project: Path) -> None:
+    text = (project / ".torchmigrate" / "record.jsonl").read_text()
+    assert str(project) not in text
+    assert os.path.expanduser("~") not in text
+    assert sys.prefix not in text
+
+
+def find_line(text: str) -> int:
+    return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if text in line)
+
+
+def test_inputs_of_traces_and_scripts(project: Path) -> None:
+    calls = {
+        (fact["of"]["line"], str(fact["signature"]["args"][0]["shape"])): fact
+        for fact in read_facts(project, "call")
+    }
+    trace, script = find_line("torch.jit.trace"), find_line("@torch.jit.script")
+    assert {key: fact["count"] for key, fact in calls.items()} == {
+        (trace, "[2, 4]"): 1,
+        (trace, "[3, 4]"): 1,
+        (trace, "[7, 4]"): 2,
+        (script, "[3]"): 1,
+    }
+    assert calls[trace, "[2, 4]"]["grad"] is True
+    assert calls[script, "[3]"]["grad"] is False
+
+
+def load_at(project: Path, text: str) -> dict[str, Any]:
+    (fact,) = [one for one in read_facts(project, "load") if one["at"]["line"] == find_line(text)]
+    return fact
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "needed", "file"),
+    [
+        ('load("weights', "passes", [], "weights.pt"),
+        ('load("args', "fails", ["argparse.Namespace"], "args.pt"),
+        ('load("config', "fails", ["__main__.Config"], "config.pt"),
+        ("load(buffer", "passes", [], None),
+    ],
+)
+def test_what_a_load_needs(
+    project: Path, text: str, verdict: str, needed: list[str], file: str | None
+) -> None:
+    fact = load_at(project, text)
+    assert (fact["weights_only"], fact["globals"], fact["file"]) == (verdict, needed, file)
+
+
+def test_warnings_of_cpp_and_python_are_counted(project: Path) -> None:
+    found = {fact["at"]["line"]: fact["count"] for fact in read_facts(project, "warning") if fact["at"]}
+    assert found[find_line("3, 4).T")] == 1  # C++ itself gives it once
+    assert found[find_line("GradScaler")] == 5
+
+
+def test_findings_have_evidence(project: Path) -> None:
+    found = {
+        (finding["code"], finding["line"]): finding["evidence"] for finding in check(project, "--show", "ALL")
+    }
+    assert "called 4 times with float32 (2 to 7, 4)" in found["TS102", find_line("torch.jit.trace")]
+    assert "called once with float32 (3)" in found["TS101", find_line("@torch.jit.script")]
+    assert found["RM731", find_line("GradScaler")] == "torch warned here 5 times (FutureWarning)"
+    assert ("RM790", find_line("3, 4).T")) in found
+
+
+LOADS = """\
+import argparse
+import numpy as np
+import torch
+
+
+class Config:
+    pass
+
+
+def load(path):
+    return torch.load(path)
+
+
+def save():
+    torch.save({"args": argparse.Namespace(lr=1), "n": np.float64(1)}, "args.pt")
+    torch.save(Config(), "config.pt")
+
+
+def main():
+    torch.save({"a": torch.ones(1)}, "plain.pt")
+    plain = torch.load("plain.pt")
+    save()
+    args = torch.load("args.pt")
+    config = torch.load("config.pt")
+    print(plain, args, config)
+
+
+if __name__ == "__main__":
+    import functools
+    torch.load = functools.partial(torch.load, weights_only=False)
+    main()
+"""
+
+
+def test_torch_load_is_decided(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.5"]\n')
+    (project / "a.py").write_text(
+        LOADS.replace(
+            "    import functools\n    torch.load = functools.partial(torch.load, weights_only=False)\n", ""
+        )
+    )
+    runner = "import functools, runpy, torch\ntorch.load = functools.partial(torch.load, weights_only=False)\nrunpy.run_path('a.py', run_name='__main__')\n"
+    done = record(project, "--prove", sys.executable, "-c", runner)
+    assert done.returncode == 0, done.stderr
+    found = {finding["line"]: finding for finding in check(project)}
+    lines = (project / "a.py").read_text().splitlines()
+    line = {
+        text: number
+        for number, one in enumerate(lines, 1)
+        for text in ("plain", "args", "config")
+        if f'load("{text}' in one
+    }
+    assert (found[line["plain"]]["severity"], found[line["plain"]]["fix"]["safety"]) == ("info", "safe")
+    assert found[line["args"]]["severity"] == "error"
+    assert "argparse.Namespace" in found[line["args"]]["fix"]["title"]
+    fixed = run_tool(project, "fix", "--apply", "--unsafe", "--select", "RM721")
+    assert fixed.returncode in (0, 1), fixed.stderr
+    again = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    assert again.returncode == 0, (project / "a.py").read_text() + again.stderr
+
+
+RANKS = """\
+import torch
+import torch.distributed as dist
+
+
+def main():
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    data, got = torch.ones(2), torch.zeros(2)
+    requests = [dist.isend(data, (rank + 1) % world)]
+    requests.append(dist.irecv(got, (rank - 1) % world))
+    for request in requests:
+        request.wait()
+    dist.destroy_process_group()
+
+
+main()
+"""
+
+
+def test_two_ranks(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\n')
+    (project / "ring.py").write_text(RANKS)
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "ring.py"]
+    done = record(project, sys.executable, *torchrun)
+    assert done.returncode == 0, done.stderr
+    operations = read_facts(project, "p2p")
+    assert [
+        (one["rank"], one["operations"][0]["do"])
+        for one in sorted(operations, key=lambda one: (one["rank"], one["number"]))
+    ] == [
+        (0, "send"),
+        (0, "receive"),
+        (1, "send"),
+        (1, "receive"),
+    ]
+    assert {fact["backend"] for fact in read_facts(project, "group")} == {"gloo"}
+
+
+def test_a_program_may_replace_what_is_watched(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    text = "import torch\noriginal = torch.jit.script\ntorch.jit.script = lambda f: f\n\n@torch.jit.script\ndef f(x):\n    return x\n\nprint(f(torch.ones(1)).item(), original(torch.nn.Identity())(torch.ones(1)).item())\n"
+    (project / "a.py").write_text(text)
+    done = record(project, sys.executable, "a.py")
+    assert (done.returncode, done.stdout) == (0, "1.0 1.0\n"), done.stderr
+    assert {fact["at"]["line"] for fact in read_facts(project, "script")} == {9}

@@ -1,0 +1,78 @@
+"""The modules that start other programs: a short list, which whoever reads for safety can read from top to bottom."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import rules
+import torchmigrate
+
+STARTERS = {
+    "torchmigrate/adoption/git.py",
+    "torchmigrate/documents/resolver.py",
+    "torchmigrate/probe/processes.py",
+    "torchmigrate/probe/smoke_run.py",
+    "torchmigrate/trials/judging_command.py",
+}
+"""The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the command of ``--verify``."""
+
+EVALUATORS = {
+    "rules/removed_api/_changes/recipe_edits.py": ["eval"],  # parameters written in the ledger's own table
+    "torchmigrate/__init__.py": ["__import__"],  # a module of torchmigrate
+    "torchmigrate/proof/edit_verification.py": ["compile"],  # without running what comes of it
+}
+
+MODULES = {"subprocess", "pty", "asyncio.subprocess", "_posixsubprocess"}
+FUNCTIONS = {
+    "os": {"system", "popen", "execv", "execve", "execvp", "execl", "execlp", "posix_spawn", "spawnv", "spawnl", "fork", "startfile"},
+    "builtins": {"exec", "eval", "compile", "__import__"},
+}  # fmt: skip
+
+
+def list_sources() -> list[tuple[str, ast.Module]]:
+    """Return the path below the repository, and the tree, of each module that runs in the tool's own process."""
+    found = []
+    for package in (torchmigrate, rules):
+        assert package.__file__ is not None
+        folder = Path(package.__file__).parent
+        for path in sorted(folder.rglob("*.py")):
+            # Snippets and programs run in the user's interpreter, which `probe/processes` starts.
+            if not {"snippets", "programs"} & set(path.relative_to(folder).parts):
+                name = path.relative_to(folder.parent).as_posix()
+                found.append((name, ast.parse(path.read_text("utf-8"))))
+    return found
+
+
+def list_starts(tree: ast.Module) -> list[str]:
+    """Return what a module uses to start programs, or to run text as Python."""
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name in MODULES]
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            found.append(node.module or "")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = node.value.id
+            found += [f"{owner}.{node.attr}"] * (node.attr in FUNCTIONS.get(owner, ()))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            found += [node.func.id] * (node.func.id in FUNCTIONS["builtins"])
+    return found
+
+
+def test_only_listed_modules_start_programs() -> None:
+    found = {name: starts for name, tree in list_sources() if (starts := list_starts(tree))}
+    assert set(found) == STARTERS | set(EVALUATORS)  # and none is listed in vain
+    assert {name: found[name] for name in EVALUATORS} == EVALUATORS
+
+
+def test_what_starts_a_program_is_recognized() -> None:
+    code = "import subprocess\nfrom subprocess import run\nos.system('x')\nexec('y')\nre.compile('z')\n"
+    assert sorted(list_starts(ast.parse(code))) == ["exec", "os.system", "subprocess", "subprocess"]
+
+
+def test_programs_get_a_list_of_words_and_no_shell() -> None:
+    for name, tree in list_sources():
+        for node in ast.walk(tree):
+            if name in STARTERS and isinstance(node, ast.keyword) and node.arg == "shell":
+                assert name == "torchmigrate/trials/judging_command.py", f"{name}:{node.value.lineno}"

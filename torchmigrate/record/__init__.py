@@ -1,0 +1,1 @@
+"""Evidence from a run: what `torchmigrate record` writes, how it is read, and what it says about findings."""

@@ -1,0 +1,253 @@
+"""The record of a project, by file, and where its facts lie in the present text of a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from torchmigrate.record.record_facts import (
+    CELL,
+    Fact,
+    IssuedOperations,
+    LineCoverage,
+    ReachedLine,
+    ReachedModule,
+    RecordedPlace,
+)
+from torchmigrate.record.record_file import RecordError, RecordFile, find_record, read_record
+from torchmigrate.text.notebook import Notebook
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError, SourceText
+
+F = TypeVar("F")
+
+
+class LocatedFact(NamedTuple):
+    """A fact with its line in the present text."""
+
+    line: int
+    fact: Fact
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """The facts about one file, as it was during the run."""
+
+    facts: tuple[Fact, ...] = ()
+    is_own: bool = False
+    is_imported: bool = False
+    """Whether a run has imported the file, or begun with it."""
+    knows_modules: bool = False
+    """Whether a run that has not imported the file would say so."""
+    knows_lines: bool = False
+    """Whether the record has all lines that a run has executed."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The facts of all runs in a record, by file."""
+
+    base: str = ""
+    is_own: bool = False
+    digest: bytes = b""
+    by_path: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    modules: frozenset[str] = frozenset()
+    knows_lines: bool = False
+    operations: tuple[IssuedOperations, ...] = ()
+    error: str = ""
+    """Why the record in the project cannot be used."""
+
+    @classmethod
+    def from_file(cls, file: RecordFile) -> Record:
+        """Group the facts of a record by file."""
+        by_path: dict[str, list[Fact]] = {}
+        modules, modes, operations = set(), set(), []
+        for fact in file.facts:
+            if isinstance(fact, ReachedModule):
+                modules.add(fact.path)
+            elif isinstance(fact, LineCoverage):
+                modes.add(fact.mode)
+            elif isinstance(fact, IssuedOperations):
+                operations.append(fact)
+            elif (at := get_place(fact)) is not None:
+                by_path.setdefault(at.path, []).append(fact)
+        return cls(
+            file.base,
+            file.is_own,
+            file.digest,
+            {path: tuple(facts) for path, facts in by_path.items()},
+            frozenset(modules),
+            modes == {"lines"},
+            tuple(operations),
+        )
+
+    def get_file(self, place: str) -> FileRecord:
+        """Return the facts about the file at an absolute path."""
+        if not self.base:
+            return FileRecord()
+        path = os.path.relpath(place, self.base).replace(os.sep, "/")
+        facts = self.by_path.get(CELL if path.endswith(".ipynb") else path, ())
+        is_module = path.endswith(".py")
+        return FileRecord(
+            facts,
+            self.is_own,
+            path in self.modules,
+            is_module and bool(self.modules),
+            is_module and self.knows_lines,
+        )
+
+    def describe(self) -> Iterator[str]:
+        """Yield what a user has to know about the record: why it is not used, or which parts of it are not."""
+        if self.error:
+            yield f"{self.error}; the record is not used"
+        if not self.base:
+            return
+        if not self.is_own:
+            yield (
+                "the record in .torchmigrate was not made here, so it changes no severity and no fix; "
+                "`torchmigrate record --merge .torchmigrate/record.jsonl` accepts it"
+            )
+        stale = set(self.find_stale())
+        if stale:
+            places = "1 recorded place is" if len(stale) == 1 else f"{len(stale)} recorded places are"
+            yield f"{places} left out, because the code there has changed: {describe_stale(stale)}"
+
+    def find_stale(self) -> Iterator[RecordedPlace]:
+        """Yield the recorded places that are not in the present files any more."""
+        for path, facts in self.by_path.items():
+            if path == CELL:
+                continue
+            places = {at for fact in facts if (at := get_place(fact)) is not None}
+            try:
+                with open(os.path.join(self.base, path), "rb") as file:
+                    source = read_source(path, file.read())
+            except (OSError, SourceError):
+                yield from places
+                continue
+            lines = _LineFinder(source)
+            yield from (place for place in places if lines.find(place) is None)
+
+
+def get_place(fact: Fact) -> RecordedPlace | None:
+    """Return the place that a fact is about."""
+    place = getattr(fact, "at", None) or getattr(fact, "of", None)
+    return place if isinstance(place, RecordedPlace) else None
+
+
+def load_record(folder: str) -> Record:
+    """Return the record of the project in ``folder``; an empty one if it has none, or none that can be used."""
+    path = find_record(folder) if folder else None
+    if path is None:
+        return Record()
+    try:
+        return Record.from_file(read_record(path, folder))
+    except RecordError as error:
+        return Record(error=str(error))
+
+
+class FileEvidence:
+    """The facts about one file, at the lines where they lie now; those whose line has changed are left out."""
+
+    def __init__(self, source: SourceText, record: FileRecord) -> None:
+        self._source = source
+        self._record = record
+        self.is_own = record.is_own
+        """Whether the facts may decide about severities and fixes."""
+
+    @cached_property
+    def located(self) -> Sequence[LocatedFact]:
+        """The facts with their present lines."""
+        if not self._record.facts:
+            return []
+        lines = _LineFinder(self._source)
+        found = []
+        for fact in self._record.facts:
+            at = get_place(fact)
+            line = None if at is None else lines.find(at)
+            if line is not None:
+                found.append(LocatedFact(line, fact))
+        return found
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether there are facts, or a run would have reached the file and has not."""
+        record = self._record
+        return bool(record.facts) or record.knows_modules
+
+    def find_facts(self, kind: type[F], first: int, last: int) -> list[F]:
+        """Return the facts of a kind on the lines from ``first`` to ``last``."""
+        return [one.fact for one in self.located if first <= one.line <= last and isinstance(one.fact, kind)]
+
+    def find_lines(self, kind: type[F]) -> Iterator[tuple[int, F]]:
+        """Yield the facts of a kind with their lines."""
+        for line, fact in self.located:
+            if isinstance(fact, kind):
+                yield line, fact
+
+    def is_unreached(self, first: int, last: int) -> bool:
+        """Return whether certainly no run has executed any of these lines."""
+        record = self._record
+        if record.knows_modules and not record.is_imported and not record.facts:
+            return True
+        if not record.knows_lines:
+            return False
+        reached = {line for line, _ in self.find_lines(ReachedLine)}
+        return bool(reached) and reached.isdisjoint(range(first, last + 1))
+
+
+class _LineFinder:
+    """Finds recorded lines in a text, at their number or, where lines were added or removed, by what they say."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._blocks = list(_list_blocks(source))
+        self._by_text: list[dict[str, list[int]]] = []
+        for _, _, lines in self._blocks:
+            index: dict[str, list[int]] = {}
+            for number, line in enumerate(lines, 1):
+                index.setdefault(compute_text_digest(line), []).append(number)
+            self._by_text.append(index)
+
+    def find(self, place: RecordedPlace) -> int | None:
+        """Return the present line of a place; None if no line says the same, or several do."""
+        found = None
+        for (above, cell, _), index in zip(self._blocks, self._by_text, strict=True):
+            if cell != place.cell:
+                continue
+            numbers = index.get(place.text, [])
+            number = place.line if place.line in numbers else numbers[0] if len(numbers) == 1 else None
+            if number is not None:
+                if found is not None:
+                    return None
+                found = above + number
+        return found
+
+
+def _list_blocks(source: SourceText) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the file, or the cells of a notebook: the number of lines above, the digest of a cell, and its lines."""
+    if not isinstance(source, Notebook):
+        yield 0, "", _split_lines(source.text)
+        return
+    for start, text in source.list_cells():
+        lines = _split_lines(text)
+        whole = compute_text_digest("\n".join(line.strip() for line in lines).strip())
+        yield source.line_of(start) - 1, whole, lines
+
+
+def _split_lines(text: bytes) -> list[str]:
+    return [line.decode("utf-8", "replace") for line in text.splitlines()]
+
+
+def compute_text_digest(text: str) -> str:
+    """Return the digest of a line of code as the recording computes it."""
+    return hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def describe_stale(places: Iterable[RecordedPlace]) -> str:
+    """Return where facts were left out, as in "a.py:3, b.py:7 and 2 more"."""
+    shown = sorted({f"{place.path}:{place.line}" for place in places})
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return ", ".join(shown[:3]) + more
