@@ -300,6 +300,15 @@ def test_a_lock_file_is_never_edited() -> None:
     assert fix_text(text, "--target-version", "2.12", "--unsafe", path="uv.lock") == text
 
 
+def test_entries_of_a_lock_file_with_one_version_are_one_finding() -> None:
+    entry = '[[package]]\nname = "torch"\nversion = "2.10.0"\nresolution-markers = ["{}"]\n'
+    platforms = ("sys_platform == 'linux'", "sys_platform == 'win32'", "sys_platform == 'darwin'")
+    text = "".join(map(entry.format, platforms))
+    (finding,) = check_text(text, "--target-version", "2.12", "--select", "CU504", path="uv.lock")
+    assert finding.location is not None
+    assert finding.location.line == 3
+
+
 @pytest.mark.parametrize(
     ("pin", "safety"),
     [

@@ -25,8 +25,8 @@ A load of a file that the code names is changed together with what saves it, whi
   name (`"net.pt"` at the end of any path, also where all callers of a function pass it; a constant of another module). A save
   and a load of the same name in one folder belong together; otherwise those of the whole project do.
 - The loaded module is followed through variables, through `self.net` in the methods of its class, and through a function
-  that returns it. There is no fix where another module may reach it, where it gets batches of a data loader or other
-  sizes than the example's, and where a load of an unclear path may read the same file and cannot read exports.
+  that returns it. There is no fix where another module may reach it, where it is called with other inputs than an export of
+  the example takes, and where a load of an unclear path may read the same file and cannot read exports.
 - A load whose result nothing calls only checks that the file loads, and does not count as its reader.
 - Where loads of unclear paths may read the file, it gets a name that ends in `.pt2`, or there is no fix. Documents that name
   the file stay as they are.

@@ -45,6 +45,9 @@ Fix safety: unsafe.
 - Only a ScriptFunction has `.graph`, `.code` and `.save`. There is no fix where a function is saved, compared, registered, or
   passed to what may check its type, here or in another file; nor for calls whose result nothing uses, and for tests of
   TorchScript: remove these together with it.
+- Where a module is saved, the inputs of its export are those of a call in the same scope (of the module, an ONNX export, a
+  trace), those that its class keeps (`example_input_array`, `get_dummy_inputs()`), zeros with the sizes of a call elsewhere
+  in the project, or zeros that fit the first layer. Else the hint is the export to complete.
 - A module that is kept, passed on or chosen by an option (`if args.jit: model = torch.jit.script(model)`) is compiled in
   place, `model.compile()`: its attributes, its pickles and the keys of its state_dict stay the same. All variables and
   attributes that keep it are followed. There is no fix where one of them is asked for what only a ScriptModule has, traced,

@@ -6,14 +6,16 @@ Why: since torch 2.10 it warns "Please switch to `torch.compile` or `torch.expor
     y = traced(x)
     traced.save("m.pt")
     →
-    traced = torch.export.export(model, (x,))
+    traced = torch.export.export(model, (x,), dynamic_shapes=([torch.export.Dim.AUTO] * x.ndim,))
     y = traced.module()(x)
     torch.export.save(traced, "m.pt2")
 
 Fix safety: unsafe.
-- Export keeps the example's sizes: another size raises "Guard failed". Declare the sizes that vary:
-  `dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)`, one entry per input, with an example size of at least 2. `Dim.AUTO`
-  never raises, but may silently keep a size fixed.
+- The fix frees all sizes (`Dim.AUTO`), and the model fixes some again: the channels of a convolution, the length of a
+  sequence in a recurrent layer. Other sizes there raise "Guard failed". A size of 1 in an example always stays, so that an
+  example of one row gets a second one where the program is saved, or called with other numbers of rows. There is no fix
+  where a call passes another number of inputs, or passes them by name. `Dim.DYNAMIC` instead raises where a size is fixed.
+- Before torch 2.6, which has no `Dim.AUTO`, the number of rows of a single input varies: `{0: torch.export.Dim("batch")}`.
 - Export rejects what a trace silently freezes: `if` on a tensor's value, `.item()`, slices of data-dependent length. Run the
   export once: the error names the line. Use `torch.cond`, `torch.where`, `strict=True`, or `torch.compile` without export.
   There is no fix where the class of the module, in the same file, does such a thing, or where the module is quantized with
@@ -42,8 +44,8 @@ from ._export.chain_fixes import ASKS, collect_notes, create_chain_fix
 rule = Rule(
     code="TS102",
     symbols=TRACES,
-    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, which keeps the "
-    "example's sizes unless `dynamic_shapes` frees them, and call its `.module()`",
+    message="`{symbol}` has been deprecated since torch {deprecated}; use `torch.export.export(module, (inputs,))`, with "
+    "`dynamic_shapes` for the sizes that vary, and call its `.module()`",
     since=(2, 3),
     deprecated=(2, 10),
     safety=Safety.UNSAFE,

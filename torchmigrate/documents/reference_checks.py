@@ -54,10 +54,12 @@ def check_references(
                 check = partial(rule.check_reference_function, reference, context)
                 answer.run_check(rule.code, check, partial(source.locate_span, reference.span))
         answer.asked_project |= context.asked_project
-    # A variable with several uses gets one finding: that of a use with a fix, if there is one.
+    # A variable with several uses gets one finding: that of a use with a fix, if there is one. So do the entries of a lock
+    # file, one for each platform, that have the same version.
+    is_lock = project_file_kinds.kind_of(source.path) == "lock"
     found: dict[tuple[object, ...], Finding] = {}
     for finding in answer.findings:
-        key = (finding.code, finding.span)
+        key = (finding.code, finding.message if is_lock else finding.span)
         if key not in found or (found[key].fix is None and finding.fix is not None):
             found[key] = finding
     answer.findings = list(found.values())

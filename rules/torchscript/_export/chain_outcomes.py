@@ -19,8 +19,10 @@ from .._authoring.torchscript_makers import SCRIPTS, TRACE_MODULES, TRACES
 from .._script import compile_choice
 from . import export_checks, in_place_observers
 from .compile_fixes import create_compile_fix, create_eager_fix, create_in_place_fix
+from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
+from .module_modes import depends_on_mode
 from .result_chain import MODES, ResultChain
 
 if TYPE_CHECKING:
@@ -152,11 +154,11 @@ def _create_script_fix(chain: ResultChain) -> Fix:
             return create_eager_fix(chain, model, title)
         compile_choice.check_author_choice(chain.use, chain.ctx)
         return create_compile_fix(chain, model)
-    example = next((call for call in chain.find_calls() if _is_known_before(call, chain)), None)
+    example = find_example(model, chain)
     saved = f"line {chain.saves[0][1].lineno} saves the result,"
     if example is None:
-        raise _NoInputs(f"{saved} but no earlier call shows example inputs for `torch.export.export`")
-    if not _is_in_eval_mode(model, chain):
+        raise _NoInputs(f"{saved} but nothing shows example inputs for `torch.export.export`")
+    if not _is_in_eval_mode(model, chain) and depends_on_mode(model, chain.use, chain.ctx):
         raise NoFix(f"{saved} and an export fixes the mode of the module: call `.eval()` first")
     return create_export_fix(chain, model, example)
 
@@ -219,17 +221,4 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
         and call.lineno <= chain.call.lineno
         and (call is model or ast.dump(call.func.value) == ast.dump(model))
         for call in chain.flow.parents
-    )
-
-
-def _is_known_before(call: ast.Call, chain: ResultChain) -> bool:
-    """Return whether the arguments of a call exist already where the module is scripted."""
-    if not call.args or call.keywords:
-        return False
-    names = [node for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)]
-    owners = [(name, chain.scope.find_scope(name.id)) for name in names]
-    line = chain.use.place.statement.lineno
-    return all(
-        owner is not None and all(getattr(b.node, "lineno", 0) < line for b in owner.bindings[name.id])
-        for name, owner in owners
     )

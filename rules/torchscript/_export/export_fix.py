@@ -13,6 +13,7 @@ from torchmigrate.rewrite.changes import (
     DropArguments,
     Insert,
     Rename,
+    Replace,
     Symbol,
     replace,
     template,
@@ -23,8 +24,9 @@ from torchmigrate.semantics.name_resolution import last_name
 from .._authoring.torchscript_makers import SCRIPTS, TRACE_MODULES
 from . import export_checks
 from .compile_fixes import drop_mode_calls, unwrap_results
-from .expression_kinds import find_binding, find_input_form, find_kind
-from .input_sizes import render_dynamic_shapes
+from .dynamic_sizes import ExampleSizes, size_inputs, size_keywords, size_sequence, spell
+from .expression_kinds import find_binding, find_input_form, find_kind, find_shape
+from .made_inputs import MadeInputs
 from .result_chain import ResultChain
 from .saves_and_loads import convert_saves
 
@@ -48,8 +50,8 @@ _NEW_KEYWORDS = {
 }
 
 
-def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Fix:
-    """Return the fix that exports ``model`` with example ``inputs``: those of a trace, or a call of the scripted module.
+def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | MadeInputs | None) -> Fix:
+    """Return the fix that exports ``model`` with example ``inputs``: those of a trace, a call of the module, or made ones.
 
     Raise NoFix where the exported module could not be used as the traced or scripted one is.
     """
@@ -64,38 +66,98 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | No
         raise NoFix(
             f"line {chain.moved_line} moves or converts the result; do that to the model before the export"
         )
-    given = (
-        _convert_script_arguments(chain, model, inputs)
-        if chain.use.symbol in SCRIPTS
-        else _convert_trace_arguments(chain, inputs)
-    )
+    if isinstance(inputs, MadeInputs):
+        sizes = ExampleSizes(inputs.shapes, inputs.code, fixed=f"; {inputs.origin}")
+    else:
+        sizes = _size_example(chain, model, inputs)
+    if chain.use.symbol in SCRIPTS:
+        given = _convert_script_arguments(chain, model, sizes)
+    else:
+        assert not isinstance(inputs, MadeInputs)
+        given = _convert_trace_arguments(chain, inputs, sizes)
     changes = (
         chain.ctx.rename_use(chain.use, "torch.export.export"),
         *given,
-        *_convert_options(chain, model, inputs),
+        *_convert_options(chain, model, sizes),
         *unwrap_results(chain),
         *drop_mode_calls(chain),
         *_call_through_module(chain),
         *convert_saves(chain),
     )
-    return Fix(changes, Safety.UNSAFE, "Use `torch.export`, and adapt what uses the result")
+    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}"
+    return Fix(changes, Safety.UNSAFE, title)
+
+
+def _size_example(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> ExampleSizes:
+    """Return the sizes of the example inputs of a trace, or of a call of the scripted module."""
+    named = find_argument(chain.call, None, "example_kwarg_inputs")
+    if named is not None:
+        if inputs is not None or not isinstance(named, ast.Dict):
+            raise NoFix("the names and the sizes of the example inputs are not written out")
+        return ExampleSizes(size_keywords(named, chain))
+    if inputs is None:
+        raise NoFix("the call has no example inputs")
+    if chain.use.symbol in SCRIPTS or isinstance(inputs, (ast.Tuple, ast.List)):
+        return size_inputs(inputs, model, chain)
+    form = _find_input_form(chain, inputs)
+    found = find_binding(inputs, chain.scope, chain.ctx)
+    if form == "one" and isinstance(inputs, ast.Call) and find_shape(inputs, chain.use, chain.ctx) is None:
+        return _name_example(chain, inputs, model)
+    if form == "one" or isinstance(found, (ast.Tuple, ast.List)):
+        sizes = size_inputs(inputs, model, chain)
+        if sizes.code is None and form != "tuple":
+            sizes.code = template(_TUPLES[form], inputs=inputs)
+        return sizes
+    if form != "either":
+        sizes = size_sequence(template(spell(inputs, chain)), chain)
+        sizes.code = template(_TUPLES[form], inputs=inputs) if form == "list" else None
+        return sizes
+    return _name_inputs(chain, inputs)
+
+
+def _name_example(chain: ResultChain, example: ast.Call, model: ast.expr) -> ExampleSizes:
+    """Return the sizes of an example whose number of dimensions only a run shows, as a new variable holds it."""
+    sizes = size_inputs(example, model, chain)
+    if _shares_its_line(chain.use.place):
+        return sizes
+    name = Symbol(_find_free_name(chain, "example", "example_input"))
+    rows = ".repeat_interleave(2, 0)" if example in chain.doubled else ""
+    made = template("{name} = " + spell(example, chain) + rows, name=name)
+    sizes.changes.append(Insert(chain.use.place.statement, made))
+    sizes.code = template("({name},)", name=name)
+    dim = chain.ctx.write_symbol("torch.export.Dim", chain.use)
+    sizes.shapes = template("([{dim}.AUTO] * {name}.ndim,)", dim=dim, name=name)
+    return sizes
+
+
+def _name_inputs(chain: ResultChain, inputs: ast.expr) -> ExampleSizes:
+    """Return the sizes of an example that may be one tensor or several, as a new variable holds it."""
+    if _shares_its_line(chain.use.place):
+        raise NoFix("it is unclear whether the example is one tensor or several; make it a tuple")
+    name = Symbol(_find_free_name(chain, "inputs"))
+    sizes = size_sequence(template("{name}", name=name), chain)
+    made = template("{name} = " + _TUPLES["either"].replace("{inputs}", spell(inputs, chain)), name=name)
+    sizes.changes.append(Insert(chain.use.place.statement, made))
+    sizes.code = template("{name}", name=name)
+    return sizes
 
 
 def _convert_script_arguments(
-    chain: ResultChain, model: ast.expr, example: ast.expr | None
+    chain: ResultChain, model: ast.expr, sizes: ExampleSizes
 ) -> Iterator[FixChange]:
-    """Yield the changes that pass the arguments of a call of the scripted module to the export."""
-    assert isinstance(example, ast.Call)
+    """Yield the changes that pass example inputs to the export of a scripted module."""
     call = chain.call
     yield DropArguments(
         call, tuple(node for node in list_arguments(call) if argument_value(node) is not model)
     )
     yield from _rename_keywords(keyword for keyword in call.keywords if keyword.value is model)
-    inputs = template(_tuple_code(example.args), inputs=example.args)
-    yield AddArgument(call, inputs, "args" if call.keywords else None)
+    assert sizes.code is not None
+    yield AddArgument(call, sizes.code, "args" if call.keywords else None)
 
 
-def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Iterator[FixChange]:
+def _convert_trace_arguments(
+    chain: ResultChain, inputs: ast.expr | None, sizes: ExampleSizes
+) -> Iterator[FixChange]:
     """Yield the changes that make arguments of an export from those of a trace."""
     call = chain.call
     unknown = [k for k in call.keywords if k.arg not in _NEW_KEYWORDS and k.arg not in _TRACE_ONLY]
@@ -104,12 +166,18 @@ def _convert_trace_arguments(chain: ResultChain, inputs: ast.expr | None) -> Ite
     gone = tuple(keyword for keyword in call.keywords if keyword.arg in _TRACE_ONLY)
     yield DropArguments(call, gone)
     yield from _rename_keywords(keyword for keyword in call.keywords if keyword not in gone)
-    if inputs is not None:
-        yield from _convert_example(chain, inputs)
-    elif any(keyword.arg == "example_kwarg_inputs" for keyword in call.keywords):
+    if inputs is None:
         yield AddArgument(call, template("()"), "args")
-    else:
-        raise NoFix("the call has no example inputs")
+        return
+    yield from sizes.changes
+    traced = find_argument(call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
+    assert traced is not None
+    if isinstance(inputs, ast.List):
+        yield replace(traced, _tuple_code(inputs.elts), inputs=inputs.elts)
+    elif sizes.code is not None:
+        yield Replace(traced, sizes.code)
+    elif traced is not inputs:
+        yield replace(traced, "{inputs}", inputs=inputs)
 
 
 def _rename_keywords(keywords: Iterable[ast.keyword]) -> Iterator[FixChange]:
@@ -119,24 +187,14 @@ def _rename_keywords(keywords: Iterable[ast.keyword]) -> Iterator[FixChange]:
             yield Rename(keyword, name)
 
 
-def _convert_options(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> Iterator[FixChange]:
+def _convert_options(chain: ResultChain, model: ast.expr, sizes: ExampleSizes) -> Iterator[FixChange]:
     """Yield the changes of the module, where its forward is traced, and of the arguments beside the inputs."""
     if isinstance(model, ast.Attribute) and model.attr == "forward":
         yield replace(model, "{module}", module=model.value)
     if chain.ctx.options.minimum < (2, 8):
         yield AddArgument(chain.call, template("False"), "strict")  # the default from 2.8 on
-    if shapes := render_dynamic_shapes(chain, inputs):
-        yield AddArgument(chain.call, shapes, "dynamic_shapes")
-
-
-def _convert_example(chain: ResultChain, inputs: ast.expr) -> Iterator[FixChange]:
-    """Yield the change that makes a tuple of the example inputs."""
-    traced = find_argument(chain.call, 1, "inputs") if chain.use.symbol in TRACE_MODULES else inputs
-    assert traced is not None
-    if isinstance(inputs, ast.List):
-        yield replace(traced, _tuple_code(inputs.elts), inputs=inputs.elts)
-    elif traced is not inputs or not isinstance(inputs, ast.Tuple):
-        yield replace(traced, _TUPLES[_find_input_form(chain, inputs)], inputs=inputs)
+    if sizes.shapes is not None:
+        yield AddArgument(chain.call, sizes.shapes, "dynamic_shapes")
 
 
 def _tuple_code(inputs: list[ast.expr]) -> str:
@@ -188,14 +246,19 @@ def _name_program(chain: ResultChain) -> Iterator[FixChange]:
     is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)
     if not isinstance(target, ast.Name) or is_inline or _shares_its_line(chain.use.place):
         raise NoFix("the result is both called and saved; assign it to a variable on a line of its own")
-    taken = {name for scope in chain.ctx.uses.scopes.all for name in scope.bindings}
-    candidates = ("exported", "exported_program", *(f"exported_{number}" for number in range(2, 1000)))
-    program = Symbol(next(candidate for candidate in candidates if candidate not in taken))
+    program = Symbol(_find_free_name(chain, "exported", "exported_program"))
     yield replace(target, "{program}", program=program)
     made = template("{module} = {program}.module()", module=Symbol(target.id), program=program)
     yield Insert(statement, made, after=True)
     for place, _ in chain.saves:
         yield replace(place, "{program}", program=program)
+
+
+def _find_free_name(chain: ResultChain, *names: str) -> str:
+    """Return the first name that the file does not use: one of the names, or the first one with a number."""
+    taken = {name for scope in chain.ctx.uses.scopes.all for name in scope.bindings}
+    candidates = (*names, *(f"{names[0]}_{number}" for number in range(2, 1000)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def _shares_its_line(place: StatementPlace) -> bool:

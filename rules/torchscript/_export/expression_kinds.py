@@ -43,11 +43,27 @@ def find_binding(node: ast.AST | None, scope: Scope, ctx: Context) -> ast.AST | 
         return None
     state = ctx.uses.data_flow.find_reaching(node.id, owner).reads.get(node)
     if state is not None and len(state) == 1 and (found := next(iter(state))) is not owner.node:
-        return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else None
+        is_definition = isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        return found if is_definition else _find_unpacked(found, ctx)
     bindings: list[Binding] = owner.bindings[node.id]
     if len(bindings) != 1:
         return None
-    return bindings[0].value or bindings[0].node
+    return bindings[0].value or _find_unpacked(bindings[0].node, ctx) or bindings[0].node
+
+
+def _find_unpacked(target: ast.AST, ctx: Context) -> ast.expr | None:
+    """Return the value of one of several variables that are assigned together: ``x, y = 1, 2``."""
+    targets = ctx.uses.data_flow.parents.get(target)
+    statement = ctx.uses.data_flow.parents.get(targets) if isinstance(targets, ast.Tuple) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Tuple):
+        return None
+    assert isinstance(targets, ast.Tuple)
+    values = statement.value.elts
+    if len(values) != len(targets.elts) or any(
+        isinstance(one, ast.Starred) for one in (*values, *targets.elts)
+    ):
+        return None
+    return next(value for one, value in zip(targets.elts, values, strict=True) if one is target)
 
 
 def find_kind(node: ast.expr, use: Use, ctx: Context, depth: int = 4) -> str | None:

@@ -17,7 +17,7 @@ from torchmigrate.api import NoFix, NotYet
 from torchmigrate.model.findings import Place
 from torchmigrate.project.module_paths import get_module_path
 
-from .input_sizes import may_differ
+from .input_sizes import are_refused
 from .outside_readers import describe_foreign_readers, find_mentions, find_named_readers, search_project
 
 if TYPE_CHECKING:
@@ -151,9 +151,9 @@ def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
             )
     for example in (link.sizes for link in links if link.saves):
         for link in links:
-            if not link.saves and may_differ(example, link.sizes):
+            if not link.saves and are_refused(example, link.sizes):
                 raise NoFix(
-                    f"{link.place} may call the module with sizes other than the example's; pass `dynamic_shapes`"
+                    f"{link.place} calls the module with sizes that an export of this example refuses"
                 )
 
 

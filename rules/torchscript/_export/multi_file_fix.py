@@ -95,9 +95,7 @@ def _find_uses(name: str | None, symbols: Sequence[str], ctx: Context) -> list[t
 def _create_part(changes: tuple[FixChange | Edit, ...], group: FileGroup, ctx: Context) -> Fix:
     """Return the part of this module in the fix of a file that other modules also save or load."""
     others = ", ".join(path for path in group.paths if path != ctx.source.path)
-    title = (
-        f"Use `torch.export` here and in {others}; the exported module takes only the sizes of the example"
-    )
+    title = f"Use `torch.export` here and in {others}"
     joint = MultiFileFix(f"{group.name} of {group.paths[0]}", group.paths)
     return Fix(changes, Safety.UNSAFE, title, joint=joint)
 

@@ -77,11 +77,11 @@ class ResultChain:
         self.modules: list[ast.expr] = []
         """The places where the result is used as a module: called, moved, asked for its parameters."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
+        self.doubled: list[ast.expr] = []  # example inputs that get a second row
         self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
-        """The names under which other modules may reach the result of a load: attributes (``Class.name``), functions that
-        return it, global variables."""
+        """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
         self.keys_line: int | None = None
         """A line that uses the names of its parameters."""
         self.moved_line: int | None = None

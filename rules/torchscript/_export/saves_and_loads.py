@@ -154,8 +154,6 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     device = find_argument(call, 1, "map_location")
     if isinstance(device, (ast.Lambda, ast.Dict)):
         raise NoFix("`map_location` is not a device")
-    if varying := _find_varying_call(result):
-        raise NoFix(f"line {varying.lineno} may call the module with sizes other than the example's")
     if not result.use.certain:
         raise NoFix("the name may refer to something else")
     yield ctx.rename_use(result.use, "torch.export.load")
@@ -165,16 +163,3 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     else:
         yield replace(call, "{program}.module().to({device})", program=call, device=device)
     yield from drop_mode_calls(result)
-
-
-def _find_varying_call(chain: ResultChain) -> ast.Call | None:
-    """Find a call of the result with batches of a data loader, of which the last one is smaller."""
-    for call in chain.find_calls():
-        around = chain.flow.parents.get(call)
-        while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            loops = [around] if isinstance(around, ast.For) else getattr(around, "generators", [])
-            sources = [ast.unparse(loop.iter).lower() for loop in loops]
-            if any(word in source for source in sources for word in ("loader", "dataset", "batch")):
-                return call
-            around = chain.flow.parents.get(around)
-    return None
