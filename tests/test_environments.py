@@ -281,7 +281,7 @@ def test_the_cuda_of_a_wheel_is_read_in_names_and_libraries() -> None:
 
 def test_a_missing_list_is_named() -> None:
     (finding,) = check_text("-r other.txt\ntorch==2.4.0\n", "--select", "CU504", path="requirements.txt")
-    assert finding.withheld == "it is unclear what `other.txt` installs"
+    assert (finding.withheld or "").startswith("it is unclear what `other.txt` installs; --relax")
 
 
 def test_an_image_that_installs_a_list_holds_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Regenerates ``torchmigrate/tables/data/requirements.json`` from the published wheels.
 
-    python tools/read_requirements.py [--since 2023-06] [--only xformers …]
+    python tools/read_requirements.py [--since 2023-06] [--add] [--only xformers …]
 
 For each project below: which torch each of its releases requires (``Requires-Dist`` in the wheel's ``METADATA``),
 since which release it has a wheel for which Python, and, for the packages that move together with torch, everything
@@ -18,6 +18,7 @@ import json
 import os
 import re
 import sys
+import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import HeaderParser
@@ -48,35 +49,44 @@ LINKED = tuple(
 
 STEADY = tuple(
     """
-    absl-py accelerate addict aiohttp albumentations anthropic antlr4-python3-runtime ase attrs
-    audio-separator av backoff basicsr bcrypt biopython bitsandbytes black boto3 botorch bs4 build certifi
-    cffi charset-normalizer click cloudpickle cmake colorama coloredlogs colorlog colossalai
-    compressed-tensors coverage cryptography cython dataclasses-json datasets decorator decord deepspeed
-    diffusers dill docutils e3nn easydict editdistance einops einx evaluate face-alignment facexlib faiss-cpu
-    fastapi faster-whisper ffmpeg-python filelock fire flair flake8 flask fsspec ftfy future g2p-en gdown
-    gitpython gliner gpytorch gradio gradio-client grpcio gymnasium h5py hatchling hf-transfer hf-xet httpx
-    huggingface-hub hydra-core hypothesis idna imageio imageio-ffmpeg importlib-metadata inflect insightface
-    ipdb ipykernel ipython ipywidgets isort jaxtyping jieba jinja2 jiwer joblib jsonargparse jsonlines
-    jsonschema jupyter jupyterlab jupyterlab-pygments jupyterlab-widgets kagglehub kornia langdetect librosa
-    liger-kernel lightgbm lightning lightning-utilities litellm lmdb loguru lpips markdown markdown2
-    matplotlib mediapipe mlflow mmengine mock modelscope monai mpi4py msgpack msgspec mypy myst-parser
-    nbsphinx networkx nibabel ninja nltk notebook nox numba numpy numpydoc nvidia-ml-py ogb omegaconf onnx
-    onnxruntime onnxruntime-gpu onnxscript open-clip-torch open3d openai opencv-contrib-python opencv-python
-    opencv-python-headless openpyxl openslide-python optimum orjson packaging pandas parameterized passlib
-    peft phonemizer pillow pip plotly plyfile polars pre-commit prettytable prometheus-client protobuf psutil
-    psycopg2-binary py-cpuinfo py7zr pyarrow pybind11 pycocotools pydantic pydeck pydicom pydub pygments
-    pynvml pypdf pypinyin pytest pytest-asyncio pytest-benchmark pytest-cov pytest-mock pytest-timeout
-    pytest-xdist python-dateutil python-dotenv python-multipart pytorch-lightning pytorch-metric-learning
-    pytorch-msssim pytz pywin32 pyyaml pyzmq qwen-vl-utils ray rdkit regex requests rich
-    rotary-embedding-torch rouge-score ruff s3fs sacrebleu sacremoses safetensors scikit-image scikit-learn
-    scipy seaborn segmentation-models-pytorch send2trash sentence-transformers sentencepiece sentry-sdk
-    setuptools setuptools-scm shortuuid simpleitk six sounddevice soundfile soxr speechbrain sphinx
-    sphinx-rtd-theme sqlalchemy sqlmodel sse-starlette statsmodels streamlit sympy tabulate tenacity
-    tensorboard tensorboardx termcolor tifffile tiktoken timm tokenizers toml tomli torch-geometric
-    torchdiffeq torchinfo torchio torchmetrics torchsde tox tqdm transformers trimesh trl twine typer
+    absl-py accelerate addict aiohttp albumentations anthropic antialiased-cnns antlr4-python3-runtime ase
+    asteroid attrs audio-separator autopage av backoff basicsr bcrypt biopython bitsandbytes black boto3
+    botorch braceexpand bs4 build catboost category-encoders celery certifi cffi charset-normalizer chromadb
+    clean-fid click clip-interrogator cloudpickle cmake cmd2 colorama coloredlogs colorlog colossalai compel
+    compressed-tensors controlnet-aux coqui-tts coverage cryptography cython dataclasses-json datasets
+    datasketch decorator decord deepspeed demucs dex-retargeting diffusers dill docutils e3nn easydict
+    editdistance einops einx encodec evaluate face-alignment facexlib fair-esm fairscale faiss-cpu fastapi
+    faster-whisper ffmpeg-python filelock fire flair flake8 flake8-bugbear flake8-quotes flask fsspec ftfy
+    future fvcore g2p-en gdown geomstats gitpython gliner gpytorch gradio gradio-client grpcio gymnasium
+    h5py hatchling hf-transfer hf-xet httpx huggingface-hub hydra-colorlog hydra-core hydra-optuna-sweeper
+    hydra-zen hypothesis icecream idna imageio imageio-ffmpeg imbalanced-learn importlib-metadata inflect
+    insightface iopath ipdb ipykernel ipython ipywidgets isort jax jaxlib jaxtyping jieba jinja2 jiwer
+    joblib json-repair jsonargparse jsonlines jsonschema julius jupyter jupyterlab jupyterlab-pygments
+    jupyterlab-widgets k-diffusion kagglehub keras kornia langchain langchain-community langchain-core
+    langdetect librosa liger-kernel lightgbm lightning lightning-utilities lion-pytorch litellm lm-eval lmdb
+    loguru lpips markdown markdown2 matplotlib mdtraj mediapipe mlflow mmengine mock modelscope monai mpi4py
+    msgpack msgspec musdb mypy myst-parser nbsphinx networkx nflows nibabel ninja nltk notebook nox numba
+    numpy numpydoc nvidia-ml-py ogb omegaconf onnx onnxruntime onnxruntime-gpu onnxscript opacus
+    open-clip-torch open3d openai openai-whisper opencv-contrib-python opencv-python opencv-python-headless
+    openpyxl openslide-python optimum optimum-quanto orjson packaging pandas parameterized passlib
+    pdfminer-six peft pesq pgmpy phonemizer pillow pip pip-tools plotly plyfile polars
+    praat-parselmouth pre-commit prettytable prometheus-client protobuf psutil psycopg2-binary py-cpuinfo
+    py7zr pyarrow pyaudio pybind11 pycocotools pydantic pydeck pydicom pydub pygments pyloudnorm pymatting
+    pyngrok pynvml pypdf pypinyin pyrootutils pysbd pystoi pytest pytest-asyncio pytest-benchmark pytest-cov
+    pytest-mock pytest-timeout pytest-xdist python-dateutil python-dotenv python-multipart pytorch-fid
+    pytorch-ignite pytorch-lightning pytorch-metric-learning pytorch-msssim pytorch-ranger pytz pywin32
+    pyworld pyyaml pyzmq qdrant-client qwen-vl-utils ray rdkit regex rembg requests resampy rich roboflow
+    rootutils rotary-embedding-torch rouge rouge-score ruff runpod s3fs sacrebleu sacremoses safetensors
+    samplerate scikit-image scikit-learn scipy seaborn segmentation-models-pytorch send2trash
+    sentence-transformers sentencepiece sentry-sdk setuptools setuptools-scm shortuuid simpleitk six skorch
+    sounddevice soundfile soxr spacy speechbrain sphinx sphinx-rtd-theme sqlalchemy sqlmodel sse-starlette
+    statsmodels streamlit supervision sympy tabulate tenacity tensorboard tensorboard-data-server
+    tensorboardx tensorflow termcolor thop tifffile tiktoken timm tokenizers toml tomli torch-ema
+    torch-fidelity torch-geometric torch-optimizer torchcrepe torchdiffeq torchinfo torchio torchlibrosa
+    torchmetrics torchsde torchsummary torchsummaryx tox tqdm transformers trimesh trio trl twine typer
     typing-extensions tyro tzdata ultralytics unidecode urllib3 uvicorn uvloop vector-quantize-pytorch
-    virtualenv wandb webdataset websockets wheel x-transformers xgboost xgrammar xxhash yacs yapf zarr
-    zstandard
+    virtualenv visdom wandb webdataset webrtcvad websockets wheel x-transformers xgboost xgrammar xxhash
+    yacs yapf zarr zstandard
     """.split()  # noqa: SIM905 -- a list of names is read as one
 )
 """Packages that projects commonly pin beside torch, and that are not compiled against it."""
@@ -235,6 +245,15 @@ def row(project: str, since: str) -> dict[str, Any]:
     return made
 
 
+def _read_row(project: str, since: str) -> dict[str, Any] | None:
+    """Return the row of a project; None for one that the index lacks, which is reported."""
+    try:
+        return row(project, since)
+    except urllib.error.HTTPError as error:
+        print(f"{project}: {error}", file=sys.stderr, flush=True)
+        return None
+
+
 def main() -> None:
     """Read the index and write the table; with ``--only`` print the rows of some projects instead."""
     parser = argparse.ArgumentParser(
@@ -243,15 +262,20 @@ def main() -> None:
     parser.add_argument(
         "--since", default="2023-06", help="the day of the oldest release that each is read of"
     )
+    parser.add_argument(
+        "--add", action="store_true", help="read the projects that the table lacks, and keep its rows"
+    )
     parser.add_argument("--only", nargs="+", help="print the rows of these projects, write nothing")
     options = parser.parse_args()
-    projects = options.only or sorted({*FAMILY, *LINKED, *STEADY})
+    kept = json.loads((DATA / "requirements.json").read_text()) if options.add else []
+    projects = options.only or sorted({*FAMILY, *LINKED, *STEADY} - {one["project"] for one in kept})
     with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(lambda project: row(project, options.since), projects))
+        found = pool.map(lambda project: _read_row(project, options.since), projects)
+        rows = [one for one in found if one is not None]
     if options.only:
         print(json.dumps(rows, indent=1))
         return
-    write(DATA / "requirements.json", rows)
+    write(DATA / "requirements.json", sorted([*kept, *rows], key=lambda one: str(one["project"])))
 
 
 if __name__ == "__main__":

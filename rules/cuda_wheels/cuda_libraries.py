@@ -11,9 +11,8 @@ separate folders, and nothing uses them.
     torch==2.12.1
     nvidia-nccl-cu13==2.29.7
 
-Fix safety: unsafe. There is a fix where all of them can be replaced: the target's metadata has the names and versions of
-cuDNN and NCCL. A list that was frozen repeats the requirements of the old torch: those pins follow the target's
-requirements, and pins that it does not require are deleted. Elsewhere delete the lines by hand: torch brings its own.
+Fix safety: unsafe. Libraries whose names and versions the target's metadata has are replaced, and the others deleted: torch
+brings its own. A list that was frozen repeats the requirements of the old torch: those pins follow the target's requirements.
 
 Source: https://github.com/pytorch/pytorch/issues/186591; the wheels' metadata, `torchmigrate/tables/data/wheels_read.json`.
 """

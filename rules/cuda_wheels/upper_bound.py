@@ -11,11 +11,11 @@ Why: a pin or an upper bound below the target decides which torch is installed, 
 A pin with a local version that the target does not have (`+cu128`) is reported by CU503 alone.
 
 Fix safety: unsafe, since it changes the torch that is installed. It upgrades the whole environment (a list with those
-that it includes, the stages of an image, a script) or nothing: companions, libraries, the index and the image change in
-the same fix. Every other pin has to support the new torch, according to its own metadata, and needs a wheel for a Python
-that the environment may have; otherwise the reason names the blocker. There is no fix for pins with hashes, nor for an
-older torch that is intended: in a test environment (as info), in a branch, in documentation, and in a file with a
-version in its name.
+that it includes, the stages of an image, a script) or nothing: companions, libraries, the index and the image change
+in the same fix. Every other pin has to support the new torch, according to its own metadata, and needs a wheel for a
+Python that the environment may have; otherwise the reason names all blockers, and `--relax` changes them too. There is
+no fix for pins with hashes, nor for an older torch that is intended: in a test environment (as info), in a branch, in
+documentation, and in a file with a version in its name.
 
 Source: `torchmigrate/tables/data/wheels_read.json` and `requirements.json`, read from the published wheels.
 """

@@ -258,8 +258,11 @@ def _choose_python(state: ProposedState) -> tuple[int, list[Reference]]:
 
 
 def find_oldest_python(state: ProposedState) -> str:
-    """Return the oldest Python that the environment may have after the move."""
-    return f"3.{_choose_python(state)[0]}"
+    """Return the Python that the environment may have after the move: of several the oldest, preferably one in the tables."""
+    minor, excluding = _choose_python(state)
+    known = find_possible_minors(_find_stated_pythons(state), _find_python_range(state), state.environment)
+    covered = [n for n in sorted(known) if package_requirements.has_wheel_data(f"3.{n}")]
+    return f"3.{minor}" if excluding or state.resolves or not covered else f"3.{covered[0]}"
 
 
 def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
@@ -308,7 +311,10 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
             left = fitting
             continue
         span = f"3.{min(left)} to 3.{max(left)}" if len(left) > 1 else f"3.{min(left)}"
-        yield _blame(one, path, f"it has no wheel for Python {span}", state)
+        blocker = _blame(one, path, f"it has no wheel for Python {span}", state)
+        first = package_requirements.find_first_wheel(one.name, f"3.{min(left)}")
+        # The nearest release with a wheel is enough, unless something else asks for more.
+        yield replace(blocker, release=first) if first and blocker.release else blocker
 
 
 def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:

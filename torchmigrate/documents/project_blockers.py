@@ -101,12 +101,18 @@ _ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook")
 def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
     """Return whether a place describes the same environment as a file that moves, as far as their folders show.
 
-    What conda installs by itself is another environment than what pip does; a CUDA that a text names is that of the machines.
+    What conda installs by itself is another environment than what pip does; a CUDA that a script names is that of the machines.
     """
     path, reference = saying.path, saying.reference
-    if reference is None and saying.cuda:
+    if reference is None and saying.cuda and kind_of(path) == "shell":
         return True
-    if kind_of(path) in _ALTERNATIVE_KINDS or (reference and reference.style is VersionStyle.CONDA):
+    installed = (
+        saying.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES) if saying.environment else []
+    )
+    by_conda = any(
+        one.style is VersionStyle.CONDA for one in (*installed, *([reference] if reference else []))
+    )
+    if by_conda or kind_of(path) in _ALTERNATIVE_KINDS:
         return False
     return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)
 

@@ -14,30 +14,32 @@ from dataclasses import dataclass, replace
 from torchmigrate.documents.build_choice import (
     choose_build,
     find_current_cuda,
-    find_index_variants,
     needs_index,
-    provides_torch,
 )
-from torchmigrate.documents.deliberate_versions import check_environment_movable, check_unit_movable
+from torchmigrate.documents.deliberate_versions import check_unit_movable
 from torchmigrate.documents.environment_blockers import ProposedState
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
+from torchmigrate.documents.move_checks import check_complete, check_loose_indexes, check_pinned_build
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
-from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
-from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
-from torchmigrate.documents.related_files import MissingFile, RelatedEnvironment, create_related, find_related
+from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.documents.related_edits import (
+    apply_related_edits,
+    can_move_along,
+    collect_related,
+    collect_related_edits,
+)
+from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.settlement import Settlement, settle_blockers
-from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, explain_missing_build, find_cuda_tag
-from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
+from torchmigrate.documents.version_clauses import marker_applies
 from torchmigrate.model.findings import Blocked, Edit, Fix, MultiFileFix, NoFix, Proposal
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project_facts import Project
-from torchmigrate.tables.build_selection import is_published
-from torchmigrate.tables.torch_builds import TorchBuild, find_oldest_companion_torch, list_versions
+from torchmigrate.tables.torch_builds import TorchBuild, list_versions
 from torchmigrate.text.source_text import SourceText
 from torchmigrate.text.text_edits import apply_edits
 
@@ -133,29 +135,26 @@ def _create_move(
 ) -> _Move:
     """Return the move to one release, without regard to the rest of the project. Raises NoFix if it is not possible."""
     path = os.path.realpath(source.path)
-    try:
-        beside = tuple(find_related(path, environment, project))
-        together = [environment, *(one.environment for one in beside if _can_move_along(one))]
-        chosen = choose_build(together, options)
-        own = ProposedEdits(
-            environment,
-            source,
-            options,
-            chosen,
-            beside=tuple(one.path for one in beside),
-            adds_index=needs_index([environment, *(one.environment for one in beside)], chosen),
-        )
-        others = _collect_related_edits(own, beside, project)
-    except MissingFile as missing:
-        raise NoFix(f"it is unclear what `{missing.name}` installs") from None
+    beside, missing = collect_related(path, environment, project)
+    together = [environment, *(one.environment for one in beside if can_move_along(one))]
+    chosen = choose_build(together, options)
+    own = ProposedEdits(
+        environment,
+        source,
+        options,
+        chosen,
+        beside=tuple(one.path for one in beside),
+        adds_index=needs_index([environment, *(one.environment for one in beside)], chosen),
+    )
+    others, lacking = collect_related_edits(own, beside, project)
     # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
     own.moves_related = bool(others)
     own.collect_edits()
     every = [environment, *(one.environment for one in beside)]
-    _check_complete(own, others, every)
+    check_complete(own, others, every)
     edits = merge_edits(own.edits, own.source)
-    _check_loose_indexes(own, edits)
-    moved = [_apply_related_edits(one, relocation) for one, relocation in others.items()]
+    check_loose_indexes(own, edits)
+    moved = [apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
     originals = tuple(dict.fromkeys((*others, *beside)))
     state = _create_state(own, edits, tuple(moved), originals, others.values())
@@ -163,16 +162,21 @@ def _create_move(
         state,
         find_own_names(project),
         asks=options.resolve,
-        fixed_paths=frozenset(one.path for one in originals if not _can_move_along(one)),
+        fixed_paths=frozenset(one.path for one in originals if not can_move_along(one)),
     )
     if codec := explain_missing_codec(every, options.target, project):
         settlement = settlement.with_check(
             codec, "add torchcodec, which torchaudio's load and save need since 2.9"
         )
+    for name in dict.fromkeys((*missing, *lacking)):
+        unclear = f"it is unclear what `{name}` installs"
+        settlement = settlement.with_check(
+            unclear, f"{name} is not in the project; what it installs has to fit"
+        )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, proposal, options)
     if not own.adds_index:
-        _check_pinned_build(environment, every)
+        check_pinned_build(environment, every)
     edits = merge_edits(
         [*own.edits, *(e for one in settlement.relaxed if not one.path for e in one.relaxation.edits)], source
     )
@@ -234,100 +238,6 @@ def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOpti
     if not options.resolve and any("--resolve" in check for check in settlement.all_checks):
         told.append("--resolve asks the index")
     raise Blocked("; ".join(told), proposal)
-
-
-def _check_complete(
-    own: ProposedEdits, others: dict[RelatedEnvironment, ProposedEdits], every: list[Environment]
-) -> None:
-    """Raise NoFix where the edits lead to several builds, change nothing, or do not decide the torch."""
-    variants = find_index_variants([own.environment, *(one.environment for one in others)], provides_torch)
-    if len(variants) > 1 and others:
-        builds = ", ".join(sorted(variants))
-        raise NoFix(f"the files that have to change together use several builds: {builds}")
-    _check_index_serves((own, *others.values()))
-    torches = find_references_in(every, Sort.REQUIREMENT, *TORCH_NAMES)
-    if not (torches or find_references_in(every, Sort.IMAGE, "pytorch/pytorch")):
-        raise NoFix("the torch version is set elsewhere")
-
-
-def _check_index_serves(relocations: Iterable[ProposedEdits]) -> None:
-    """Raise NoFix where an index replaces the default index, and may lack the release of a companion."""
-    relocations = list(relocations)
-    for variant in filter(None, (one.only_variant for one in relocations)):
-        for name, release in (pair for one in relocations for pair in one.family_releases.items()):
-            made = find_oldest_companion_torch(name, release)
-            if made and is_published(parse_version(made), variant) is not True:
-                raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
-
-
-def _check_loose_indexes(own: ProposedEdits, edits: tuple[Edit, ...]) -> None:
-    """Raise NoFix for an index that is no option of a known tool, and that no edit changes."""
-    for index in own.environment.find_references(Sort.INDEX):
-        tag = None if index.option else find_cuda_tag(index)
-        if tag is None or not explain_missing_build(tag.name, own.options):
-            continue
-        spans = [piece.span for piece in index.value.pieces]
-        if not any(span.start <= edit.start <= span.end for span in spans for edit in edits):
-            raise NoFix(f"the file also names the index for {tag.name}, and it is unclear what uses it")
-
-
-def _check_pinned_build(environment: Environment, every: list[Environment]) -> None:
-    """Raise NoFix for a pin of a build whose index is set elsewhere: on a command line, or in pip's configuration."""
-    if find_references_in(every, Sort.INDEX):
-        return
-    for one in environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS):
-        local = [clause for clause in parse_clauses(one) if clause.local.startswith("cu")]
-        if any(c.minor_version and is_published(c.minor_version, c.local) is not False for c in local):
-            raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
-
-
-def _can_move_along(neighbour: RelatedEnvironment) -> bool:
-    """Return whether a related file can move with an environment; the bounds of a library do not."""
-    return neighbour.document.kind in _MOVABLE_KINDS and all(
-        unit.role is InstallRole.INSTALL for unit in neighbour.environment.units
-    )
-
-
-_MOVABLE_KINDS = ("requirements", "docker", "shell", "make", "yaml")
-
-
-def _collect_related_edits(
-    own: ProposedEdits, beside: tuple[RelatedEnvironment, ...], project: Project
-) -> dict[RelatedEnvironment, ProposedEdits]:
-    """Return the related files that have to change too, with their edits, and those related to them. Raises NoFix, MissingFile."""
-    found: dict[RelatedEnvironment, ProposedEdits] = {}
-    path = os.path.realpath(own.source.path)
-    seen: set[tuple[str, int]] = set()
-    waiting = list(beside)
-    while waiting:
-        one = waiting.pop(0)
-        number = one.document.environments.index(one.environment)
-        if one.path == path or (one.path, number) in seen or not _can_move_along(one):
-            continue
-        seen.add((one.path, number))
-        relocation = ProposedEdits(
-            one.environment,
-            one.document,
-            own.options,
-            own.chosen,
-            moves_related=True,
-            adds_index=own.adds_index,
-        )
-        relocation.collect_edits()
-        if relocation.edits:
-            check_environment_movable(one.document, one.environment, own.options)
-            found[one] = relocation
-            waiting += find_related(one.path, one.environment, project)
-    return found
-
-
-def _apply_related_edits(neighbour: RelatedEnvironment, relocation: ProposedEdits) -> RelatedEnvironment:
-    """Return a related environment as it will be after its edits. Raises NoFix."""
-    document = ProjectDocument.decode_source(
-        neighbour.path, neighbour.document.apply_edits(merge_edits(relocation.edits, relocation.source))
-    )
-    number = neighbour.document.environments.index(neighbour.environment)
-    return create_related(document, document.environments[number])
 
 
 def _create_state(

@@ -42,7 +42,7 @@ from torchmigrate.documents.version_clauses import (
     find_lowest_minor,
     parse_clauses,
 )
-from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.findings import Edit, NoFix, Span
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
@@ -288,8 +288,9 @@ class ProposedEdits:
             if not is_outdated or reference.name in self.replaced:
                 continue
             edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
-            if edit is None and reference.removal is not None and not reference.fixed:
-                edit = Edit(reference.removal.start, reference.removal.end, "")
+            removal = reference.removal or self._find_item(reference)
+            if edit is None and removal is not None and not reference.fixed:
+                edit = Edit(removal.start, removal.end, "")
                 self.deleted.append(f"{reference.name}{reference.text}")
             if edit is None:
                 raise NoFix(
@@ -299,6 +300,15 @@ class ProposedEdits:
             self.edits.append(edit)
             self.replaced.add(reference.name)
             self.pins += 1
+
+    def _find_item(self, reference: Reference) -> Span | None:
+        """Return the line of a YAML list that consists of a requirement; None for any other."""
+        text = self.source.original
+        start = text.rfind(b"\n", 0, reference.span.start) + 1
+        end = text.find(b"\n", reference.span.end) + 1
+        is_item = re.fullmatch(rb"[ \t]*- *['\"]?", text[start : reference.span.start])
+        whole = end and is_item and re.fullmatch(rb"['\"]?[ \t]*\r?\n", text[reference.span.end : end])
+        return Span(start, end) if whole and kind_of(self.source.path) == "yaml" else None
 
     def _edit_images(self) -> None:
         """Collect the edits of images, and of the architectures that their compiler no longer supports."""

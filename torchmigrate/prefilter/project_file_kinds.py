@@ -127,4 +127,5 @@ def may_concern_rules(kind: str, data: bytes) -> bool:
         return False
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.replace(b"\0", b"")
-    return _TOKENS.search(data) is not None
+    # A list without torch may pin what holds back the torch of the list beside it.
+    return _TOKENS.search(data) is not None or (kind == "requirements" and b"==" in data)

@@ -118,6 +118,12 @@ def has_wheel(project: str, version: str, python: str) -> bool | None:
         return None
 
 
+def find_first_wheel(project: str, python: str) -> str:
+    """Return the first release with a wheel for a Python on Linux; empty if unknown."""
+    row = _find_row(project)
+    return str(row["pythons"].get(python, "")) if row else ""
+
+
 def find_requirements(project: str, version: str) -> list[Requirement]:
     """Return the requirements of a release of the torch family on Linux, as in the newest patch of its minor version."""
     for release, lines in (_find_row(project) or {}).get("requires", {}).items():

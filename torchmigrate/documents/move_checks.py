@@ -1,0 +1,62 @@
+"""What the edits of a move must not do: lead to several builds, leave an index that lacks the new torch, or rely on one elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmigrate.documents.build_choice import find_index_variants, provides_torch
+from torchmigrate.documents.proposed_edits import ProposedEdits
+from torchmigrate.documents.references import Environment, find_references_in
+from torchmigrate.documents.related_files import RelatedEnvironment
+from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, explain_missing_build, find_cuda_tag
+from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.torch_versions import parse_version
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.tables.build_selection import is_published
+from torchmigrate.tables.torch_builds import find_oldest_companion_torch
+
+
+def check_complete(
+    own: ProposedEdits, others: dict[RelatedEnvironment, ProposedEdits], every: list[Environment]
+) -> None:
+    """Raise NoFix where the edits lead to several builds, change nothing, or do not decide the torch."""
+    variants = find_index_variants([own.environment, *(one.environment for one in others)], provides_torch)
+    if len(variants) > 1 and others:
+        builds = ", ".join(sorted(variants))
+        raise NoFix(f"the files that have to change together use several builds: {builds}")
+    _check_index_serves((own, *others.values()))
+    torches = find_references_in(every, Sort.REQUIREMENT, *TORCH_NAMES)
+    if not (torches or find_references_in(every, Sort.IMAGE, "pytorch/pytorch")):
+        raise NoFix("the torch version is set elsewhere")
+
+
+def _check_index_serves(relocations: Iterable[ProposedEdits]) -> None:
+    """Raise NoFix where an index replaces the default index, and may lack the release of a companion."""
+    relocations = list(relocations)
+    for variant in filter(None, (one.only_variant for one in relocations)):
+        for name, release in (pair for one in relocations for pair in one.family_releases.items()):
+            made = find_oldest_companion_torch(name, release)
+            if made and is_published(parse_version(made), variant) is not True:
+                raise NoFix(f"it is unclear whether the index for {variant} has {name} {release}")
+
+
+def check_loose_indexes(own: ProposedEdits, edits: tuple[Edit, ...]) -> None:
+    """Raise NoFix for an index that is no option of a known tool, and that no edit changes."""
+    for index in own.environment.find_references(Sort.INDEX):
+        tag = None if index.option else find_cuda_tag(index)
+        if tag is None or not explain_missing_build(tag.name, own.options):
+            continue
+        spans = [piece.span for piece in index.value.pieces]
+        if not any(span.start <= edit.start <= span.end for span in spans for edit in edits):
+            raise NoFix(f"the file also names the index for {tag.name}, and it is unclear what uses it")
+
+
+def check_pinned_build(environment: Environment, every: list[Environment]) -> None:
+    """Raise NoFix for a pin of a build whose index is set elsewhere: on a command line, or in pip's configuration."""
+    if find_references_in(every, Sort.INDEX):
+        return
+    for one in environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS):
+        local = [clause for clause in parse_clauses(one) if clause.local.startswith("cu")]
+        if any(c.minor_version and is_published(c.minor_version, c.local) is not False for c in local):
+            raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
