@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule
+from torchmigrate.api import Finding, Kind, Rule, Safety
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import api_changes
 
@@ -40,6 +40,7 @@ rule = Rule(
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
     kinds=frozenset({Kind.CALL}),
+    safety=Safety.SAFE,
 )
 
 

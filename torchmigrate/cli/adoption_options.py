@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchmigrate.adoption.ignore_comments import IgnoreComment
 from torchmigrate.cli.options import combine_options
-from torchmigrate.cli.session import Session
+
+if TYPE_CHECKING:
+    from torchmigrate.adoption.ignore_comments import IgnoreComment
+    from torchmigrate.cli.session import Session
 
 BARE = "--add-ignore"
 """An option whose value may be left out, in which case it does not consume the next argument."""

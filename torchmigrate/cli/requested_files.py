@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchmigrate.cli import options
-from torchmigrate.model.findings import FileError
 from torchmigrate.prefilter.file_sorts import FileSorts
 from torchmigrate.project import file_search
 from torchmigrate.project.file_search import FoundFiles, InputFile
@@ -17,6 +17,9 @@ from torchmigrate.run import tree
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.run.tree import Tree, is_of_interest
 from torchmigrate.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileError
 
 
 def find_files(

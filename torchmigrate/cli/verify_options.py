@@ -6,15 +6,17 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from torchmigrate.cli.options import Failure, combine_options, find_common_folder
 from torchmigrate.project.folders import find_tree_root
-from torchmigrate.reporters.report import Verified
-from torchmigrate.run.multi_file import FixResult
-from torchmigrate.trials.trial import Fixes
+
+if TYPE_CHECKING:
+    from torchmigrate.reporters.report import Verified
+    from torchmigrate.run.multi_file import FixResult
+    from torchmigrate.trials.trial import Fixes
 
 FEWEST_RUNS = 4
 """The fewest runs of the command: two without fixes, which have to agree, one more if the first did not find the copy, and one with all fixes."""

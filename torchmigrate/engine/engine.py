@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from torchmigrate.engine.checked_file import CheckedFile
@@ -23,7 +23,7 @@ from torchmigrate.engine.time_limit import (
     create_limit_error,
     limit_time,
 )
-from torchmigrate.model.findings import FileError, FileResult, Finding
+from torchmigrate.model.findings import Edit, FileError, FileResult, Finding
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.tool_faults import create_fault_error
 from torchmigrate.prefilter.foreign_languages import language_of
@@ -32,6 +32,7 @@ from torchmigrate.project.expected_project import ExpectedProject
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
+from torchmigrate.rewrite.changes import get_subject
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError, SourceText
@@ -164,15 +165,27 @@ class Engine:
             findings, number = found.filter_findings(
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target
             )
-            findings = (
-                [_without_suppressed_part(every, findings, one) for one in findings] if number else findings
-            )
+            findings = _withhold_suppressed_fixes(every, findings) if number else findings
         return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
 
 
-def _without_suppressed_part(every: Sequence[Finding], kept: Sequence[Finding], finding: Finding) -> Finding:
-    """Return the finding, without its part of a multi-file fix if another finding of that part is suppressed."""
-    joint = finding.fix.joint if finding.fix is not None else None
-    if joint is None or all(one in kept for one in every if one.fix is not None and one.fix.joint == joint):
-        return finding
-    return replace(finding, fix=None, withheld="a comment suppresses another part of this fix")
+def _withhold_suppressed_fixes(every: Iterable[Finding], kept: Iterable[Finding]) -> list[Finding]:
+    """Return the kept findings, without fixes that they share with a suppressed one."""
+    kept = list(kept)
+    ids = {id(finding) for finding in kept}
+    suppressed = {key for one in every if id(one) not in ids and (key := _identify_fix(one)) is not None}
+    withheld = "a comment suppresses another part of this fix"
+    return [
+        replace(finding, fix=None, withheld=withheld) if _identify_fix(finding) in suppressed else finding
+        for finding in kept
+    ]
+
+
+def _identify_fix(finding: Finding) -> object:
+    """Return a value that is the same for all findings that one fix settles; None for a finding without a fix."""
+    fix = finding.fix
+    if fix is None or fix.joint is not None:
+        return fix and fix.joint
+    return frozenset(
+        one if isinstance(one, Edit) else (type(one), id(get_subject(one))) for one in fix.changes
+    )

@@ -6,10 +6,13 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from torchmigrate.project.project_facts import Project
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, map_parents, walk_nodes
+
+if TYPE_CHECKING:
+    from torchmigrate.project.project_facts import Project
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _HANDING = (ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Return, ast.Assign, ast.IfExp)

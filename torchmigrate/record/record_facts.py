@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+FOLDER = ".torchmigrate"
+"""The folder in a project that has its record."""
+
 WARNING_CODE = "RM790"
 """The code of a warning that a run has shown, and that no rule has foreseen."""
 DEADLOCK_CODE = "TC404"

@@ -17,10 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchmigrate.record.record_facts import Fact, FactError, parse_fact
+from torchmigrate.record.record_facts import FOLDER, Fact, FactError, parse_fact
 
-FOLDER = ".torchmigrate"
-"""The folder in a project that has its record."""
 NAME = "record.jsonl"
 VERSION = 1
 """The version of the format; it grows when a field goes or changes its meaning, not when one is added."""

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from torchmigrate.record.rank_order import find_deadlocks
 from torchmigrate.record.record_facts import (
     CELL,
+    FOLDER,
     Fact,
     IssuedOperations,
     LineCoverage,
@@ -19,10 +19,12 @@ from torchmigrate.record.record_facts import (
     ReachedModule,
     RecordedPlace,
 )
-from torchmigrate.record.record_file import RecordError, RecordFile, find_record, read_record
-from torchmigrate.text.notebook import Notebook
-from torchmigrate.text.source_reader import read_source
-from torchmigrate.text.source_text import SourceError, SourceText
+
+if TYPE_CHECKING:
+    from torchmigrate.record.record_file import RecordFile
+    from torchmigrate.text.source_text import SourceText
+
+# Most projects have no record: what only one needs is imported where it is used.
 
 F = TypeVar("F")
 
@@ -64,6 +66,8 @@ class Record:
     @classmethod
     def from_file(cls, file: RecordFile) -> Record:
         """Group the facts of a record by file."""
+        from torchmigrate.record.rank_order import find_deadlocks
+
         by_path: dict[str, list[Fact]] = {}
         modules, modes, operations = set(), set(), []
         for fact in file.facts:
@@ -119,6 +123,9 @@ class Record:
 
     def find_stale(self) -> Iterator[RecordedPlace]:
         """Yield the recorded places that are not in the present files any more."""
+        from torchmigrate.text.source_reader import read_source
+        from torchmigrate.text.source_text import SourceError
+
         for path, facts in self.by_path.items():
             if path == CELL:
                 continue
@@ -141,7 +148,11 @@ def get_place(fact: Fact) -> RecordedPlace | None:
 
 def load_record(folder: str) -> Record:
     """Return the record of the project in ``folder``; an empty one if it has none, or none that can be used."""
-    path = find_record(folder) if folder else None
+    if not folder or not os.path.isdir(os.path.join(folder, FOLDER)):
+        return Record()
+    from torchmigrate.record.record_file import RecordError, find_record, read_record
+
+    path = find_record(folder)
     if path is None:
         return Record()
     try:
@@ -236,6 +247,8 @@ class _LineFinder:
 
 def _list_blocks(source: SourceText) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the file, or the cells of a notebook: the number of lines above, the digest of a cell, and its lines."""
+    from torchmigrate.text.notebook import Notebook
+
     if not isinstance(source, Notebook):
         yield 0, "", _split_lines(source.text)
         return

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from torchmigrate.console.terminal import escape_controls
-from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.reporters.report import Report, Verified, format_count, format_place, format_position
+from torchmigrate.reporters.report import Report, format_count, format_place, format_position
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileError, FileResult, Finding
+    from torchmigrate.reporters.report import Verified
 
 MAX_REASONS = 10
 """How many reasons for unfixed findings are listed one by one."""

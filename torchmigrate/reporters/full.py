@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from torchmigrate.console.terminal import (
     COMMAND,
@@ -14,7 +14,6 @@ from torchmigrate.console.terminal import (
     render_link,
     wrap_text,
 )
-from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.reporters import summary
 from torchmigrate.reporters.concise import (
@@ -26,6 +25,9 @@ from torchmigrate.reporters.concise import (
     format_headline,
 )
 from torchmigrate.reporters.report import Report, format_count, format_place
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult, Finding
 
 MAX_LINES = 6
 """The number of source lines that are shown of a longer span."""

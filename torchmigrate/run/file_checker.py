@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchmigrate.engine.engine import FileScan
 from torchmigrate.model.findings import FileError, FileResult
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.project_file_kinds import is_document
@@ -15,6 +14,9 @@ from torchmigrate.project.project_facts import Project
 from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.garbage import PausedCollector
+
+if TYPE_CHECKING:
+    from torchmigrate.engine.engine import FileScan
 
 
 class FileCheck(NamedTuple):

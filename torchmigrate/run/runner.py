@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.facts_store import KnownFacts
-from torchmigrate.run.multi_file import FixResult
-from torchmigrate.run.scanner import Progress
 from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import PackedResults
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult, Finding
+    from torchmigrate.run.facts_store import KnownFacts
+    from torchmigrate.run.multi_file import FixResult
+    from torchmigrate.run.scanner import Progress
 
 MAX_PASSES = 10
 """The number of passes over a project after which fixing stops even if it still changes files."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import FileResult
 from torchmigrate.project.expected_project import ExpectedProject
 from torchmigrate.project.file_search import InputFile
-from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
 from torchmigrate.run import parallel
 from torchmigrate.run.cache import Cache
@@ -20,6 +20,9 @@ from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.unread import is_unread, merge_unread
 from torchmigrate.run.wire import PackedResults, pack, unpack
+
+if TYPE_CHECKING:
+    from torchmigrate.project.mentions import FileFacts
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""

@@ -15,10 +15,12 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchmigrate.model.findings import FileResult
 from torchmigrate.model.vocabulary import LOCAL
+
+if TYPE_CHECKING:
+    from torchmigrate.model.findings import FileResult
 
 T = TypeVar("T")
 
