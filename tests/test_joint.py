@@ -109,7 +109,10 @@ def test_a_file_that_was_not_named_withholds_them() -> None:
 def test_a_comment_silences_a_part_as_a_whole() -> None:
     files = {"a.py": A + b"torch.old(4)  # torchmigrate: ignore ZZ901\n", "b.py": B}
     said = reasons(runner.check_tree(tree(files)))
-    assert said["a.py"] == "a comment suppresses another part of this fix"
+    assert (
+        said["a.py"]
+        == "a comment suppresses another part of this fix; change both by hand, or remove the comment"
+    )
     assert (
         said["b.py"]
         == "a.py has to change together with this file, but has no fix for its part; see its finding"

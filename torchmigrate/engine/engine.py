@@ -174,7 +174,7 @@ def _withhold_suppressed_fixes(every: Iterable[Finding], kept: Iterable[Finding]
     kept = list(kept)
     ids = {id(finding) for finding in kept}
     suppressed = {key for one in every if id(one) not in ids and (key := _identify_fix(one)) is not None}
-    withheld = "a comment suppresses another part of this fix"
+    withheld = "a comment suppresses another part of this fix; change both by hand, or remove the comment"
     return [
         replace(finding, fix=None, withheld=withheld) if _identify_fix(finding) in suppressed else finding
         for finding in kept

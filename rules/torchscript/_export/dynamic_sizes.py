@@ -79,7 +79,7 @@ def size_inputs(inputs: ast.expr, model: ast.expr, chain: ResultChain) -> Exampl
     elif single and is_held:
         chain.doubled = single = []
     elif single:
-        add_rows(inputs, single, sizes, chain)
+        sizes.changes, sizes.code = add_rows(inputs, single, chain)
     references = [
         f"{spell(inputs, chain)}[{index}]" if is_held else spell(value, chain)
         for index, value in enumerate(values)

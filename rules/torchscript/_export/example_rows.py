@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import Template, replace, template
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
@@ -17,7 +18,6 @@ from .module_classes import find_model_class, get_method
 from .module_keepers import find_reads
 
 if TYPE_CHECKING:
-    from .dynamic_sizes import ExampleSizes
     from .result_chain import ResultChain
 
 _NO_ROWS = re.compile(r"(^|_)([hc]([0nx]|_[0n])?|hidden|states?|cell|memory|mems)(_|$)", re.IGNORECASE)
@@ -59,16 +59,21 @@ def _takes_single_row(node: ast.AST, inputs: set[str]) -> bool:
     return False
 
 
-def add_rows(inputs: ast.expr, single: Sequence[ast.expr], sizes: ExampleSizes, chain: ResultChain) -> None:
-    """Add the changes that give inputs, where they stand or are made, a second row."""
+def add_rows(
+    inputs: ast.expr, single: Sequence[ast.expr], chain: ResultChain
+) -> tuple[list[FixChange], Template | None]:
+    """Return the changes that give inputs a second row where they stand or are made, and the new code of all inputs, if it changes."""
+    changes: list[FixChange] = []
+    code = None
     for value in single:
         size = _find_own_size(value, chain)
         if size is not None:
-            sizes.changes.append(replace(size, "2"))
+            changes.append(replace(size, "2"))
         elif value is inputs:
-            sizes.code = template("({inputs}.repeat_interleave(2, 0),)", inputs=value)
+            code = template("({inputs}.repeat_interleave(2, 0),)", inputs=value)
         else:
-            sizes.changes.append(replace(value, "{value}.repeat_interleave(2, 0)", value=value))
+            changes.append(replace(value, "{value}.repeat_interleave(2, 0)", value=value))
+    return changes, code
 
 
 def _find_own_size(value: ast.expr, chain: ResultChain) -> ast.expr | None:

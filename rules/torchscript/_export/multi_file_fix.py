@@ -62,6 +62,8 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
 def create_load_fix(use: Use, ctx: Context) -> Fix:
     """Return the fix of a load whose file another module saves. Raise NoFix where there is none."""
     name = find_used_name(use, ctx)
+    if is_buffer(find_path_argument(use), use, ctx.uses):
+        raise NoFix("what it reads is saved as TorchScript, and changes together with that save")
     group = find_group(name, ctx, is_saved=False, is_read=True)
     changes: list[FixChange] = []
     loads = _find_loads(name, ctx)
