@@ -41,7 +41,7 @@ def test_a_condition_on_the_device_stays_one(agnostic: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("agnostic", [(), ("--device-agnostic",)])
 def test_without_a_condition_the_fix_adds_one_that_is_false_without_a_gpu(agnostic: tuple[str, ...]) -> None:
     before, after = answer("torch.cuda.is_current_stream_capturing()", *agnostic)
-    assert before in (False, RuntimeError)  # a build without CUDA raises
+    assert before is False or issubclass(before, RuntimeError)  # a build without CUDA raises
     assert after is False
 
 

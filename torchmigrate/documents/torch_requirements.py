@@ -54,15 +54,22 @@ def _read_text_with_torch(path: str, limit: int = MAX_METADATA_BYTES) -> str:
     return data.decode("latin-1") if b"torch" in data.lower() else ""
 
 
-def find_requirements(path: str, depth: int = 0) -> Iterator[TorchRequirement]:
-    """Yield the requirements on torch in the file at ``path`` and in the lists that it includes."""
+def find_requirements(path: str, depth: int = 0, seen: set[str] | None = None) -> Iterator[TorchRequirement]:
+    """Yield the requirements on torch in the file at ``path`` and in the lists that it includes, each read once.
+
+    ``seen`` collects the real paths of the files that were read.
+    """
+    seen = set() if seen is None else seen
+    if os.path.realpath(path) in seen:
+        return
+    seen.add(os.path.realpath(path))
     view = _read_text_with_torch(path)
     is_list = depth > 0 or kind_of(path) == "requirements"
     if view:
         known = path if kind_of(path) or not is_list else _LIST_NAME
         yield from (statement._replace(path=path) for statement in _find_in_text(known, view))
     if depth < _MAX_DEPTH:
-        yield from _find_included(path, depth, is_list=is_list)
+        yield from _find_included(path, depth, seen, is_list=is_list)
 
 
 def _find_in_text(path: str, view: str) -> Iterator[TorchRequirement]:
@@ -103,15 +110,15 @@ def _create_requirement(reference: Reference, source: SourceText) -> TorchRequir
     return TorchRequirement(find_lowest_minor(reference), reference.purpose, locked, source.path, line)
 
 
-def _find_included(path: str, depth: int, *, is_list: bool) -> Iterator[TorchRequirement]:
+def _find_included(path: str, depth: int, seen: set[str], *, is_list: bool) -> Iterator[TorchRequirement]:
     """Yield the requirements on torch in the lists that a file includes."""
     folder = os.path.dirname(path)
     if is_list:
         for include in _INCLUDE.finditer(read_metadata_text(path)):
-            yield from find_requirements(os.path.join(folder, include["path"]), depth + 1)
+            yield from find_requirements(os.path.join(folder, include["path"]), depth + 1, seen)
     elif os.path.basename(path) == "pyproject.toml":
         for purpose, name in _find_dynamic_files(read_metadata_text(path)):
-            for statement in find_requirements(os.path.join(folder, name), depth + 1):
+            for statement in find_requirements(os.path.join(folder, name), depth + 1, seen):
                 yield statement._replace(purpose=purpose)
 
 
