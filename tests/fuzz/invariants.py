@@ -16,6 +16,8 @@ from torchmigrate.model.findings import Finding
 Read = Callable[[bytes], str]
 """The program in a file: its code as text."""
 
+_READS_BOTH = "this is only for TorchScript files; remove it when none is left"
+"""The reason for a load that a fix has put beside one of exported programs."""
 _RUN = {"TC404", "TC405", "TC406"}
 _SYMBOL = re.compile(r"`(torch\.[\w.()]+|\w+)`")
 
@@ -106,9 +108,13 @@ def _counts(found: Iterable[Finding], fixed: Outcome, imports: Sequence[range]) 
 
     A fix may put another symbol of the same rule into the place of the first, so that there is one more of those; and
     an import whose name it was the last to use may have to stay, which is a finding then. What is found by running
-    functions shows itself only once nothing is in them that cannot be run.
+    functions shows itself only once nothing is in them that cannot be run. A load that reads both formats keeps the old one.
     """
-    stayed = [f for f in fixed.findings if f.span and not any(f.span.start in one for one in imports)]
+    stayed = [
+        f
+        for f in fixed.findings
+        if f.span and not any(f.span.start in one for one in imports) and f.withheld != _READS_BOTH
+    ]
     before, gone, left = (
         Counter((finding.code, finding.message) for finding in findings)
         for findings in (found, fixed.applied, stayed)
