@@ -15,9 +15,7 @@ def find_circle(findings: Iterable[Finding]) -> list[Place]:
     A finding that waits for its own line waits for another finding there, which must not wait itself.
     """
     findings = list(findings)
-    final = {
-        Place(one.path, one.location.line) for one in findings if one.location and one.waits_for is None
-    }
+    final = {Place(one.path, one.location.line) for one in findings if one.location and one.waits_for is None}
     graph: dict[Place, set[Place]] = defaultdict(set)
     for finding in findings:
         if finding.waits_for is not None and finding.location is not None:

@@ -190,7 +190,7 @@ def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> l
 def _select_sole_pair(here: str, every: Sequence[FileLink]) -> list[FileLink]:
     """Return the only save and the only load of a folder, where one has no name and no other link fits."""
     links = [link for link in every if link.folder == here and not link.bridge]
-    if sorted(link.saves for link in links) != [False, True] or all(link.name for link in links):
+    if len(links) != 2 or links[0].saves == links[1].saves or all(link.name for link in links):
         return []
     named = [link.name for link in links if link.name is not None]
     return [] if any(link.name in named and link not in links for link in every) else links

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,20 +77,23 @@ def create_load_fix(use: Use, ctx: Context) -> Fix:
 
 def _find_loads(name: str | None, ctx: Context) -> list[tuple[Use, ast.expr]]:
     """Return the loads of a file in this module, each with the path."""
-    return _find_uses(name, LOADING, ctx)
+    return [found for found in _find_uses(name, ctx) if found[0].symbol in LOADING]
 
 
-def _find_saves(name: str | None, ctx: Context) -> list[tuple[Use, ast.expr]]:
-    """Return the saves of a file in this module, each with the path."""
-    return _find_uses(name, (*SAVES, *SAVE_METHODS), ctx)
+def _find_uses(name: str | None, ctx: Context) -> Sequence[tuple[Use, ast.expr]]:
+    """Return the saves and loads of a file in this module, each with the path."""
+    by_name = ctx.uses.compute_once(_find_uses, lambda: _group_uses(ctx))
+    return by_name.get(name, ()) if name is not None else ()
 
 
-def _find_uses(name: str | None, symbols: Sequence[str], ctx: Context) -> list[tuple[Use, ast.expr]]:
-    found = []
+def _group_uses(ctx: Context) -> Mapping[str | None, list[tuple[Use, ast.expr]]]:
+    """Return the saves and loads of this module by the name of the file."""
+    found: dict[str | None, list[tuple[Use, ast.expr]]] = {}
     for use in ctx.uses.all_uses:
-        path = find_path_argument(use) if use.symbol in symbols and use.kind is Kind.CALL else None
-        if path is not None and name is not None and find_name(path, use, ctx) == name:
-            found.append((use, path))
+        if use.symbol in (*LOADING, *SAVES, *SAVE_METHODS) and use.kind is Kind.CALL:
+            path = find_path_argument(use)
+            if path is not None:
+                found.setdefault(find_name(path, use, ctx), []).append((use, path))
     return found
 
 
@@ -135,8 +138,7 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
     if found is not None:
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
     name = find_name(path, use, ctx)
-    others = [*_find_loads(name, ctx), *_find_saves(name, ctx)]
-    paths = [*paths, *(other for _, other in others if other not in paths)]
+    paths = [*paths, *(other for _, other in _find_uses(name, ctx) if other not in paths)]
     renames = bool(paths and create_renames(paths, ctx, use))
     saves = use.symbol not in LOADING
     return FileLink(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge)
