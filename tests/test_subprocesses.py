@@ -9,13 +9,14 @@ import rules
 import torchmigrate
 
 STARTERS = {
-    "torchmigrate/adoption/git.py",
     "torchmigrate/documents/resolver.py",
     "torchmigrate/probe/processes.py",
     "torchmigrate/probe/smoke_run.py",
+    "torchmigrate/project/git.py",
+    "torchmigrate/record/recorded_run.py",
     "torchmigrate/trials/judging_command.py",
 }
-"""The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the command of ``--verify``."""
+"""The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the commands of ``--verify`` and `record`."""
 
 EVALUATORS = {
     "rules/removed_api/_changes/recipe_edits.py": ["eval"],  # parameters written in the ledger's own table
@@ -37,8 +38,8 @@ def list_sources() -> list[tuple[str, ast.Module]]:
         assert package.__file__ is not None
         folder = Path(package.__file__).parent
         for path in sorted(folder.rglob("*.py")):
-            # Snippets and programs run in the user's interpreter, which `probe/processes` starts.
-            if not {"snippets", "programs"} & set(path.relative_to(folder).parts):
+            # These run in the user's interpreter, which the modules above start.
+            if not {"snippets", "programs", "hook"} & set(path.relative_to(folder).parts):
                 name = path.relative_to(folder.parent).as_posix()
                 found.append((name, ast.parse(path.read_text("utf-8"))))
     return found

@@ -112,7 +112,7 @@ def _find_named_torch(
 def _read_named_torch(path: str, data: bytes, unread: Unread) -> Iterator[NamedTorch]:
     """Yield the environments of a file that name a torch."""
     kind = find_kind(path)
-    if kind is None or not may_concern_rules(kind.name, data):
+    if kind is None or not may_concern_rules(kind.name, data, pins=True):
         return
     if len(data) > MAX_METADATA_BYTES and kind.name != "lock":
         return

@@ -32,11 +32,13 @@ class FilePrefilter:
     text: TextPrefilter
     """The prefilter for the symbols that the rules watch."""
     sorts: FileSorts
+    pins: bool = False
+    """Whether pins of lists without torch matter: a fix may relax them."""
 
     @classmethod
-    def from_triggers(cls, triggers: Collection[Trigger]) -> FilePrefilter:
+    def from_triggers(cls, triggers: Collection[Trigger], *, pins: bool = False) -> FilePrefilter:
         """Return the prefilter of rules with these triggers."""
-        return cls(create_text_prefilter(triggers), FileSorts.from_triggers(triggers))
+        return cls(create_text_prefilter(triggers), FileSorts.from_triggers(triggers), pins)
 
     def passes_file(self, path: str, data: bytes) -> bool:
         """Return whether a rule may have a finding in a file with this path and content."""
@@ -49,7 +51,7 @@ class FilePrefilter:
             and self.sorts.documents
             # Nobody writes a larger file by hand; lock files and notebooks are generated.
             and (kind in ("lock", "notebook") or len(data) <= MAX_METADATA_BYTES)
-            and project_file_kinds.may_concern_rules(kind, data)
+            and project_file_kinds.may_concern_rules(kind, data, pins=self.pins)
         ):
             return True
         if (

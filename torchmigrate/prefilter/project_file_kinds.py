@@ -121,11 +121,13 @@ def installs_torch(data: bytes) -> bool:
     return any(pin in data for pin in _PINS) and any(install in data for install in _INSTALLS)
 
 
-def may_concern_rules(kind: str, data: bytes) -> bool:
-    """Return whether the content of a file of a kind can hold anything that a rule looks for."""
+def may_concern_rules(kind: str, data: bytes, *, pins: bool = False) -> bool:
+    """Return whether the content of a file of a kind can hold anything that a rule looks for.
+
+    ``pins``: whether that includes the pins of a list without torch, which may hold back the torch of the list beside it.
+    """
     if kind == "notebook" and not _COMMANDS.search(data):
         return False
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.replace(b"\0", b"")
-    # A list without torch may pin what holds back the torch of the list beside it.
-    return _TOKENS.search(data) is not None or (kind == "requirements" and b"==" in data)
+    return _TOKENS.search(data) is not None or (pins and kind == "requirements" and b"==" in data)

@@ -69,11 +69,12 @@ class RuleSelection:
     @property
     def prefilter(self) -> FilePrefilter:
         """The prefilter for these rules. Raises ConfigError for a selector that matches no rule."""
-        key = self._key_of(b"prefilter")
+        pins = any(one.relax for one in self._settings)
+        key = self._key_of(b"prefilter" + bytes([pins]))
         if key not in _prefilters:
             from torchmigrate.prefilter.file_prefilter import FilePrefilter
 
-            _prefilters[key] = FilePrefilter.from_triggers(self._triggers)
+            _prefilters[key] = FilePrefilter.from_triggers(self._triggers, pins=pins)
         return _prefilters[key]
 
     def get_rule_set(self, settings: Settings, options: RuleOptions) -> RuleSet:
