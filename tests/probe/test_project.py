@@ -203,7 +203,7 @@ def test_the_fixed_project_is_judged_without_being_written(tmp_path: Path) -> No
 
 
 def test_what_the_fix_cannot_move_is_said(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("torch==2.5.1\nfasttext-of-ours==1.0\n-r missing.txt\n")
+    (tmp_path / "requirements.txt").write_text("torch==2.5.1\ntorchtext==0.18.0\n")
     [(_, facts)] = read_machines(FIXTURES / "20-h200.facts.json")
     found = judge_files([str(tmp_path)], facts, target="2.13", after_fix=True)
     assert found[-1].message == "1 place does not allow torch 2.13"
