@@ -40,6 +40,7 @@ def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
         ("f(x)\n", [(2, "", "a=")]),
         ("f(x, y + 1, k=z)\n", [(2, "", "a="), (5, "", "b = ")]),
         ("f(x, (y), k=z)\n", [(5, "", "b=")]),
+        ("x: int = f.g(a)\n", [(9, "", "b if c else ")]),
     ],
 )
 def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int, str, str]]) -> None:
@@ -52,6 +53,7 @@ def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int,
         ("x = old(a + b) * c\n", [(0, "old(", ""), (13, ")", "")], "Call"),
         ("if a:\n    b\nc\n", [(11, "\n", "\n    ")], "Module"),
         ("x = f(a)\n", [(0, "(a", "(a, b")], None),
+        ("x = f(a) + 1\n", [(4, "", "b if c else ")], "BinOp"),
         ("x = f(a, c)\n", [(0, "a", "a, b")], "Call"),
         ("f(x)\n", [(2, "", "**")], "Call"),
         ("class C(x): ...\n", [(8, "", "a=")], "ClassDef"),

@@ -33,6 +33,7 @@ class _NodeSpans:
 
 # These nodes must not change their nesting level, so they are searched among the direct children only.
 _BLOCK_PARTS = (ast.stmt, ast.excepthandler, ast.match_case)
+_PRIMARIES = (ast.Attribute, ast.Call, ast.Subscript)
 
 
 class TreeComparison:
@@ -69,7 +70,9 @@ class TreeComparison:
                 cut = (n for n, s in spans.items() if is_touching(edit, s) and n not in around)
                 holes |= {n for n in cut if not is_inside(spans[n], edit)}
                 continue
-            beginning = _find_smallest({n: s for n, s in spans.items() if s.start == edit.start})
+            starting = {n: s for n, s in spans.items() if s.start == edit.start}
+            # `f(x)` may become `y if z else f(x)`; around `f(x) + 1`, the edit needs parentheses.
+            beginning = _find_smallest(starting) | {n for n in starting if isinstance(n, _PRIMARIES)}
             ending = _find_smallest({n: s for n, s in spans.items() if s.end == edit.start})
             strictly = {n: s for n, s in spans.items() if s.start < edit.start < s.end}
             holes |= beginning | ending or _find_smallest(strictly)
