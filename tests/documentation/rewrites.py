@@ -70,7 +70,7 @@ REWRITES = (
             traced.save("m.pt")
             scores = torch.jit.load("m.pt")(batch)
         """,
-        "the sizes of the example become fixed, and the file has to be exported again",
+        "a size of 1 in the example becomes fixed, and the file has to be exported again",
     ),
     Rewrite(
         """

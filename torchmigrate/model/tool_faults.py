@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from torchmigrate.model.findings import FileError, Location
 
 _MARK = "a fault in torchmigrate"
+_TOO_LARGE = "integer string conversion"
+"""Part of the message when Python refuses to read a number, whose digits `sys.get_int_max_str_digits()` limits."""
 
 
 def is_tool_fault(error: FileError) -> bool:
@@ -28,9 +31,15 @@ def describe_fault(error: Exception) -> str:
 def create_fault_error(
     error: Exception, path: str, code: str | None = None, place: Location | None = None
 ) -> FileError:
-    """Return the error of a file for a fault in the rule ``code``, or outside of every rule."""
+    """Return the error of a file for a fault in the rule ``code``, or outside of every rule.
+
+    A number that is too large for Python to read is the file's fault, and is reported as such.
+    """
     cost = "this file was not checked" if code is None else f"{code} was not applied to this file"
-    message = f"{describe_fault(error)}: {cost}; please report it"
+    if isinstance(error, ValueError) and _TOO_LARGE in str(error):
+        message = f"a number has more than {sys.get_int_max_str_digits():,} digits: {cost}"
+    else:
+        message = f"{describe_fault(error)}: {cost}; please report it"
     if place is None:
         return FileError(path, message)
     return FileError(path, message, place.line, place.column, place.cell)
