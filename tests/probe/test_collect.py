@@ -15,7 +15,12 @@ import pytest
 from tests.probe.conftest import WHOLE
 from torchmigrate.probe.collector import collect_facts, find_python
 from torchmigrate.probe.machine_facts import DriverSource, MachineFacts, OperatingSystem, facts_to_json
-from torchmigrate.probe.system_files import find_device_files, find_intel_gpus, find_shadowing_libraries
+from torchmigrate.probe.system_files import (
+    find_apple_gpus,
+    find_device_files,
+    find_intel_gpus,
+    find_shadowing_libraries,
+)
 from torchmigrate.probe.verdict import judge_machine
 
 PATIENT = 30
@@ -67,6 +72,29 @@ def test_a_broken_torch_is_a_finding_and_not_an_end(
     assert facts.torch.version == "2.12.1+cu130"
     assert (facts.torch.imported.outcome, facts.torch.imported.detail) == (outcome, detail)
     assert finding in codes(facts)
+
+
+def test_a_package_that_crashes_without_torch_is_to_blame(
+    environ: dict[str, str], fake_torch: Callable[..., str], tmp_path: Path
+) -> None:
+    python = fake_torch("import numpy")
+    (tmp_path / "numpy.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGBUS)")
+    facts = collect_facts(
+        python, {**environ, "PYTHONPATH": str(tmp_path)}, elsewhere(tmp_path), limit=PATIENT
+    )
+    assert facts.torch is not None
+    assert (facts.torch.imported.detail, facts.torch.imported.guilty) == ("SIGBUS", "numpy")
+
+
+def test_an_intel_python_on_apple_silicon_has_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "platform.version", lambda: "Darwin Kernel Version 24.1.0: root:xnu-11215/RELEASE_ARM64_T6000"
+    )
+    assert find_apple_gpus(OperatingSystem("Darwin", "x86_64"))
+    monkeypatch.setattr(
+        "platform.version", lambda: "Darwin Kernel Version 22.6.0: root:xnu-8796/RELEASE_X86_64"
+    )
+    assert not find_apple_gpus(OperatingSystem("Darwin", "x86_64"))
 
 
 def test_an_import_that_leaves_a_child_behind_does_not_hold_the_probe(

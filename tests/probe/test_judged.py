@@ -47,6 +47,7 @@ JUDGED: dict[str, tuple[str, Any, str]] = {
     "torch.new_abi": ("81-flash-attn", False, "RT041"),
     "torch.imported.outcome": ("20-h200", "killed", "RT005"),
     "torch.imported.detail": ("44-import-raises", "ModuleNotFoundError: No module named 'sympy'", "RT003"),
+    "torch.imported.guilty": ("116-numpy-crashes", None, "RT005"),
     "torch.imported.available": ("20-h200", False, "RT034"),
     "torch.imported.device_count": ("20-h200", 2, "RT034"),
     "torch.imported.nccl": ("66-older-cudnn", "2.29.7", "RT036"),

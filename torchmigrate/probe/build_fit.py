@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts
 from torchmigrate.tables import torch_builds
@@ -38,14 +38,14 @@ def find_platform(facts: MachineFacts) -> str | None:
 
 
 def is_driver_enough(cuda: str, facts: MachineFacts) -> bool:
-    """Return whether the driver runs builds of this CUDA version; true where the driver's version is unknown."""
+    """Return whether the driver runs builds of this CUDA version; true where nothing is known about the driver."""
     driver = facts.driver
     # Minor-version compatibility: the major version decides. With cuda-compat loaded, an older driver runs a newer CUDA,
     # and what counts is the CUDA version of the loaded library.
     if driver.init == 0 and driver.cuda and parse_number(driver.cuda)[0] >= parse_number(cuda)[0]:
         return True
     if driver.version is None:
-        return True
+        return driver.cuda is None or parse_number(driver.cuda)[0] >= parse_number(cuda)[0]
     needed = torch_builds.find_minimum_driver(cuda, facts.platform.system)
     return parse_number(driver.version) >= parse_number(needed)
 
@@ -57,14 +57,40 @@ def judge_fit(gpu: Gpu, build: TorchBuild, facts: MachineFacts) -> BuildFit:
             return BuildFit(False, "no CUDA")
         return judge_code(gpu, build.compiled, build.cuda, facts)
     if gpu.vendor == "amd":
-        rocm = build.variant.startswith("rocm")
-        target = (gpu.capability or "").partition(":")[0]
-        if rocm and build.compiled and target and target not in build.compiled:
-            return BuildFit(False, f"no kernels for {target}")
-        return BuildFit(rocm, f"ROCm {build.variant[4:]}" if rocm else "no ROCm")
+        return judge_rocm(gpu, build, facts)
     if gpu.vendor == "intel":
         return BuildFit(build.variant == "xpu", "XPU" if build.variant == "xpu" else "no XPU")
     return BuildFit(build.platform == "macosx_arm64", "Metal")
+
+
+def is_built_for(vendor: str, build: TorchBuild) -> bool:
+    """Return whether a build is one for the GPUs of a vendor, whichever of them it runs on."""
+    kinds = {"nvidia": build.cuda is not None, "amd": build.variant.startswith("rocm")}
+    kinds |= {"intel": build.variant == "xpu", "apple": build.platform == "macosx_arm64"}
+    return kinds[vendor]
+
+
+def find_rocm_target(gpu: Gpu, facts: MachineFacts) -> str:
+    """Return the architecture whose code ROCm runs on an AMD GPU: ``gfx1030``; "" where it is unknown."""
+    if override := parse_number(facts.environment.get("HSA_OVERRIDE_GFX_VERSION", "")):
+        return "gfx" + "".join(
+            f"{number:x}" if place else str(number) for place, number in enumerate(override)
+        )
+    return (gpu.capability or "").partition(":")[0]
+
+
+def judge_rocm(gpu: Gpu, build: TorchBuild, facts: MachineFacts) -> BuildFit:
+    """Judge whether an AMD GPU runs ``build``."""
+    if not build.variant.startswith("rocm"):
+        return BuildFit(False, "no ROCm")
+    target = find_rocm_target(gpu, facts)
+    if not target:
+        return BuildFit(None, "its architecture is unknown")
+    if not build.compiled:
+        return BuildFit(None, "the build's architectures are unknown")
+    if target not in build.compiled:
+        return BuildFit(False, f"no kernels for {target}")
+    return BuildFit(True, f"ROCm {build.variant.removeprefix('rocm')}")
 
 
 def judge_code(gpu: Gpu, compiled: tuple[str, ...], cuda: str, facts: MachineFacts) -> BuildFit:
@@ -92,12 +118,19 @@ DATA_CENTER_GPU = re.compile(
 )
 """The names of NVIDIA's data-center GPUs. The name of a Quadro RTX or a GeForce has none of these words."""
 
+VIRTUAL_GPU = re.compile(r"^GRID |-\d+[ABCQ]$")
+"""The names of a guest's virtual GPUs: ``GRID T4-8Q``, ``NVIDIA A16-4Q``. The host's vGPU manager limits the guest's driver:
+<https://docs.nvidia.com/vgpu/latest/grid-vgpu-user-guide/>."""
+
 
 def advise_compat(cuda: str, facts: MachineFacts) -> str:
     """Return the clause that recommends cuda-compat, where NVIDIA supports it with this driver; "" elsewhere."""
     nvidia = [gpu for gpu in facts.gpus if gpu.vendor == "nvidia"]
     supported = facts.platform.system == "Linux" and not facts.platform.wsl and not facts.driver.compat
-    if not nvidia or not supported or not all(DATA_CENTER_GPU.search(gpu.name) for gpu in nvidia):
+    physical = [
+        gpu for gpu in nvidia if DATA_CENTER_GPU.search(gpu.name) and not VIRTUAL_GPU.search(gpu.name)
+    ]
+    if not nvidia or not supported or physical != nvidia:
         return ""
     branch = parse_number(facts.driver.version or "")[:1]
     if not branch or branch[0] not in torch_builds.find_compat_branches(cuda):
@@ -146,6 +179,11 @@ def find_best_build(
         return max(either, key=lambda b: ((b.variant == "cpu") == cpu, rank_build(b)), default=None)
     fitting = [b for b in builds if all(judge_fit(gpu, b, facts).runs for gpu in gpus)]
     return max(fitting, key=rank_build, default=None)
+
+
+def forget_python(facts: MachineFacts) -> MachineFacts:
+    """Return the facts without the version of the Python, so that builds for every Python are found."""
+    return replace(facts, python=replace(facts.python, version=None, free_threaded=False))
 
 
 def find_newest_release(

@@ -44,7 +44,7 @@ READING_PART = 4
 
 WATCHED_VARIABLES = (
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK", "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
+    "HSA_OVERRIDE_GFX_VERSION", "ZE_AFFINITY_MASK", "TORCH_DISTRIBUTED_USE_TORCHCOMMS",
 )  # fmt: skip
 """The variables that decide which GPUs and backends programs see."""
 
@@ -110,10 +110,11 @@ def collect_facts(
         system = read_system(environ, root)
         cards = find_amd_gpus(root)
         read = libraries.result()
+        guilty = find_guilty_package(python, environ, imported.result())
         return MachineFacts(
             platform=system,
             python=build_interpreter(answer),
-            torch=build_torch(answer, imported.result(), read.data.get("new_abi")),
+            torch=build_torch(answer, imported.result(), read.data.get("new_abi"), guilty),
             packages=_to_strings(answer.data.get("packages")),
             requires=_to_strings(answer.data.get("requires")),
             extensions=tuple(
@@ -151,6 +152,23 @@ def ask_linked_libraries(
     )
 
 
+IMPORTED_BY_TORCH = ("numpy",)
+"""Packages with compiled code that every import of torch also imports, where they are installed."""
+
+
+def find_guilty_package(
+    python: str, environ: Mapping[str, str], imported: processes.ProcessAnswer
+) -> str | None:
+    """Return the package that kills the interpreter as torch does, but without it; None where torch itself does."""
+    if imported.outcome != "killed":
+        return None
+    for name in IMPORTED_BY_TORCH:
+        alone = processes.ask_snippet(python, f"import {name}", processes.DEFAULT_LIMIT, environ)
+        if alone.outcome == "killed":
+            return name
+    return None
+
+
 def build_interpreter(answer: processes.ProcessAnswer) -> Interpreter:
     """Return the interpreter's facts, or why it gave none."""
     about = answer.data.get("python")
@@ -160,7 +178,10 @@ def build_interpreter(answer: processes.ProcessAnswer) -> Interpreter:
 
 
 def build_torch(
-    installed: processes.ProcessAnswer, imported: processes.ProcessAnswer, new_abi: bool | None = None
+    installed: processes.ProcessAnswer,
+    imported: processes.ProcessAnswer,
+    new_abi: bool | None = None,
+    guilty: str | None = None,
 ) -> InstalledTorch | None:
     """Combine what torch's files and its import tell about the installed torch; None where none is installed."""
     files, answer = installed.data.get("torch"), imported.data
@@ -190,6 +211,7 @@ def build_torch(
         imported=TorchImport(
             outcome=outcome,
             detail=processes.shorten_paths(detail) if detail and outcome != "ok" else None,
+            guilty=guilty,
             device_count=answer["device_count"] if isinstance(answer.get("device_count"), int) else None,
             nccl=_to_text(answer.get("nccl")),
             cudnn=_to_text(answer.get("cudnn")),

@@ -18,6 +18,7 @@ from torchmigrate.probe.driver_findings import COMPAT_UNSUPPORTED
 from torchmigrate.probe.gpu_visibility import find_own_gpus, find_vendor
 from torchmigrate.probe.install_commands import create_install_command, create_jetson_command
 from torchmigrate.probe.machine_facts import Gpu, InstalledTorch, MachineFacts
+from torchmigrate.probe.rocm_findings import check_rocm_kernels
 from torchmigrate.probe.wording import (
     create_error,
     create_info,
@@ -44,6 +45,8 @@ def check_gpus(facts: MachineFacts) -> Iterator[Finding]:
         yield report_cpu_build(facts, torch, gpus)
     elif gpus and (other := find_other_vendor(facts, torch)):
         yield other
+    if torch.hip is not None:
+        yield from check_rocm_kernels(facts, torch)
     if torch.cuda is None:
         return
     nvidia = [gpu for gpu in gpus if gpu.vendor == "nvidia"]

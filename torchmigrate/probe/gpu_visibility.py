@@ -34,6 +34,7 @@ _EXPLAINED_WARNINGS = (
     (r"driver.*too old|CUDA initialization|no NVIDIA driver", EXPLAINING_CODES | {"RT021"}),
     (r"no longer supports|not compatible|capabilit|minimum.*supported", {"RT021", "RT025", "RT026", "RT028"}),
     (r"cuDNN|NCCL", {"RT036"}),
+    (r"_ARRAY_API", {"RT008"}),
     (r"NVML", {"RT013", "RT015", "RT018"}),
 )
 """Pattern in a warning of torch's → the findings that explain it."""

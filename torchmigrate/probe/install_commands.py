@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from torchmigrate.probe.machine_facts import Gpu, MachineFacts
+from torchmigrate.model.torch_versions import parse_version
+from torchmigrate.probe.build_fit import VIRTUAL_GPU, has_python_wheel
+from torchmigrate.probe.machine_facts import Gpu, Interpreter, MachineFacts
 from torchmigrate.tables import torch_builds
+from torchmigrate.tables.build_selection import find_free_threaded_range, find_python_range
 from torchmigrate.tables.torch_builds import TorchBuild
 
 COMPANIONS = ("torchvision", "torchaudio")
 JETSON_INDEX = "https://pypi.jetson-ai-lab.io"
 """NVIDIA's index of wheels that are built for Jetson: <https://www.jetson-ai-lab.com>."""
+JETSON_WHEELS = "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/"
+"""NVIDIA's page about the wheels for each JetPack."""
 
 REBUILD = "pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir"
 REBUILD_BY_UV = "uv pip install --reinstall --no-deps --no-build-isolation --no-cache"
@@ -61,8 +66,31 @@ def _create_install(facts: MachineFacts, arguments: Iterable[str], own: str | No
     return InstallCommands(pip, uv, own)
 
 
+def choose_python(version: str, facts: MachineFacts) -> str:
+    """Return the Python nearest to the present one that a version has wheels for: ``3.11``, ``3.14t``."""
+    span = find_free_threaded_range(version) if facts.python.free_threaded else None
+    if span:
+        return span[1] + "t"
+    low, high = find_python_range(parse_version(version)) or ("3.13", "3.13")
+    newest = torch_builds.parse_number(facts.python.version or "")[:2] > torch_builds.parse_number(high)
+    return high if newest else low
+
+
+def create_virtual_environment_command(version: str, facts: MachineFacts) -> str:
+    """Return the command that makes a virtual environment with a Python that a version has wheels for."""
+    return f"uv venv --python {choose_python(version, facts)}"
+
+
 def create_install(build: TorchBuild, facts: MachineFacts) -> InstallCommands:
-    """Return the installation of a build, together with the companions that the interpreter has."""
+    """Return the installation of a build, together with the companions that the interpreter has.
+
+    Where the build has no wheel for this Python, it goes into a virtual environment with another one.
+    """
+    if not has_python_wheel(build, facts):
+        empty = Interpreter(None, manager="uv")
+        there = create_install(build, replace(facts, python=empty, torch=None, requires={}, extensions=()))
+        command = f"{create_virtual_environment_command(build.torch, facts)} && {there.uv}"
+        return InstallCommands(command, command)
     index = torch_builds.find_index_url(build)
     installed = facts.torch.version if facts.torch else ""
     # Every build of a release satisfies `torch==2.12.1`, so an installer would keep the wrong one: the local version
@@ -185,9 +213,11 @@ def create_pip_command(arguments: str, facts: MachineFacts) -> str:
 
 
 def create_jetson_command(facts: MachineFacts) -> str:
-    """Return the command that installs NVIDIA's build for this Jetson."""
+    """Return the command that installs NVIDIA's build for this Jetson; for JetPack 5 and older, where such builds are."""
     # JetPack 6 is Jetson Linux 36, JetPack 7 is Jetson Linux 38 and 39.
     release = torch_builds.parse_number((facts.platform.jetson or "R36")[1:])
+    if release < (36,):
+        return f"upgrade to JetPack 6, or choose an older torch for this JetPack: {JETSON_WHEELS}"
     path = "sbsa/cu130" if release >= (38,) else "jp6/cu126"
     projects = [project for project in COMPANIONS if project in facts.packages]
     arguments = ["torch", *projects, "--index-url", f"{JETSON_INDEX}/{path}"]
@@ -211,6 +241,10 @@ def advise_driver_upgrade(cuda: str, facts: MachineFacts) -> str:
     version = torch_builds.find_recommended_driver(
         cuda, "Windows" if facts.platform.wsl else facts.platform.system
     )
+    if any(VIRTUAL_GPU.search(gpu.name) for gpu in facts.gpus):
+        return (
+            f"ask the administrator of the host for a vGPU release whose guest driver is {version} or newer"
+        )
     where = " on the host (containers use it)" if facts.platform.container else ""
     where = " on Windows (WSL uses it)" if facts.platform.wsl else where
     return f"upgrade the NVIDIA driver{where} to {version} or newer"

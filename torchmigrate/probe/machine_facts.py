@@ -64,6 +64,8 @@ class TorchImport:
     outcome: Literal["ok", "raised", "hung", "killed", "skipped"]
     detail: str | None = None
     """The last line of the exception, the signal, or the time limit in seconds."""
+    guilty: str | None = None
+    """The package that torch imports and that, imported alone, ends the interpreter in the same way."""
     available: bool | None = None
     """`torch.cuda.is_available`, or the same for the accelerator that the build is for."""
     device_count: int | None = None

@@ -54,12 +54,22 @@ def check_import(facts: MachineFacts, torch: InstalledTorch, asked: ProbeCall) -
             f"{importing} does not finish ({result.detail}); the other findings are based on its files alone"
         )
         yield create_warning("RT004", message, f"{asked.command} --timeout 600")
+    elif result.outcome == "killed" and result.guilty:
+        message = (
+            f"{importing} crashes the interpreter ({result.detail}), as importing {result.guilty} alone does"
+        )
+        yield create_error("RT005", message, create_repair_command(result.guilty, facts, torch))
     elif result.outcome == "killed":
         message = f"{importing} crashes the interpreter ({result.detail})"
         yield create_error("RT005", message, install_commands.create_reinstall_command(facts))
     elif result.outcome == "raised" and not is_import_explained(facts, torch):
         hint = find_dependency_command(facts, torch) or install_commands.create_reinstall_command(facts)
         yield create_error("RT003", f"{importing} fails: {result.detail}", hint)
+    if needs_old_numpy(torch.version, facts.platform.system) and any(
+        "_ARRAY_API" in text for text in result.warnings
+    ):
+        message = f"torch {torch.version} was compiled for NumPy 1 and cannot use the NumPy that is installed"
+        yield create_warning("RT008", message, create_repair_command("numpy", facts, torch))
 
 
 def find_dependency_command(facts: MachineFacts, torch: InstalledTorch) -> str | None:
@@ -70,9 +80,23 @@ def find_dependency_command(facts: MachineFacts, torch: InstalledTorch) -> str |
             return None
         return create_pip_command(f"install {missing[1].replace('_', '-')}", facts)
     if re.search(r"\bnumpy\b|_ARRAY_API|multiarray", detail, re.I):
-        again = "--reinstall" if create_pip_command("", facts).startswith("uv") else "--force-reinstall"
-        return create_pip_command(f"install {again} numpy", facts)
+        return create_repair_command("numpy", facts, torch)
     return None
+
+
+def create_repair_command(project: str, facts: MachineFacts, torch: InstalledTorch) -> str:
+    """Return the command that installs a package again which torch needs, in a release that this torch can use."""
+    again = "--reinstall" if create_pip_command("", facts).startswith("uv") else "--force-reinstall"
+    old = project == "numpy" and needs_old_numpy(torch.version, facts.platform.system)
+    return create_pip_command(f"install {again} " + ('"numpy<2"' if old else project), facts)
+
+
+def needs_old_numpy(version: str, system: str) -> bool:
+    """Return whether a release of torch was compiled for NumPy 1.
+
+    Sources: <https://github.com/pytorch/pytorch/issues/107302>, and for Windows <https://github.com/pytorch/pytorch/issues/128860>.
+    """
+    return parse_number(version)[:2] < ((2, 4) if system == "Windows" else (2, 3))
 
 
 def is_import_explained(facts: MachineFacts, torch: InstalledTorch) -> bool:

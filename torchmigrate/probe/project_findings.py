@@ -27,7 +27,7 @@ from torchmigrate.documents.version_clauses import list_patches, marker_applies,
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.torch_versions import parse_version
 from torchmigrate.model.vocabulary import Severity, Sort
-from torchmigrate.probe import gpu_findings, target_findings, wording
+from torchmigrate.probe import floor_findings, gpu_findings, target_findings, wording
 from torchmigrate.probe.build_fit import find_candidates, find_platform, judge_fit
 from torchmigrate.probe.install_commands import COMPANIONS
 from torchmigrate.probe.machine_facts import InstalledTorch, MachineFacts
@@ -180,7 +180,7 @@ def _judge_installation(
             if asked
             else _resolve_image(images[-1], facts)
         )
-    floors = list(target_findings.find_floor_problems(wanted.torch, facts))
+    floors = list(floor_findings.find_floor_problems(wanted.torch, facts))
     if floors:
         yield from floors
     elif wanted.build is None:

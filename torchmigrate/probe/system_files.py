@@ -106,8 +106,10 @@ def find_shadowing_libraries(environ: Mapping[str, str]) -> list[str]:
 
 
 def find_apple_gpus(system: OperatingSystem) -> list[Gpu]:
-    """Return the GPU that every Apple-silicon Mac has; nothing elsewhere."""
-    return [Gpu("Apple GPU", "apple")] if system.system == "Darwin" and system.machine == "arm64" else []
+    """Return the GPU that every Apple-silicon Mac has, also to a Python for Intel under Rosetta; nothing elsewhere."""
+    # Under Rosetta the machine is x86_64, but the kernel's version still names its own architecture.
+    silicon = system.machine == "arm64" or "ARM64" in platform.version()
+    return [Gpu("Apple GPU", "apple")] if system.system == "Darwin" and silicon else []
 
 
 def read_text_file(file: Path) -> str:

@@ -6,25 +6,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchmigrate.model.findings import Finding
-from torchmigrate.model.torch_versions import parse_version
 from torchmigrate.probe import install_commands
 from torchmigrate.probe.build_fit import (
     BuildFit,
     find_best_build,
     find_candidates,
-    find_newest_release,
     find_platform,
-    has_python_wheel,
-    is_system_new_enough,
     judge_code,
     judge_fit,
 )
+from torchmigrate.probe.floor_findings import find_floor_problems
 from torchmigrate.probe.gpu_visibility import judge_visibility
-from torchmigrate.probe.install_commands import create_install_command
+from torchmigrate.probe.install_commands import choose_python, create_install_command
 from torchmigrate.probe.machine_facts import Gpu, MachineFacts
+from torchmigrate.probe.rocm_findings import find_rocm_limits
 from torchmigrate.probe.unsupported_findings import explain_missing_build
-from torchmigrate.probe.wording import create_error, create_info, create_warning, describe_build, name_gpus
-from torchmigrate.tables import build_selection, torch_builds
+from torchmigrate.probe.wording import create_info, create_warning, describe_build, name_gpus
+from torchmigrate.tables import torch_builds
 from torchmigrate.tables.torch_builds import TorchBuild
 
 
@@ -52,11 +50,12 @@ def check_target(
     """Find what the target version means for this machine; ``stopped``: no torch sees its GPUs at present."""
     if facts.python.failure is not None:
         return
-    floors = list(find_floor_problems(version, facts))
-    yield from floors
-    if floors:
-        if all(floor.code == "RT010" for floor in floors):
-            yield from check_with_other_python(version, facts)
+    if floors := list(find_floor_problems(version, facts)):
+        only_python = all(floor.code == "RT010" for floor in floors)
+        others = list(check_with_other_python(version, facts)) if only_python else []
+        # Another Python is no help by itself where no build would run with it.
+        yield from (replace(floor, hint=None) for floor in floors) if others else floors
+        yield from others
         return
     if build is None:
         yield from explain_missing_build(version, facts)
@@ -66,63 +65,12 @@ def check_target(
     yield from find_feature_limits(facts, build)
 
 
-def find_floor_problems(version: str, facts: MachineFacts) -> Iterator[Finding]:
-    """Find what keeps any wheel from being installed: the platform, the Python, glibc or macOS."""
-    platform, python = find_platform(facts), facts.python
-    builds = torch_builds.find_builds(version, platform) if platform else []
-    if not builds:
-        bits = f"a {python.bits}-bit Python on " if python.bits != 64 else ""
-        system = f"{facts.platform.system} {facts.platform.machine}"
-        yield create_error("RT011", f"torch {version} has no wheel for {bits}{system}")
-        return
-    build = next((build for build in builds if build.default), builds[0])
-    if not has_python_wheel(build, facts):
-        yield report_python(version, facts, build)
-        if python.free_threaded:
-            return
-    if not is_system_new_enough(build, facts):
-        mac = facts.platform.system == "Darwin"
-        system, there = ("macOS", facts.platform.macos) if mac else ("glibc", facts.platform.glibc)
-        older = find_newest_release(facts, facts.gpus, below=version)
-        message = f"torch {version} needs {system} {build.floor} or newer, but this is {system} {there}"
-        yield create_error("RT011", message, create_install_command(older, facts) if older else None)
-
-
-def choose_python(version: str, facts: MachineFacts) -> str:
-    """Return the Python nearest to the present one that a version has wheels for: ``3.11``, ``3.14t``."""
-    span = build_selection.find_free_threaded_range(version) if facts.python.free_threaded else None
-    if span:
-        return span[1] + "t"
-    low, high = build_selection.find_python_range(parse_version(version)) or ("3.13", "3.13")
-    newest = torch_builds.parse_number(facts.python.version or "")[:2] > torch_builds.parse_number(high)
-    return high if newest else low
-
-
 def check_with_other_python(version: str, facts: MachineFacts) -> Iterator[Finding]:
     """Find what would still be in the way with a Python that the target has wheels for."""
     other = choose_python(version, facts)
     python = replace(facts.python, version=other.rstrip("t"), free_threaded=other.endswith("t"))
-    there = replace(facts, python=python)
-    if facts.gpus and choose_build(version, there) is None:
-        yield from explain_missing_build(version, there)
-
-
-def report_python(version: str, facts: MachineFacts, build: TorchBuild) -> Finding:
-    """Create the finding about a Python that the target has no wheel for."""
-    hint = f"uv venv --python {choose_python(version, facts)}"
-    if facts.python.free_threaded:
-        span = build_selection.find_free_threaded_range(version)
-        pythons = f"wheels for free-threaded Python {' to '.join(dict.fromkeys(span or ()))}"
-        has = pythons if span else "no wheel for free-threaded Python"
-        message = f"torch {version} has {has}, but this is free-threaded Python {facts.python.version}"
-        return create_error("RT010", message, hint)
-    older = find_newest_release(facts, facts.gpus, below=version)
-    low, high = build.python
-    message = (
-        f"torch {version} has wheels for Python {low} to {high}, but this is Python {facts.python.version}"
-    )
-    message += f"; the newest release for this Python is {describe_build(older)}" if older else ""
-    return create_error("RT010", message, hint)
+    if facts.gpus and choose_build(version, replace(facts, python=python)) is None:
+        yield from explain_missing_build(version, facts)
 
 
 def report_fitting_build(version: str, facts: MachineFacts, build: TorchBuild, stopped: bool) -> Finding:
@@ -229,16 +177,11 @@ def _has_kernels(version: str, gpu: Gpu, facts: MachineFacts) -> bool:
 
 def find_feature_limits(facts: MachineFacts, build: TorchBuild | None) -> Iterator[Finding]:
     """Find features of newer torch releases that this machine is too old for."""
-    mac, rocm, cuda = facts.platform.macos, facts.rocm, facts.driver.cuda
+    mac, cuda = facts.platform.macos, facts.driver.cuda
     lacking = facts.torch is not None and facts.torch.imported.metal is False
     if facts.platform.system == "Darwin" and mac and torch_builds.parse_number(mac) < (26,) and not lacking:
         yield create_info("RT031", f"torch's Metal 4 shaders need macOS 26, but this is macOS {mac}")
-    if rocm and torch_builds.parse_number(rocm) < (7, 0, 2):
-        yield create_info("RT031", f"expandable segments need ROCm 7.0.2, but this is ROCm {rocm}")
-    sparse = [gpu for gpu in facts.gpus if gpu.capability == "gfx950"]
-    if sparse and rocm and torch_builds.parse_number(rocm) < (7, 12):
-        message = f"2:4 sparsity with FP8 on {name_gpus(sparse)} needs ROCm 7.12, but this is ROCm {rocm}"
-        yield create_info("RT031", message)
+    yield from find_rocm_limits(facts)
     new = build is not None and build.cuda is not None and torch_builds.parse_number(build.torch) >= (2, 12)
     if new and cuda and torch_builds.parse_number(cuda) < (12, 4):
         message = f"torch.cond inside a CUDA graph needs CUDA 12.4, but this driver supports {cuda}"
