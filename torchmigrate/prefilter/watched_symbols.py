@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
 from torchmigrate.model.qualified_names import join_name, split_name
 from torchmigrate.prefilter.text_prefilter import TextPrefilter
@@ -66,6 +67,15 @@ class WatchedSymbols:
                     self.namespaces.add(prefix)
                 if token in parts[:length]:
                     self.aliases.add(prefix)
+
+    @cached_property
+    def aliases_by_module(self) -> dict[str, list[str]]:
+        """The last parts of the `aliases`, without what calls stand for, by the rest of their names."""
+        found: dict[str, list[str]] = {}
+        for alias in self.aliases:
+            module, _, name = alias.rpartition(".")
+            found.setdefault(module, []).append(name.removesuffix("()"))
+        return found
 
     def _add_namespaces(self, name: str) -> None:
         while (name := name.rpartition(".")[0]) and name not in self.namespaces:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchmigrate.prefilter.foreign_languages import language_of
+from torchmigrate.prefilter.identifiers import collect_identifiers
 from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
-from torchmigrate.project.import_scan import ImportPrefilter
+from torchmigrate.project.import_scan import ImportPrefilter, find_star_imports
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project, is_torch_itself
 from torchmigrate.semantics.symbol_uses import SymbolUses
@@ -32,6 +33,8 @@ class ExportLinker:
     _opened: dict[str, set[str]] = field(default_factory=dict)
     _tried: set[tuple[str, str]] = field(default_factory=set)
     """The files with the names already followed there, since modules may import from each other in a circle."""
+    _outlines: dict[str, tuple[frozenset[bytes], list[str]]] = field(default_factory=dict)
+    """The identifiers of each module that was asked for a name, and the modules from which it imports everything."""
 
     def link_exports(self, changed: Collection[str] | None = None) -> None:
         """Follow exported names until no file imports a new one.
@@ -86,15 +89,23 @@ class ExportLinker:
         return concerned
 
     def _open_module(self, importer: str, name: str, depth: int) -> bool:
-        for path, attribute, _ in self.project.create_links(importer).iter_splits(name):
+        nearest: int | None = None
+        for path, attribute, rest in self.project.create_links(importer).iter_splits(name):
             if attribute in self.project.exports.get(path, {}):
                 return True
+            # What is a module of the project is no object of the package above it.
+            if nearest is not None and len(rest) > nearest:
+                return False
+            if path in self.project:
+                nearest = len(rest)
             if depth == 0 or path not in self.project or (path, attribute) in self._tried:
                 continue
             if is_torch_itself(path):  # `Project.export` ignores what it exports
                 continue
             self._tried.add((path, attribute))
             try:
+                if not self._may_have(path, attribute, depth):
+                    continue
                 source = read_source(path, self.read(path))
                 uses = SymbolUses(source, self.watch, self.project.create_links(path))
                 for origin in uses.find_origins(attribute):
@@ -107,6 +118,26 @@ class ExportLinker:
             if target is not None and self.project.record_exports(path, {attribute: target}):
                 return True
         return False
+
+
+    def _may_have(self, path: str, attribute: str, depth: int) -> bool:
+        """Return whether a module may have a name: it spells the name, or imports everything from one that has it.
+
+        Packages that import everything from hundreds of modules would take minutes to parse for each name. Raises OSError.
+        """
+        if path not in self._outlines:
+            text = self.read(path)
+            self._outlines[path] = collect_identifiers(text).all, find_star_imports(text)
+        words, stars = self._outlines[path]
+        if attribute.encode() in words or not attribute.isascii() or any(map(_is_outside, stars)):
+            return True
+        origins = [f"{star}{'' if star.endswith('.') else '.'}{attribute}" for star in stars]
+        return any([self._open_module(path, origin, depth - 1) for origin in origins])
+
+
+def _is_outside(module: str) -> bool:
+    """Return whether a module is not one of this project by its name: what it has is known without opening it."""
+    return not module.startswith(".")
 
 
 def _resolve_star_name(uses: SymbolUses, name: str) -> str | None:

@@ -22,6 +22,17 @@ _NAME = re.compile(rb"[^\W\d]\w*|\*")
 _DOTTED = re.compile(rb"[^\W\d][\w.]*")
 
 
+def find_star_imports(text: bytes) -> list[str]:
+    """Return the modules from which a file may import everything: ``torch.nn``, ``..models``, ``.``."""
+    if _STAR.search(text) is None:
+        return []
+    return [
+        "".join(module.decode("utf-8", "replace").split())
+        for module, listed in _FROM.findall(text)
+        if b"*" in _NAME.findall(_COMMENT.sub(b"", listed))
+    ]
+
+
 class ImportPrefilter:
     """Finds the files that may import one of the ``exported`` names, which are given by the paths of their files."""
 

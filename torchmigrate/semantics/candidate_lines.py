@@ -122,6 +122,4 @@ class CandidateLines:
 
     def _names_from_star(self, module: str) -> Iterator[str]:
         yield from self._links.exported_names(module)
-        for target in self._watch.aliases:
-            if target.startswith(module + ".") and target.count(".") == module.count(".") + 1:
-                yield target.removeprefix(module + ".").removesuffix("()")
+        yield from self._watch.aliases_by_module.get(module, ())
