@@ -8,8 +8,8 @@ Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
     def whitened(x: torch.Tensor):
         q, r = torch.linalg.qr(x)
 
-Methods whose names other objects have as well are only reported of expressions that certainly are tensors: parameters annotated as such, results of functions and
-methods that return tensors, and variables that hold nothing else.
+Methods whose names other objects have as well are only reported of expressions that certainly are tensors: parameters
+annotated as such, results of functions and methods that return tensors, and variables that hold nothing else.
 
 What to do: use the replacement that the finding names.
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Kind, Rule, Safety
+from torchmigrate.api import Calls, Finding, Kind, Rule, Safety
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import api_changes
 
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.METHOD)
 
+_OF_IMAGES = frozenset({"size", "image", "images", "resample", "interpolation"})
+"""Arguments of other methods named `resize`, which are in most files that have to do with images."""
+
 rule = Rule(
     code="RM705",
     symbols=tuple(_CHANGES),
     pairs=dict.fromkeys(_CHANGES, ()),
+    calls={".resize": Calls(without=_OF_IMAGES)},
     kinds=frozenset({Kind.CALL}),
     safety=Safety.SAFE,
 )
