@@ -217,7 +217,7 @@ class TestCheck:
         status, out, _ = run("check", ".")
         assert status == 1
         assert out.startswith("TS101 old-names: 1 warning in 1 file\n  old is old\n")
-        assert "    a.py:1:5\n    1 | x = old\n      |     ^^^\n" in out
+        assert "\n  --> a.py:1:5\n    1 | x = old\n      |     ^^^\n" in out
         assert "fixable        1 by `torchmigrate fix`\n" in out
 
     def test_the_minimum_and_its_place_are_said_once(self, run: Run) -> None:
@@ -669,4 +669,4 @@ class TestEnds:
         assert run("check").status == 1
         written = sys.stdout.buffer
         assert isinstance(written, io.BytesIO)
-        assert b"    \\xe9.py:1:1\n" in written.getvalue()
+        assert b"  --> \\xe9.py:1:1\n" in written.getvalue()

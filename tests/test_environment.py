@@ -96,6 +96,33 @@ class TestVariables:
         assert message in run(monkeypatch, capsys, "check")[1]
 
 
+    def test_a_misspelt_one_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("TORCHMIGRATE_TARGET_VERSON", "2.13")
+        monkeypatch.setenv("TORCHMIGRATE_OF_ANOTHER_PROGRAM", "1")
+        said = run(monkeypatch, capsys, "check")[1]
+        assert "TORCHMIGRATE_TARGET_VERSON sets nothing; did you mean TORCHMIGRATE_TARGET_VERSION?" in said
+        assert "OF_ANOTHER" not in said
+
+    def test_a_hook_suggests_no_command(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.delenv("PRE_COMMIT", raising=False)
+        assert "\nnext  " in run(monkeypatch, capsys, "check")[0]
+        monkeypatch.setenv("PRE_COMMIT", "1")
+        assert "\nnext  " not in run(monkeypatch, capsys, "check")[0]
+
+    def test_a_suggested_command_repeats_few_paths(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        many = [f"{number}.py" for number in range(30)]
+        for name in many:
+            Path(name).write_text(SCRIPT)
+        assert "torchmigrate plan 0.py 1.py  #" in run(monkeypatch, capsys, "check", *many[:2])[0]
+        assert "torchmigrate plan  #" in run(monkeypatch, capsys, "check", *many)[0]
+
+
 class TestCompletion:
     @pytest.mark.parametrize(
         ("words", "begun", "some"),
@@ -105,6 +132,7 @@ class TestCompletion:
             (["check", "--select"], "TS10", ["TS101", "TS102"]),
             (["check", "--ignore"], "TS101,torchs", ["TS101,torchscript"]),
             (["fix", "--output-format"], "g", ["github", "gitlab"]),
+            (["explain"], "TS10", ["TS101", "TS102"]),
         ],
     )
     def test_what_may_follow(self, words: list[str], begun: str, some: list[str]) -> None:

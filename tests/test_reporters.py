@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,11 @@ TS101 script: 1 warning in 1 file
   `torch.jit.script` is deprecated since torch 2.13
   = help: Use torch.compile.
   = fix (unsafe, needs --unsafe): Replace with `torch.compile`
-    pkg/a.py:2:5
+
+  --> pkg/a.py:2:5
     2 | f = torch.jit.script(g)
       |     ^^^^^^^^^^^^^^^^
+
   = source: https://example.org/ script
 
 TS110 info: Markers do nothing in eager: 1 in 1 file (--show TS110 lists them)
@@ -159,16 +162,59 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
             "  `torch.jit.script` is deprecated since torch 2.13",
             "  = help: Use torch.compile.",
             "  = fix (unsafe, needs --unsafe): Replace with `torch.compile`",
+            "",
+            "  --> pkg/a.py:2:5",
+            "",
             "  = source: https://example.org/ script",
             "",
             "TS101 script: 3 warnings in 1 file",
             "  `torch.jit.script` is deprecated since torch 2.13",
             "  = help: Use torch.compile.",
             "  = no fix: it is returned",
+            "",
+            "  --> pkg/a.py:2:5",
+            "",
+            "  --> pkg/a.py:2:5",
+            "",
             "  = no fix: it is kept",
             "",
+            "  --> pkg/a.py:2:5",
+            "",
         ]
-        assert text.count("    pkg/a.py:2:5\n") == 4
+
+    def test_after_some_places_of_a_message_only_places_follow(self) -> None:
+        made = report([FileResult("a.py", (FINDING,) * 4)], quiet=True)
+        made.max_places = 2
+        out = io.StringIO()
+        load_reporter("full").write_report([FileResult("a.py", (FINDING,) * 4)], made, out)
+        lines = out.getvalue().splitlines()
+        assert sum("^^^" in line for line in lines) == 2
+        assert lines.count("  --> pkg/a.py:2:5") == 4
+
+    def test_a_long_line_is_cut_around_its_span(self) -> None:
+        for line in (
+            "y = " + "1 + " * 40 + "old(x)" + " + 2" * 40,
+            "é = " + "1 + " * 40 + "old(x)" + " + 2" * 40,
+        ):
+            start = line.index("old(x)")
+            found = replace(FINDING, location=Location(2, start + 1, 2, start + 7), source_lines=(line,))
+            made = report([FileResult("a.py", (found,))], quiet=True)
+            made.width = 80
+            out = io.StringIO()
+            load_reporter("full").write_report([FileResult("a.py", (found,))], made, out)
+            code, carets = next(
+                (one, other) for one, other in pairwise(out.getvalue().splitlines()) if "^" in other
+            )
+            assert code[carets.index("^") :][:6] == "old(x)"
+            assert carets.count("^") == 6
+            assert max(len(code), len(carets)) <= 80
+            assert code.count("…") == 2
+
+    def test_a_span_of_many_lines_shows_the_first_and_the_last(self) -> None:
+        lines = tuple(f"line{number}," for number in range(20))
+        found = replace(FINDING, location=Location(2, 1, 21, 4), source_lines=lines)
+        text = one("full", found)
+        assert re.findall(r"line\d+|…", text) == ["line0", "line1", "line2", "line3", "line4", "…", "line19"]
 
     def test_lines_are_wrapped_to_the_terminal_and_linked(self) -> None:
         made = report(RESULTS, color=True)
@@ -195,7 +241,8 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
         for asked in ({"show": ("info",)}, {"show": ("TS110",)}, {"select": ("TS110",)}):
             text = one("full", INFO, **asked)
             assert (
-                "  = no fix: the project still scripts\n    pkg/a.py:7:2\n    7 | @torch.jit.unused\n" in text
+                "  = no fix: the project still scripts\n\n  --> pkg/a.py:7:2\n    7 | @torch.jit.unused\n"
+                in text
             )
             assert "--show TS110" not in text
 
@@ -240,7 +287,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
         assert one("full", ON_MACHINE).startswith("RT001: 1 error\n  the driver is too old\n\n")
 
     def test_a_notebook_names_the_cell(self) -> None:
-        assert "\n    n.ipynb:cell 3:2:5\n" in one("full", IN_NOTEBOOK)
+        assert "\n  --> n.ipynb:cell 3:2:5\n" in one("full", IN_NOTEBOOK)
 
     def test_colour_is_written_when_wanted(self) -> None:
         assert "\x1b[" not in written("full")

@@ -190,7 +190,7 @@ def clean(cache_dir: str) -> int:
 @click.option(
     "--output-format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format."
 )
-@click.argument("codes", nargs=-1, required=True, metavar="CODES...")
+@click.argument("codes", nargs=-1, required=True, metavar="CODES...", shell_complete=options.complete_codes)
 def explain(codes: tuple[str, ...], style: str) -> int:
     """Explain what rules find, why, and what to do. CODES are codes, prefixes of codes, or names of rules or families."""
     from torchmigrate.cli import rule_pages

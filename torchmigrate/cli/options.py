@@ -56,6 +56,19 @@ def variable_name(name: str) -> str:
     return f"TORCHMIGRATE_{name.upper()}"
 
 
+def find_misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that no option of this command has, each with the one that is probably meant."""
+    context = click.get_current_context(silent=True)
+    known = {str(one.envvar) for one in context.command.params if one.envvar} if context else set()
+    unknown = [name for name in environ if name.startswith(variable_name("")) and name not in known]
+    if not unknown:
+        return {}
+    from difflib import get_close_matches
+
+    close = {name: get_close_matches(name, sorted(known), 1, 0.9) for name in unknown}
+    return {name: found[0] for name, found in close.items() if found}
+
+
 def combine_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Combine decorators that add options; the first is applied first, and so listed last in the help."""
 
@@ -111,6 +124,10 @@ def load_profiles(options: Mapping[str, Any]) -> Profiles:
         raise Failure(str(error)) from None
 
 
+MOST_PATHS = 20
+"""The number of paths that a suggested command repeats."""
+
+
 def format_invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
     """Return the arguments for another command to check the same files with the same rules and versions."""
     parts: list[str] = []
@@ -119,7 +136,9 @@ def format_invocation(paths: Sequence[str], given: Mapping[str, Any]) -> str:
         for text in (value,) if isinstance(value, str) else value:
             parts += [f"--{toml_key(name)}", str(text)]
     parts += ["--isolated"] if given.get("isolated") else []
-    return "".join(" " + shlex.quote(part) for part in (*parts, *paths))
+    # A hook passes thousands of files: then the command is for all files.
+    named = paths if len(paths) <= MOST_PATHS else ()
+    return "".join(" " + shlex.quote(part) for part in (*parts, *named))
 
 
 def describe_versions(profiles: Collection[Profile]) -> str:
@@ -153,12 +172,12 @@ def _create_option(one: dataclasses.Field[Any]) -> Callable[[Command], Command]:
     if kind.choices:
         more = {"type": click.Choice(kind.choices)}
     if kind in (CODES, SHOWN):
-        more["shell_complete"] = _complete_codes
+        more["shell_complete"] = complete_codes
     return click.option(spelled, one.name, envvar=variable_name(one.name), help=about, **more)
 
 
-def _complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the completions of a comma-separated list of codes."""
+def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the completions of a code, or of the last one in a comma-separated list."""
     from torchmigrate.engine import registry
 
     done, comma, begun = incomplete.rpartition(",")
@@ -233,6 +252,14 @@ add_session_options = combine_options(
     ),
     _create_flag("--exit-zero", about="Exit with 0 even if there are findings."),
     click.option("--statistics", is_flag=True, help="Print only the number of findings of each rule."),
+    click.option(
+        "--max-places",
+        metavar="N",
+        type=click.IntRange(0),
+        default=10,
+        show_default=True,
+        help="Show the code of at most N places of one message; 0: of all.",
+    ),
     _create_flag("--no-cache", about="Do not use or write the cache."),
     click.option("-o", "--output-file", metavar="FILE", type=PLACE, help="Write the report to a file."),
     click.option(

@@ -44,6 +44,7 @@ class Session:
         verbose: bool,
         no_cache: bool,
         cache_dir: str,
+        max_places: int = 0,
         diff_base: str | None = None,
         write_baseline: bool = False,
         **given: Any,
@@ -76,6 +77,9 @@ class Session:
         self.report = Report(
             settings, lowest, registry.load_rules, asked.get_settings, color=colored, quiet=quiet
         )
+        self.report.max_places = max_places
+        # pre-commit sets this variable for its hooks.
+        self.report.suggests = "PRE_COMMIT" not in os.environ
         self.report.links = colored and wants_links(sys.stdout)
         if not output_file and sys.stdout.isatty():
             self.report.width = line_width()
@@ -90,6 +94,8 @@ class Session:
         self._add_errors(asked.invalid_patterns)
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
         self.print_note(options.describe_versions(asked.profiles), wanted=not stated)
+        for name, meant in options.find_misspelt_variables(os.environ).items():
+            self.print_note(f"warning: the environment variable {name} sets nothing; did you mean {meant}?")
         for source in sorted({profile.config_file or "the defaults" for profile in asked.profiles}):
             self.print_note(f"settings from {source}", wanted=verbose)
         self.print_note(f"{format_count(len(self.inputs), 'file')} to check", wanted=verbose)

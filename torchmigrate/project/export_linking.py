@@ -119,7 +119,6 @@ class ExportLinker:
                 return True
         return False
 
-
     def _may_have(self, path: str, attribute: str, depth: int) -> bool:
         """Return whether a module may have a name: it spells the name, or imports everything from one that has it.
 
@@ -132,7 +131,7 @@ class ExportLinker:
         if attribute.encode() in words or not attribute.isascii() or any(map(_is_outside, stars)):
             return True
         origins = [f"{star}{'' if star.endswith('.') else '.'}{attribute}" for star in stars]
-        return any([self._open_module(path, origin, depth - 1) for origin in origins])
+        return any(self._open_module(path, origin, depth - 1) for origin in origins)
 
 
 def _is_outside(module: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
 
 MAX_LINES = 6
-"""The number of source lines that are shown of a longer span."""
+"""The number of source lines that are shown of a longer span: the first ones, and the last."""
 MAX_WIDTH = 200
-"""The number of characters that are shown of a longer source line, such as one of generated code."""
+"""The number of characters that are shown of a longer source line where the width of the terminal is unknown."""
 
+
+_LEAST_WIDTH = 40
+"""The number of characters that are shown of a source line in however narrow a terminal."""
 
 _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
@@ -49,6 +53,8 @@ class _RuleGroup:
         """Whether the findings name the sources of their facts one by one."""
         self.places: dict[str, dict[_Notes, dict[str, list[str]]]] = {}
         """The places, by message, by the notes on it, and by the reason for no fix."""
+        self._shown: Counter[str] = Counter()
+        """How many places of a message are shown with their source lines."""
 
     def add_finding(self, finding: Finding, report: Report) -> None:
         """Add a finding to the group."""
@@ -56,7 +62,9 @@ class _RuleGroup:
         self.files.update([finding.path] if finding.path else [])
         self.is_sourced = self.is_sourced or finding.source is not None
         notes = self.places.setdefault(finding.message, {}).setdefault(_collect_notes(finding, report), {})
-        notes.setdefault(finding.withheld or "", []).append(_format_place(finding, report))
+        self._shown[finding.message] += 1
+        is_shown = not report.max_places or self._shown[finding.message] <= report.max_places
+        notes.setdefault(finding.withheld or "", []).append(_format_place(finding, report, is_shown))
 
 
 def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
@@ -110,15 +118,24 @@ def _describe_group(
     if report.links and (url := report.find_address(code)):
         head = render_link(head, url)
     yield f"{head}{name}: {apply_style(report, number, fg=COLORS[severity], bold=True)}{files}"
+    sources = [] if group.is_sourced else _take_source(code, report, sourced)
+    is_below_places = False
     for message, noted in group.places.items():
+        yield from [""] if is_below_places else ()
         yield from _wrap_lines(escape_line(message), report, "  ")
+        is_below_places = False
         for notes, reasons in noted.items():
-            for label, text in notes:
-                yield from _format_note(label, text, report)
             for reason, places in reasons.items():
-                yield from _format_note("no fix", reason, report) if reason else ()
-                yield from filter(None, places)
-    for label, text in [] if group.is_sourced else _take_source(code, report, sourced):
+                said = [*notes, ("no fix", reason)] if reason else notes
+                notes = ()  # what several reasons have in common is said once
+                yield from [""] if is_below_places and said else ()
+                for label, text in said:
+                    yield from _format_note(label, text, report)
+                shown = [*filter(None, places)]
+                yield from shown
+                is_below_places = bool(shown)
+    yield from [""] if is_below_places and sources else ()
+    for label, text in sources:
         yield from _format_note(label, text, report)
     yield ""
 
@@ -154,30 +171,34 @@ def _wrap_lines(text: str, report: Report, margin: str, *, hanging: str = "") ->
     return wrap_text(text, report.width, margin, hanging=hanging) if report.width else [margin + text]
 
 
-def _format_place(finding: Finding, report: Report) -> str:
-    """Return the place of a finding and the source lines there, as one text."""
-    where = escape_controls(format_place(finding))
-    if not where:
+def _format_place(finding: Finding, report: Report, is_shown: bool) -> str:
+    """Return the place of a finding and, if ``is_shown``, the source lines there after a blank line, as one text."""
+    where = apply_style(report, escape_controls(format_place(finding)), fg="cyan", bold=True)
+    if not finding.path:
         return ""
     if report.links:
         where = render_link(where, create_file_url(finding.path))
+    if not is_shown:
+        return f"  --> {where}"
     excerpt = [f"  {line}" for line in _render_excerpt(finding, report)]
-    return "\n".join([f"    {where}", *excerpt])
+    return "\n".join(["", f"  --> {where}", *excerpt])
 
 
 def _render_excerpt(finding: Finding, report: Report) -> Iterator[str]:
     """Yield the source lines of a finding, with carets below its span."""
     if finding.location is None or not finding.source_lines:
         return
-    first = finding.source_lines[:MAX_LINES]
-    margin = " " * len(str(finding.location.line + len(first) - 1))
-    for offset, line in enumerate(first):
-        text, carets = _underline_span(line, *_find_columns(finding, offset, line))
+    lines = list(enumerate(finding.source_lines))
+    margin = " " * len(str(finding.location.line + len(lines) - 1))
+    width = max(report.width - len(margin) - len("     | …  …"), _LEAST_WIDTH) if report.width else MAX_WIDTH
+    shown = lines if len(lines) <= MAX_LINES else [*lines[: MAX_LINES - 1], lines[-1]]
+    for place, (offset, line) in enumerate(shown):
+        if offset > place and lines[place] is not shown[place]:
+            yield f"  {margin} | …"
+        text, carets = _underline_span(line, *_find_columns(finding, offset, line), width)
         number = str(finding.location.line + offset).rjust(len(margin))
         yield f"  {number} | {text}".rstrip()
         yield f"  {margin} | {apply_style(report, carets, fg=COLORS[finding.severity], bold=True)}"
-    if len(first) < len(finding.source_lines):
-        yield f"  {margin} | …"
 
 
 def _find_columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
@@ -189,16 +210,20 @@ def _find_columns(finding: Finding, offset: int, line: str) -> tuple[int, int]:
     return start, max(end, start + 1)
 
 
-def _underline_span(line: str, start: int, end: int) -> tuple[str, str]:
-    """Return ``line`` escaped and cut to `MAX_WIDTH`, and the carets below the characters ``[start, end)``."""
-    cut, dots = line[:MAX_WIDTH], " …" if len(line) > MAX_WIDTH else ""
+def _underline_span(line: str, start: int, end: int, width: int) -> tuple[str, str]:
+    """Return ``line`` escaped and cut to ``width`` around its span, and the carets below the characters ``[start, end)``."""
+    # What stands before the span says what it is; of a long span, the beginning says more than the end.
+    first = max(0, min(start - width // 3, len(line) - width)) if start + 1 > width or end > width else 0
+    cut = line[first : first + width]
+    before, behind = "… " if first else "", " …" if first + width < len(line) else ""
     if is_printable_text(cut):
-        end = min(end, len(cut))
-        return cut + dots, " " * min(start, len(cut)) + ("^" * (end - start) or "^")
+        start, end = start - first, min(end - first, len(cut))
+        carets = " " * (len(before) + min(start, len(cut))) + ("^" * (end - start) or "^")
+        return before + cut + behind, carets
     import unicodedata
 
-    text, blank, carets = "", "", ""
-    for index, character in enumerate(cut):
+    text, blank, carets = before, " " * len(before), ""
+    for index, character in enumerate(cut, first):
         printed = "    " if character == "\t" else escape_controls(character)
         if index and COMMAND.match(line, index - 1):  # as `escape` would do with the whole line
             printed = r"\x23"
@@ -209,4 +234,4 @@ def _underline_span(line: str, start: int, end: int) -> tuple[str, str]:
             blank += " " * width
         elif index < end:
             carets += "^" * width
-    return text + dots, blank + (carets or "^")
+    return text + behind, blank + (carets or "^")

@@ -68,6 +68,10 @@ class Report:
     """The files that were checked."""
     quiet: bool = False
     """Whether text formats leave out the summary."""
+    suggests: bool = True
+    """Whether text formats suggest the next command."""
+    max_places: int = 0
+    """The number of places of one message that are shown with their source lines; 0 for all."""
     files: int = 0
     seconds: float = 0.0
     suppressed: int = 0
@@ -186,7 +190,15 @@ def rule_url(rule: Rule | None) -> str:
 def extract_source(rule: Rule) -> str:
     """Return the text of ``Source:`` in the documentation of a rule, or ""."""
     found = re.search(r"^Sources?:\s*(.+?)(?:\n\s*\n|\Z)", rule.doc, re.S | re.M)
-    return " ".join(found[1].split()) if found else ""
+    clauses = re.split(r";\s+", " ".join(found[1].split())) if found else []
+    return "; ".join(filter(None, (_OWN_TABLE.sub("", clause) for clause in clauses)))
+
+
+_OWN_TABLE = re.compile(
+    r"(?:[,\s]|\b(?:and|which|here|with the known tags in|the table is|the torch of each image, with its source, is in)\b)*"
+    r"`torchmigrate/tables/.*"
+)
+"""The mention of a table of the project's own in a source, and what follows: its name says nothing to a user."""
 
 
 class Reporter(Protocol):

@@ -34,7 +34,7 @@ def describe_run(report: Report) -> Iterator[str]:
         yield from _label_lines("lower bound".ljust(_LABEL), _describe_bounds(report), report)
     yield from _label_lines("checked".ljust(_LABEL), _describe_coverage(report), report)
     yield from _label_lines("not checked".ljust(_LABEL), _describe_exclusions(report), report)
-    for number, (command, about) in enumerate(_suggest_commands(report)):
+    for number, (command, about) in enumerate(_suggest_commands(report) if report.suggests else ()):
         label = "next" if number == 0 else ""
         yield escape_line(f"{label:<{_LABEL}}{command}  # {about}")
 
@@ -114,7 +114,12 @@ def _suggest_commands(report: Report) -> Iterator[tuple[str, str]]:
     if report.settings.target_version != NEWEST and "--target-version" not in given:
         given = f" --target-version {render_version(report.settings.target_version)}{given}"
     if report.fixable and not report.written:
-        yield f"torchmigrate fix{given}", "show the diff of the safe fixes; --apply writes it"
+        unsafe = report.settings.unsafe_fixes
+        which = "all fixes" if unsafe else "the safe fixes"
+        yield (
+            f"torchmigrate fix{' --unsafe' if unsafe else ''}{given}",
+            f"show the diff of {which}; --apply writes it",
+        )
     elif report.hidden_unsafe:
         yield f"torchmigrate fix --unsafe{given}", "show the diff of the unsafe fixes, for review"
     elif report.findings:
