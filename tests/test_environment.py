@@ -95,7 +95,6 @@ class TestVariables:
         monkeypatch.setenv(f"TORCHMIGRATE_{name}", value)
         assert message in run(monkeypatch, capsys, "check")[1]
 
-
     def test_a_misspelt_one_is_named(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

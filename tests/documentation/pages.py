@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.documentation import builds
 from tests.documentation.declared import ROOT, own_rules, severities
 from tests.documentation.examples import EXAMPLES
 from tests.documentation.rewrites import REWRITES, Rewrite
@@ -74,7 +75,13 @@ def parts() -> list[Part]:
         Part(DOCS / "settings.md", "settings", config.render_table),
         Part(DOCS / "plugins.md", "example", plugin_example),
         Part(DOCS / "systems.md", "systems", systems_table),
+        Part(DOCS / "builds.md", "builds", builds_table),
     ]
+
+
+def builds_table() -> str:
+    """The builds of torch that the tables have."""
+    return _table(("torch", "Python", "Build", "Platforms", "GPUs", "Driver"), builds.list_rows())
 
 
 def families() -> dict[str, list[Rule]]:

@@ -23,8 +23,16 @@ FORMATS = ("text", "full", "concise", "json", "github", "sarif")
     "--python",
     metavar="PATH",
     type=PLACE,
-    help="The interpreter to check; default: the active environment's.",
+    help="The interpreter to check; default: the active environment's. With --gpu: a version, such as 3.11.",
 )
+@click.option(
+    "--gpu",
+    "gpus",
+    metavar="GPU",
+    multiple=True,
+    help="Check a described machine instead: a name (V100), a compute capability (7.0) or an architecture (gfx942).",
+)
+@click.option("--driver", metavar="VERSION", help="With --gpu: the version of the NVIDIA driver.")
 @click.option("--target-version", metavar="VERSION", help="The torch to install; default: the newest known.")
 @click.option("--smoke", is_flag=True, help="Also run torch, stage by stage.")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON, without a verdict.")

@@ -22,6 +22,7 @@ from torchmigrate.model.findings import FileResult, Finding
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.probe import collector, driver_findings, fleet, verdict_text
 from torchmigrate.probe import smoke_run as stages
+from torchmigrate.probe.described_machine import describe_machine
 from torchmigrate.probe.install_commands import ProbeCall
 from torchmigrate.probe.machine_facts import FactsError, MachineFacts, facts_to_json
 from torchmigrate.probe.verdict import check_machine, judge_machine
@@ -61,6 +62,8 @@ class ProbeCommand:
         self.smoke: bool = given["smoke"]
         self.as_json: bool = given["as_json"]
         self.facts: str | None = given["facts"]
+        self.gpus: tuple[str, ...] = given["gpus"]
+        self.driver: str | None = given["driver"]
         self.project: str | None = given["project"]
         self.after_fix: bool = given["after_fix"]
         self.merge: bool = given["merge"]
@@ -77,14 +80,18 @@ class ProbeCommand:
         self.settings = _load_settings(given["target_version"])
         self.target = get_target(self.settings)
         words = ["torchmigrate", "probe"]
-        for option, value in (("--python", self.python), ("--target-version", given["target_version"])):
+        named = None if self.gpus else self.python
+        for option, value in (("--python", named), ("--target-version", given["target_version"])):
             words += [option, value] if value else []
         self.asked = ProbeCall(shlex.join(words))
 
     def _check(self) -> None:
-        sources = [name for name in ("facts", "merge", "ray") if getattr(self, name)]
+        sources = [name for name in ("facts", "gpus", "merge", "ray") if getattr(self, name)]
+        sources = [name.removesuffix("s") if name == "gpus" else name for name in sources]
         if len(sources) > 1:
             raise click.UsageError(f"--{sources[0]} and --{sources[1]} cannot be used together")
+        if self.driver and not self.gpus:
+            raise click.UsageError("--driver requires --gpu")
         if self.files and not self.merge:
             raise click.UsageError("FILES require --merge")
         if self.merge and not self.files:
@@ -99,11 +106,16 @@ class ProbeCommand:
             raise click.UsageError(
                 f"--smoke runs torch on this machine and cannot be used with --{sources[0]}"
             )
-        if sources and self.python:
+        if sources and self.python and not self.gpus:
             raise click.UsageError(f"--python is for this machine and cannot be used with --{sources[0]}")
 
     def get_facts(self) -> MachineFacts:
-        """Return the facts to check: recorded ones, or those of this machine."""
+        """Return the facts to check: recorded ones, those of a described machine, or those of this one."""
+        if self.gpus:
+            try:
+                return describe_machine(self.gpus, self.driver, self.python)
+            except FactsError as error:
+                raise Failure(str(error)) from None
         if self.facts is None:
             python = self._find_interpreter()
             self.asked = dataclasses.replace(self.asked, python=python)
@@ -115,7 +127,7 @@ class ProbeCommand:
 
     def judge_one(self, facts: MachineFacts) -> int:
         """Check one machine, print the verdict and return the exit status."""
-        verdict = judge_machine(facts, self.target, self.asked)
+        verdict = judge_machine(facts, self.target, self.asked, is_described=bool(self.gpus))
         ran = stages.run_stages(self._find_interpreter(), facts, os.environ) if self.smoke else []
         found = [*verdict.findings, *stages.explain_failure(ran, verdict.findings)]
         shown = remove_ignored(found, self.settings)

@@ -45,9 +45,12 @@ def is_build_installed(build: TorchBuild, facts: MachineFacts) -> bool:
 
 
 def check_target(
-    version: str, facts: MachineFacts, build: TorchBuild | None, stopped: bool
+    version: str, facts: MachineFacts, build: TorchBuild | None, stopped: bool, *, is_described: bool = False
 ) -> Iterator[Finding]:
-    """Find what the target version means for this machine; ``stopped``: no torch sees its GPUs at present."""
+    """Find what the target version means for this machine; ``stopped``: no torch sees its GPUs at present.
+
+    On a machine that is only described, no torch could be asked.
+    """
     if facts.python.failure is not None:
         return
     if floors := list(find_floor_problems(version, facts)):
@@ -60,7 +63,7 @@ def check_target(
     if build is None:
         yield from explain_missing_build(version, facts)
     else:
-        yield report_fitting_build(version, facts, build, stopped)
+        yield report_fitting_build(version, facts, build, stopped, is_asked=not is_described)
         yield from find_lost_gpus(version, facts)
     yield from find_feature_limits(facts, build)
 
@@ -73,7 +76,9 @@ def check_with_other_python(version: str, facts: MachineFacts) -> Iterator[Findi
         yield from explain_missing_build(version, facts)
 
 
-def report_fitting_build(version: str, facts: MachineFacts, build: TorchBuild, stopped: bool) -> Finding:
+def report_fitting_build(
+    version: str, facts: MachineFacts, build: TorchBuild, stopped: bool, *, is_asked: bool = True
+) -> Finding:
     """Create the finding that the target runs here; ``stopped``: the machine has to be repaired first."""
     torch, verb = facts.torch, "would support" if stopped else "supports"
     if torch is not None and is_build_installed(build, facts):
@@ -85,7 +90,7 @@ def report_fitting_build(version: str, facts: MachineFacts, build: TorchBuild, s
         message = f"torch {torch.version} is installed and {verb} {_describe_here(facts)}{_join_reasons(own)}"
         return create_info("RT032", message + describe_unconfirmed(facts))
     message = describe_support(version, facts, build, verb) + describe_default_driver(version, facts, build)
-    message += describe_moving_packages(facts, build) + describe_unconfirmed(facts)
+    message += describe_moving_packages(facts, build) + (describe_unconfirmed(facts) if is_asked else "")
     return create_info("RT032", message, create_install_command(build, facts))
 
 

@@ -47,21 +47,26 @@ class MachineVerdict:
 
 
 def judge_machine(
-    facts: MachineFacts, wanted: str | None = None, asked: ProbeCall | None = None
+    facts: MachineFacts,
+    wanted: str | None = None,
+    asked: ProbeCall | None = None,
+    *,
+    is_described: bool = False,
 ) -> MachineVerdict:
     """Judge a machine for the torch minor version ``wanted`` (default: the newest in the tables).
 
-    ``asked`` is the call of the probe, for its hints only.
+    ``asked`` is the call of the probe, for its hints only. Of a machine that is only described, what it has installed is
+    unknown.
     """
     version = wanted or list_versions()[-1]
     build = target_findings.choose_build(version, facts)
-    findings = check_machine(facts, asked)
+    findings = [] if is_described else check_machine(facts, asked)
     stopping = gpu_visibility.STOPPING_CODES & {f.code for f in findings if f.severity is not Severity.INFO}
     stopped = bool(stopping) and not gpu_visibility.judge_visibility(facts).whole
     reported = {(finding.code, finding.hint) for finding in findings}
     findings += [
         f
-        for f in target_findings.check_target(version, facts, build, stopped)
+        for f in target_findings.check_target(version, facts, build, stopped, is_described=is_described)
         if (f.code, f.hint) not in reported
     ]
     candidates = find_candidates(version, facts)

@@ -140,7 +140,8 @@ def describe_machine(facts: MachineFacts) -> str:
     """Return a machine in one line: ``torch 2.13.0+cpu, Python 3.11.7, Linux x86_64, glibc 2.36, driver 580.159.04``."""
     torch = f"torch {facts.torch.version}" if facts.torch else "no torch"
     system = facts.platform
-    parts = [torch, f"Python {facts.python.version or '?'}", f"{system.system} {system.machine}"]
+    python = facts.python.version or ("?" if facts.python.failure else "of any version")
+    parts = [torch, f"Python {python}", f"{system.system} {system.machine}"]
     parts += [f"glibc {system.glibc}"] if system.glibc else []
     parts += [f"macOS {system.macos}"] if system.macos else []
     parts += [word for word, is_so in (("WSL", system.wsl), ("container", system.container)) if is_so]
