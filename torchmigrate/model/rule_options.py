@@ -16,6 +16,7 @@ class RuleOptions:
     device_agnostic: bool = False
     script_replacement: str = "compile"
     keep_torchscript_support: bool = True
+    export_unread_files: bool = False
     gpu_architectures: tuple[str, ...] = ()
     resolve: bool = False
     relax: bool = False

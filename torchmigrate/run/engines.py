@@ -93,6 +93,7 @@ def _create_options(profile: Profile) -> RuleOptions:
         settings.device_agnostic,
         settings.script_replacement,
         settings.keep_torchscript_support,
+        settings.export_unread_files,
         settings.gpu_architectures,
         settings.resolve,
         settings.relax,

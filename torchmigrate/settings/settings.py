@@ -214,6 +214,9 @@ class Settings:
     keep_torchscript_support: bool = define_setting(
         FLAG, True, "Keep markers that only TorchScript reads, such as torch.jit.ignore."
     )
+    export_unread_files: bool = define_setting(
+        FLAG, False, "Also export TorchScript files that nothing in the project loads."
+    )
     jobs: int = define_setting(
         JOBS,
         0,

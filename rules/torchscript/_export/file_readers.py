@@ -73,6 +73,8 @@ class FileGroup:
     name: str
     links: Sequence[FileLink]
     is_renamed: bool
+    is_unread: bool = False
+    """Whether nothing in the project loads it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -103,12 +105,9 @@ def find_group(
         _check_bridge(link, name, ctx)
     links += [link for link in bridges if link.name == name and link.renames]
     is_open = is_open or any(link.name is None or link.name == name for link in bridges)
-    if not is_read and not is_open:
-        reason = "nothing in the project loads this file, and the program that does has to change as well"
-        if find_named_readers(name, ctx):
-            reason = "the code that loads this file has to change as well"
-        foreign = describe_foreign_readers(name, ctx)
-        raise NoFix(f"{reason}: {foreign}" if foreign else reason)
+    is_unread = not is_read and not is_open
+    if is_unread:
+        _check_foreign_readers(name, ctx)
     _check_links(links, ctx)
     for link in every:
         if link in links or (name is None and link.path == ctx.source.path):
@@ -120,12 +119,27 @@ def find_group(
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
     is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
+    if is_unread and not (renamed and ctx.options.export_unread_files):
+        advice = "; with `--export-unread-files`, the fix exports it" if renamed else ""
+        raise NoFix(f"{_UNREAD}{advice}")
     if is_open and not renamed:
         place = next((link.place for link in bridges if link.name in (None, name)), "another load")
         raise NoFix(
             f"{place} may load this file, and reads exports only if their names end in `.pt2`; let this name end so first"
         )
-    return FileGroup(name or here, links, renamed)
+    return FileGroup(name or here, links, renamed, is_unread)
+
+
+_UNREAD = "nothing in the project loads this file, and the program that does has to change as well"
+
+
+def _check_foreign_readers(name: str | None, ctx: Context) -> None:
+    """Raise NoFix where a file that no Python here loads may be for a program in another language."""
+    if foreign := describe_foreign_readers(name, ctx):
+        is_named = bool(find_named_readers(name, ctx))
+        raise NoFix(
+            f"{'the code that loads this file has to change as well' if is_named else _UNREAD}: {foreign}"
+        )
 
 
 def _check_bridge(link: FileLink, name: str | None, ctx: Context) -> None:

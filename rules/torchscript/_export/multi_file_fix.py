@@ -56,6 +56,8 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
     if len(several) > 1:
         raise NoFix("the result is saved to several files that other modules load")
     whole = (*fix.changes, *changes)
+    if unread := next((group.name for group in groups if group.is_unread), None):
+        fix = replace(fix, title=f"{fix.title}; what loads `{unread}` has to read exports (`.pt2`) instead")
     return _create_part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
 
 

@@ -66,6 +66,10 @@ def reads_both(use: Use) -> bool:
     return any(".pt2" in ast.unparse(test) for test in tests)
 
 
+_CONTENT = re.compile(r"(?:\b|_)(?:bytes|buf|buffer|stream|blob)$", re.IGNORECASE)
+"""The names of variables that hold a file in memory, which has no name that ends in `.pt2`."""
+
+
 def analyze_load(use: Use, ctx: Context) -> OpenLoad | str:
     """Return what a load consists of, or why it cannot read exported programs as well."""
 
@@ -95,6 +99,10 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
         raise NoFix("the file does not outlive the program; change the load together with the save")
     if line := _find_opening(path, use, ctx):
         raise NoFix(f"line {line} opens the file; pass its path to the load instead")
+    if _CONTENT.search(ast.unparse(path)):
+        raise NoFix(
+            f"`{ast.unparse(path)}` may be the content of the file; pass its path to the load instead"
+        )
     device = find_argument(call, 1, "map_location")
     value = find_binding(device, use.place.scope, ctx) or device
     if isinstance(value, (ast.Lambda, ast.Dict, ast.FunctionDef)):
