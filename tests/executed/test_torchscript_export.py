@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -105,6 +106,29 @@ def test_several_sizes_stay_several(tmp_path: Path) -> None:
     )
     before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run())
     assert "dynamic_shapes=([torch.export.Dim.AUTO] * 2,)" in fixed
+    assert_equal(before, after)
+
+
+EXAMPLES = Case(FIXTURES / "torchscript" / "script" / "case_example_inputs.py")
+CALLS = {
+    "called_before": "Image().eval(), torch.randn(2, 3, 8, 8)",
+    "called_after": "Image().eval()",
+    "of_the_first_layer": "6",
+    "on_a_device": "6, 'cpu'",
+    "kept_by_the_class": "torch.randn(5, 4)",
+    "called_elsewhere": "torch.randn(7, 4)",
+}
+"""The functions of a fixture that script and load a module, and arguments with other numbers of rows than the examples'."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_example_inputs_are_found(name: str, tmp_path: Path) -> None:
+    def run(module: ModuleType) -> object:
+        torch.manual_seed(0)
+        return eval(f"module.{name}({CALLS[name]})", {**vars(module), "module": module})
+
+    text = EXAMPLES.path.read_text()
+    before, after, _ = before_and_after(text, tmp_path, run)
     assert_equal(before, after)
 
 
