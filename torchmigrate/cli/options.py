@@ -17,16 +17,8 @@ from torchmigrate.run import cache
 from torchmigrate.run.profiles import Profile, Profiles
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError
-from torchmigrate.settings.settings import (
-    CODES,
-    FLAG,
-    PER_FILE,
-    SHOWN,
-    ValueType,
-    default_to_toml,
-    setting_fields,
-    toml_key,
-)
+from torchmigrate.settings.settings import default_to_toml, setting_fields, toml_key
+from torchmigrate.settings.value_types import CODES, FLAG, PER_FILE, SHOWN, ValueType
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

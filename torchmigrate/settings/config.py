@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torchmigrate.project import folders, ignores
-from torchmigrate.settings.settings import Settings, ValueType, default_to_toml, setting_fields, toml_key
+from torchmigrate.settings.settings import Settings, default_to_toml, setting_fields, toml_key
+from torchmigrate.settings.value_types import ValueType
 
 MAX_CONFIG_BYTES = 4 << 20
 """The size in bytes above which a configuration file is refused."""

@@ -191,8 +191,10 @@ def _convert_options(chain: ResultChain, model: ast.expr, sizes: ExampleSizes) -
     """Yield the changes of the module, where its forward is traced, and of the arguments beside the inputs."""
     if isinstance(model, ast.Attribute) and model.attr == "forward":
         yield replace(model, "{module}", module=model.value)
-    if chain.ctx.options.minimum < (2, 8):
-        yield AddArgument(chain.call, template("False"), "strict")  # the default from 2.8 on
+    options = chain.ctx.options
+    # The default from 2.8 on; where the project's own bound is older, a call without the argument may mean the other one.
+    if min(options.minimum, options.declared) < (2, 8):
+        yield AddArgument(chain.call, template("False"), "strict")
     if sizes.shapes is not None:
         yield AddArgument(chain.call, sizes.shapes, "dynamic_shapes")
 
