@@ -53,7 +53,7 @@ def test_text_formats_have_one_line_for_each(tree: Path, style: str) -> None:
     for name in NAMES:
         shown = "./" * name.startswith(b"::") + escape_controls(os.fsdecode(name))
         beginnings = (shown, *(f"::{level} file={_property(name)}" for level in ("error", "notice")))
-        beginnings += (f"    {shown}",) if style == "full" else ()
+        beginnings += (f"  --> {shown}",) if style == "full" else ()
         assert sum(line.startswith(beginnings) for line in lines) == 2, shown
     assert all(line.replace("\t", "").isprintable() for line in lines)
 
