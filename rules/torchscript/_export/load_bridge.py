@@ -129,6 +129,7 @@ def _bridge_in_place(load: OpenLoad, symbol: Symbol, ctx: Context) -> Iterator[F
     statement, whole = load.use.place.statement, load.whole
     test, new = _render_test(load, ctx), _render_export(load, symbol)
     old = template("{whole}.eval()" if load.evals else "{whole}", whole=whole)
+    yield from load.widenings
     yield from _strip_evals(load)
     is_simple = _is_simple(load)
     if isinstance(statement, ast.Return) and is_simple:
@@ -205,7 +206,7 @@ def _create_shared_fix(ctx: Context) -> tuple[Sequence[OpenLoad], Fix] | None:
         for step in load.steps:
             if isinstance(step.func, ast.Attribute) and step.func.attr in MODES:
                 changes.append(replace(step, "{module}", module=step.func.value))
-        changes += _strip_evals(load)
+        changes += (*load.widenings, *_strip_evals(load))
     return loads, Fix(tuple(changes), Safety.SAFE, f"{_TITLE}, by a function `{name}`", anytime=True)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
+from torchmigrate.rewrite.changes import Replace
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import find_path_argument, is_fixed_path
 from torchmigrate.semantics.name_resolution import last_name
@@ -20,13 +21,12 @@ from .file_paths import is_temporary
 from .file_readers import SAVED
 from .loaded_uses import LoadedUses
 from .result_chain import MODES, MOVES
+from .suffix_conditions import widen_conditions
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 READS_BOTH = "this is only for TorchScript files; remove it when none is left"
-_SUFFIX = re.compile(r"['\"][*.]?\w*\.?(?:pth?|jit|ts|torchscript|script|zip)['\"]", re.IGNORECASE)
-"""A literal that asks for the suffix of a file."""
 
 
 @dataclass(slots=True)
@@ -45,6 +45,8 @@ class OpenLoad:
     """The statements below, in the same block, that only a TorchScript module needs."""
     evals: list[ast.Call] = field(default_factory=list)
     """The calls of `.eval()` below, in the same block, where the load itself can call it."""
+    widenings: list[Replace] = field(default_factory=list)
+    """The changes that let `.pt2` through the conditions around the load."""
     settlers: list[str] = field(default_factory=list)
     """The methods and functions that only a TorchScript module needs."""
 
@@ -109,8 +111,7 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
         raise NoFix("`map_location` is not a device")
     if isinstance(value, ast.Constant) and value.value is None:
         device = None
-    _check_choice(path, use, ctx)
-    load = OpenLoad(use, call, path, device, call)
+    load = OpenLoad(use, call, path, device, call, widenings=widen_conditions(path, use, ctx))
     _extend(load, ctx)
     uses = LoadedUses(use, ctx)
     uses.follow_value(call)
@@ -187,24 +188,6 @@ def _extend(load: OpenLoad, ctx: Context) -> None:
 def _is_settling_function(call: ast.Call, load: OpenLoad, ctx: Context) -> bool:
     is_first = bool(call.args) and call.args[0] is load.whole
     return is_first and ctx.is_named(call.func, load.use, *FREEZES, *OPTIMIZES)
-
-
-def _check_choice(path: ast.expr, use: Use, ctx: Context) -> None:
-    """Raise NoFix where a condition on the path's suffix decides that it holds TorchScript."""
-    names = {ast.unparse(node) for node in ast.walk(path) if isinstance(node, (ast.Name, ast.Attribute))}
-    tests = [node.test for node in use.parents if isinstance(node, ast.IfExp)]
-    tests += [place.test for place in use.place.enclosing_statements() if isinstance(place, ast.If)]
-    for test in tests:
-        values = [find_binding(node, use.place.scope, ctx) for node in ast.walk(test)]
-        for asked in (test, *(value for value in values if isinstance(value, ast.expr))):
-            text = ast.unparse(asked)
-            if _SUFFIX.search(text) and names & {
-                ast.unparse(node) for node in ast.walk(asked) if isinstance(node, ast.expr)
-            }:
-                raise NoFix(
-                    f"line {test.lineno} chooses this load by the file's name; add a branch for `.pt2` there, with "
-                    "`torch.export.load(path).module()`"
-                )
 
 
 def check_saves(ctx: Context) -> None:
