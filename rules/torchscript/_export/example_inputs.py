@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 
 from .._authoring.torchscript_makers import TRACES
 from .class_inputs import find_called_inputs, find_kept_inputs
@@ -20,6 +20,7 @@ from .layer_inputs import find_layer_inputs
 from .library_inputs import find_library_inputs
 from .made_inputs import MadeInputs, make_inputs
 from .module_classes import find_model_class
+from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
 from .result_chain import MOVES
 
@@ -53,7 +54,13 @@ def find_example(model: ast.expr, chain: ResultChain) -> ast.Call | MadeInputs |
 
 def _iter_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
     """Yield the calls of the result, of the module itself, and of what takes the module with its inputs."""
-    yield from chain.find_calls()
+    calls = [*chain.find_calls(), *_iter_other_calls(model, chain)]
+    yield from calls
+    yield from (find_early_inputs(call, chain) for call in calls)
+
+
+def _iter_other_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
+    """Yield the calls of the module itself, and of what takes it with its inputs."""
     if not isinstance(model, (ast.Name, ast.Attribute)):
         return
     text = ast.dump(model)
@@ -64,6 +71,10 @@ def _iter_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
             yield node
         elif (inputs := _find_taken(node, text, chain)) is not None:
             yield ast.copy_location(ast.Call(node.func, inputs, []), node)
+        else:
+            places = (one for one in map(argument_value, list_arguments(node)) if ast.dump(one) == text)
+            for place in places:
+                yield from find_passed_calls(place, node, chain) or ()
 
 
 def _find_taken(call: ast.Call, model: str, chain: ResultChain) -> list[ast.expr] | None:

@@ -15,6 +15,7 @@ from torchmigrate.semantics.name_resolution import last_name
 from .._authoring.torchscript_makers import FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACE_MODULES, TRACES
 from .._script.function_escapes import find_importers, is_program
 from .foreign_callers import collect_calls
+from .passed_inputs import find_passed_calls
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -76,6 +77,8 @@ class ResultChain:
         """The calls of `.eval()` and `.train()`."""
         self.modules: list[ast.expr] = []
         """The places where the result is used as a module: called, moved, asked for its parameters."""
+        self.passed: list[ast.Call] = []
+        """The calls of the result in functions of the file that it is passed to, with the inputs of their callers."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
         self.doubled: list[ast.expr] = []  # example inputs that get a second row
         self.files: list[SavedFile] = []
@@ -102,7 +105,8 @@ class ResultChain:
     def find_calls(self) -> list[ast.Call]:
         """Return the calls of the result itself."""
         parents = ((place, self.flow.parents[place]) for place in self.modules)
-        return [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
+        calls = [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
+        return calls + self.passed
 
     def find_path(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
         """Return the path argument of a save of this chain."""
@@ -233,6 +237,9 @@ class ResultChain:
             self.follow_value(call)
         elif name == "typing.cast":
             self.follow_value(call)
+        elif passed := find_passed_calls(place, call, self):
+            self.passed += passed
+            self.modules.append(place)
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
             instead = _TAKES_INSTEAD.get(name or "", "")
             raise NoFix(f"line {call.lineno} passes the result to `{text}`{instead}")
