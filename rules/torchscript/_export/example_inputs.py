@@ -8,24 +8,23 @@ layer of ``forward`` shows what it takes.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 
-from .._authoring.torchscript_makers import TRACES
+from .._authoring.torchscript_makers import LOADING, TRACES
 from .class_inputs import find_called_inputs, find_kept_inputs
 from .expression_kinds import find_binding, find_input_form
+from .file_paths import is_same_file
 from .layer_inputs import find_layer_inputs
 from .library_inputs import find_library_inputs
 from .made_inputs import MadeInputs, make_inputs
 from .module_classes import find_model_class
 from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
-from .result_chain import MOVES
-
-if TYPE_CHECKING:
-    from .result_chain import ResultChain
+from .result_chain import MOVES, ResultChain
 
 _TAKING = {
     "torch.onnx.export": (1, "args"),
@@ -54,9 +53,22 @@ def find_example(model: ast.expr, chain: ResultChain) -> ast.Call | MadeInputs |
 
 def _iter_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
     """Yield the calls of the result, of the module itself, and of what takes the module with its inputs."""
-    calls = [*chain.find_calls(), *_iter_other_calls(model, chain)]
+    calls = [*chain.find_calls(), *_iter_other_calls(model, chain), *_iter_loaded_calls(chain)]
     yield from calls
     yield from (find_early_inputs(call, chain) for call in calls)
+
+
+def _iter_loaded_calls(chain: ResultChain) -> Iterator[ast.Call]:
+    """Yield the calls of what the same scope loads from a file that the chain saves."""
+    paths = [path for path in (chain.find_path(*save) for save in chain.saves) if path is not None]
+    for use in chain.ctx.uses.all_uses if paths else ():
+        is_load = use.symbol in LOADING and use.call is not None and use.place.scope is chain.scope
+        read = find_argument(use.call, 0, "f") if is_load and use.call is not None else None
+        if any(is_same_file(read, path, use, chain) for path in paths):
+            loaded = ResultChain(use, chain.ctx)
+            with contextlib.suppress(NoFix):
+                loaded.follow_value(loaded.call)
+            yield from loaded.find_calls()
 
 
 def _iter_other_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:

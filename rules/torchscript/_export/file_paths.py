@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .result_chain import ResultChain
 
 _LITERALS = (ast.Constant, ast.JoinedStr)
-_SUFFIXES = (".pt", ".pth")
+SUFFIXES = (".pt", ".pth", ".ts", ".jit", ".torchscript", ".script")
+"""The suffixes of files that hold TorchScript."""
 
 
 def is_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: ResultChain) -> bool:
@@ -87,7 +88,7 @@ def _group_literals(tree: ast.AST) -> dict[object, list[ast.AST]]:
 
 def _has_suffix(literal: PathLiteral) -> bool:
     last = literal.values[-1] if isinstance(literal, ast.JoinedStr) and literal.values else literal
-    return (string_value(last) or "").endswith(_SUFFIXES)
+    return (string_value(last) or "").endswith(SUFFIXES)
 
 
 def _literal_key(literal: PathLiteral) -> object:

@@ -17,6 +17,7 @@ from torchmigrate.api import NoFix, NotYet
 from torchmigrate.model.findings import Place
 from torchmigrate.project.module_paths import get_module_path
 
+from .file_paths import SUFFIXES
 from .input_sizes import are_refused
 from .outside_readers import describe_foreign_readers, find_mentions, find_named_readers, search_project
 
@@ -117,10 +118,11 @@ def find_group(
     named = next(find_mentions(name, {link.path for link in links}, ctx), None) if name is not None else None
     if named is not None and (len({link.path for link in links}) < 2 or is_open):
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
-    is_plain = re.fullmatch(r"[\w. -]+\.pth?", name or "") is not None
+    is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
-    if is_unread and not (renamed and ctx.options.export_unread_files):
-        advice = "; with `--export-unread-files`, the fix exports it" if renamed else ""
+    can_move = renamed or name is None  # Who runs the program chooses the name.
+    if is_unread and not (can_move and ctx.options.export_unread_files):
+        advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
         raise NoFix(f"{_UNREAD}{advice}")
     if is_open and not renamed:
         place = next((link.place for link in bridges if link.name in (None, name)), "another load")

@@ -45,19 +45,20 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
             continue
         is_read = file.is_read and name is not None
         group = find_group(name, chain.ctx, is_saved=True, is_read=is_read, is_open=file.is_open)
-        if group.is_renamed:
+        if group.is_renamed or (group.is_unread and name is None):
             paths = [
                 *file.paths,
                 *(path for _, path in _find_loads(name, chain.ctx) if path not in file.paths),
             ]
             changes += create_renames(paths, chain.ctx, chain.use)
+        if group.is_unread:
+            loader = f"what loads {f'`{name}`' if name else 'the file'} has to read exports (`.pt2`) instead"
+            fix = replace(fix, title=f"{fix.title}; {loader}")
         groups.append(group)
     several = [group for group in groups if len(group.paths) > 1]
     if len(several) > 1:
         raise NoFix("the result is saved to several files that other modules load")
     whole = (*fix.changes, *changes)
-    if unread := next((group.name for group in groups if group.is_unread), None):
-        fix = replace(fix, title=f"{fix.title}; what loads `{unread}` has to read exports (`.pt2`) instead")
     return _create_part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
 
 
