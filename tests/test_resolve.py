@@ -160,6 +160,28 @@ def test_the_index_is_never_asked_for_the_project_itself(tmp_path: Path, fake_re
     assert "near" not in asked
 
 
+def test_pip_drops_the_pins_that_it_finds_in_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "pip").write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        'if ! /bin/grep -q "^torch==2.15.0" "$last"; then echo "Would install torch-2.6.0 x-y-1 z-4"; exit 0; fi\n'
+        'if /bin/grep -q "^x-y==1$" "$last"; then\n'
+        "  echo 'The conflict is caused by:\n    The user requested x-y==1\n    torch 2.15.0 depends on x-y>=2\n' >&2\n"
+        "  exit 1\nfi\n"
+        'echo "Would install torch-2.15.0 x-y-3.1 z-4"\n'
+    )
+    (folder / "pip").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    resolver._ask_once.cache_clear()
+    (tmp_path / "requirements.txt").write_text("torch==2.6.0\nx-y==1\nz==4\n")
+    done = run_cli("fix", "--select", "CU504", "--unsafe", "--resolve", "--relax", str(tmp_path))
+    assert "+x-y==3.1\n" in done.output
+    assert "-z==4" not in done.output
+
+
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     resolver._ask_once.cache_clear()

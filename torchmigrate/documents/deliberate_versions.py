@@ -9,6 +9,7 @@ from collections.abc import Container
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
 from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans
+from torchmigrate.documents.follow_up_commands import explain_lock
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
 from torchmigrate.documents.upgrade_rules import (
@@ -43,7 +44,7 @@ def is_vendored(path: str, project: Project) -> bool:
 def check_unit_movable(unit: InstallUnit, source: SourceText, options: RuleOptions, project: Project) -> None:
     """Raise NoFix for a unit that must not move, whatever the target."""
     if unit.role is InstallRole.LOCK:
-        raise NoFix("a lock file is written by its tool; run that once the project's own files are fixed")
+        raise NoFix(explain_lock(source.path))
     if unit.role is InstallRole.DOC:
         raise NoFix(IN_DOCUMENTATION)
     if is_vendored(os.path.realpath(source.path), project):
@@ -114,6 +115,10 @@ _HAS_REASON = re.compile(
 )
 """Words that a comment above a list must contain to be a reason, and not only the title of the list."""
 _COMMENT = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)(?P<text>.*)", re.IGNORECASE)
+_INSTALLS = re.compile(
+    r"[ \t#$>]*(?:(?:python3? -m )?pip3?|uv(?: pip)?|conda|mamba|poetry) (?:install|add|create)\b"
+)
+"""A command in a comment."""
 _TRAILING_COMMENT = re.compile(r"(?:[ \t]|^)(?:#|//)[ \t]*(?P<text>[^\"'\r\n]*)$")
 _BUILD = re.compile(r"\bcu(1[0-3]\d)\b|\bcuda\W?(1\d)\.(\d)", re.IGNORECASE)
 """A build in a comment: ``cu121``, ``CUDA 12.1``."""
@@ -177,7 +182,10 @@ def _cut_excerpt(text: str, found: re.Match[str]) -> str:
 
 
 def _find_comment_above(lines: list[str], number: int) -> str:
-    """Return the comment directly above a line, or above the first line of the command that continues there."""
+    """Return the comment directly above a line, or above the first line of the command that continues there.
+
+    Commands in it are left out: they tell what once was installed, not why.
+    """
     before = lines[:number][::-1]
     while before and before[0].rstrip().endswith(("\\", "^")) and not _COMMENT.match(before[0]):
         before = before[1:]
@@ -186,5 +194,6 @@ def _find_comment_above(lines: list[str], number: int) -> str:
         comment = _COMMENT.match(line)
         if comment is None:
             break
-        block.insert(0, comment["text"].strip(" #/"))
+        if not _INSTALLS.match(comment["text"]):
+            block.insert(0, comment["text"].strip(" #/"))
     return " ".join(block)

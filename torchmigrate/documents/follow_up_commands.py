@@ -20,6 +20,23 @@ _LOCKS = {
 """Lock file → the command that writes it again."""
 
 
+_LOCK_UPDATES = {
+    "uv.lock": "uv lock --upgrade-package torch",
+    "poetry.lock": "poetry update torch",
+    "pdm.lock": "pdm update torch",
+    "Pipfile.lock": "pipenv upgrade torch",
+    "pixi.lock": "pixi update pytorch",
+}
+"""Lock file → the command that locks the newest torch which the project's own files admit."""
+
+
+def explain_lock(path: str) -> str:
+    """Return why a lock file is not edited, with the command that updates it."""
+    command = _LOCK_UPDATES.get(os.path.basename(path))
+    update = f"run `{command}`" if command else "run it again"
+    return f"a lock file is written by its tool: {update} once the project's own files admit the target"
+
+
 def list_commands(paths: Iterable[str], project: Project) -> Iterator[str]:
     """Yield the commands to type after some files of a project have changed."""
     for path in paths:

@@ -206,10 +206,11 @@ def _describe_move(
     paths = [os.path.realpath(own.source.path), *(one.path for one in others)]
     paths += [one.path for one in settlement.relaxed if one.path]
     relaxed = (
-        f"{r.relaxation.old} → {r.relaxation.new}: {r.reason.partition(': ')[2]}" for r in settlement.relaxed
+        f"{r.relaxation.old} → {r.relaxation.new}: {r.reason.partition(': ')[2] or r.reason}"
+        for r in settlement.relaxed
     )
     return Proposal(
-        own.fix_title,
+        max((own, *others.values()), key=lambda one: one.pins).fix_title,
         tuple(sorted({project.get_display_path(path) for path in paths})),
         tuple(sorted(relaxed)),
         tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),

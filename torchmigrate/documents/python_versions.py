@@ -137,7 +137,12 @@ def raise_python(reference: Reference, minor: int) -> tuple[Edit, str] | None:
         start, end = bound.span("version")
     else:
         return None
-    new = f"{text[:start]}3.{minor}{text[end:]}"
+    version = f"3.{minor}"
+    upper = re.match(r"(?P<between>\s*,\s*<\s*)3\.(?P<minor>\d+)(?=\s*\Z)", text[end:])
+    if upper and int(upper["minor"]) <= minor:
+        version += f"{upper['between']}3.{minor + 1}"
+        end = len(text)
+    new = f"{text[:start]}{version}{text[end:]}"
     allowed = {minor} if reference.option == "FROM" else _list_allowed(_convert_to_pep508(new, poetry=True))
-    edit = reference.value.create_edit(start, end, f"3.{minor}")
+    edit = reference.value.create_edit(start, end, version)
     return None if edit is None or (allowed is not None and minor not in allowed) else (edit, new)

@@ -31,7 +31,7 @@ _GLIBC = 28
 _OLDEST_GLIBC = 5
 """The minor version of glibc 2 of the oldest wheels that run there too (PEP 600)."""
 _MOST_LEFT_OUT = 12
-"""How many packages without a wheel are left out of a question, one after the other."""
+"""How many times something is left out of a question."""
 
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
@@ -60,6 +60,8 @@ class ResolverAnswer:
     """The release of each package."""
     left_out: tuple[str, ...] = ()
     """The packages without a wheel, about which nothing is known."""
+    conflicting: frozenset[str] = frozenset()
+    """The packages of a conflict whose pins were not only preferred: pip knows no preference."""
 
 
 class ResolverNotApplicable(Exception):
@@ -88,7 +90,7 @@ def create_question(
     """
     held = held or {}
     lines = dict.fromkeys(f"{name}=={release}" for name, release in held.items() if release)
-    pins = dict.fromkeys(preferred)
+    pins = dict.fromkeys(pin for pin in preferred if _find_name(pin) not in held)
     for one in references:
         if one.sort is Sort.REQUIREMENT and one.name in (own_names | held.keys()):
             continue
@@ -99,16 +101,19 @@ def create_question(
 
 
 def ask_resolver(question: ResolverQuestion) -> ResolverAnswer:
-    """Ask the resolver; a package that has no wheel at all is left out of the question."""
+    """Ask the resolver; what has no wheel at all, and preferences that pip finds in conflict, are left out of the question."""
     left_out: list[str] = []
-    while True:
-        answer = _ask_once(question)
+    answer = _ask_once(question)
+    for _ in range(_MOST_LEFT_OUT):
         name = answer.left_out[0] if answer.left_out else ""
         lines = tuple(line for line in question.lines if _find_name(line) != name)
-        if not name or len(left_out) >= _MOST_LEFT_OUT or lines == question.lines:
-            return replace(answer, left_out=tuple(left_out))
-        left_out.append(name)
-        question = replace(question, lines=lines)
+        preferred = tuple(pin for pin in question.preferred if _find_name(pin) not in answer.conflicting)
+        if (lines, preferred) == (question.lines, question.preferred):
+            break
+        left_out += [name] if name else []
+        question = replace(question, lines=lines, preferred=preferred)
+        answer = _ask_once(question)
+    return replace(answer, left_out=tuple(left_out))
 
 
 def _find_name(line: str) -> str:
@@ -141,19 +146,24 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
         except (OSError, subprocess.TimeoutExpired) as error:
             return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
     if done.returncode == 0:
-        versions = tuple(
-            (normalize_name(found[1]), found[2])
-            for found in re.finditer(r"(?m)^([\w.-]+)==([^\s;]+)", solution)
-        )
-        return ResolverAnswer(
-            True, f"{name} can resolve the requirements for Python {question.python}", versions
-        )
+        text = f"{name} can resolve the requirements for Python {question.python}"
+        return ResolverAnswer(True, text, _read_versions(done.stdout if name == "pip" else solution))
     if _OFFLINE.search(done.stderr):
         return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
     reason = _extract_reason(done.stderr + done.stdout)
     missing = tuple(normalize_name(found["name"]) for found in _NO_WHEEL.finditer(done.stderr))
     text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
-    return ResolverAnswer(False, text, left_out=missing)
+    pinned = re.findall(r"The user requested ([\w.-]+)==", done.stderr + done.stdout)
+    return ResolverAnswer(False, text, left_out=missing, conflicting=frozenset(map(normalize_name, pinned)))
+
+
+def _read_versions(output: str) -> tuple[tuple[str, str], ...]:
+    """Return the release of each package in a list that uv wrote, or in what pip says that it "would install"."""
+    if found := re.search(r"Would install (.*)", output):
+        pairs = re.findall(r"(\S+)-([^\s-]+)", found[1])
+    else:
+        pairs = re.findall(r"(?m)^([\w.-]+)==([^\s;]+)", output)
+    return tuple((normalize_name(name), version) for name, version in pairs)
 
 
 def _list_uv_arguments(python: str) -> tuple[str, ...]:

@@ -19,8 +19,12 @@ _LABELS = (
 
 
 def collect_proposals(findings: Iterable[Finding]) -> list[Proposal]:
-    """Return the proposals of findings, each once, in their order."""
-    return list(dict.fromkeys(one.proposal for one in findings if one.proposal is not None))
+    """Return the proposals of findings, each once, in their order; of several files, as the first of them tells it."""
+    found: dict[object, Proposal] = {}
+    for one in (finding.proposal for finding in findings):
+        if one is not None:
+            found.setdefault((one.title, one.paths) if len(one.paths) > 1 else one, one)
+    return [*found.values()]
 
 
 def describe_proposal(proposal: Proposal) -> Iterator[str]:
