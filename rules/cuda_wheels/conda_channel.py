@@ -6,7 +6,8 @@ other channel. On conda-forge, `cuda-version` selects the build.
     - pytorch=2.4
     - pytorch-cuda=12.1
 
-What to do: use `pytorch-gpu` and `cuda-version` from conda-forge, or install torch with pip.
+What to do: use `pytorch-gpu` and `cuda-version` from conda-forge, or install torch with pip. The fix moves torch, and what
+belongs to it, from conda's list to that for pip, where nothing else that conda installs depends on torch.
 
 Source: https://github.com/pytorch/pytorch/issues/138506
 """
@@ -15,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.api import Finding, Rule, Severity, Sort
+from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
 from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import InstallRole, Reference
 
-rule = Rule(code="CU515", references=(Sort.REQUIREMENT,))
+rule = Rule(code="CU515", references=(Sort.REQUIREMENT,), safety=Safety.UNSAFE)
 
 LAST = (2, 5)
 
@@ -35,4 +36,5 @@ def check(requirement: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         f"`pytorch-cuda` exists only in the channel `pytorch`, which ended with torch {render_version(LAST)}; "
         f"the target is {ctx.target}",
         Severity.INFO if requirement.unit.role in (InstallRole.TEST, InstallRole.LOCK) else Severity.ERROR,
+        fix=lambda: ctx.create_move_fix(requirement),
     )

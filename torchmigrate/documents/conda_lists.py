@@ -12,7 +12,7 @@ from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
 from torchmigrate.model.findings import Span
 
-_HEAD = re.compile(r"^#.*conda create", re.MULTILINE)
+_HEAD = re.compile(r"^#.*conda create\b.*--file", re.MULTILINE)
 _BUILD = re.compile(r"^[\w.-]+=[^=\s]+=[^=\s]+\r?$", re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span, *, remova
             removal = Span(line, after) if removable else None
             reader.add_index(Span(span.start + option.start(2), span.end), unit, known, removal=removal)
         return
-    if re.search(r"==|~=|\[|;| @ ", text) and "::" not in text:
+    if re.search(r"\[|;| @ ", text) and "::" not in text:
         reader.add_requirement(span, unit)
     elif not read_conda_requirement(reader, span, unit, "conda"):
         shell_commands.read_commands(reader, span.start, span.end)

@@ -21,10 +21,11 @@ from torchmigrate.documents.environment_blockers import ProposedState
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
 from torchmigrate.documents.move_checks import check_complete, check_loose_indexes, check_pinned_build
+from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
-from torchmigrate.documents.references import Environment, Reference
+from torchmigrate.documents.references import Environment, Reference, VersionStyle
 from torchmigrate.documents.related_edits import (
     apply_related_edits,
     can_move_along,
@@ -33,7 +34,7 @@ from torchmigrate.documents.related_edits import (
 )
 from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.settlement import Settlement, settle_blockers
-from torchmigrate.documents.version_clauses import marker_applies
+from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
 from torchmigrate.model.findings import Blocked, Edit, Fix, MultiFileFix, NoFix, Proposal
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
@@ -173,6 +174,11 @@ def _create_move(
         settlement = settlement.with_check(
             unclear, f"{name} is not in the project; what it installs has to fit"
         )
+    if kept := _find_conda_pins(settlement, environment):
+        settlement = settlement.with_check(
+            "it is unclear which builds conda has for another Python",
+            f"conda: it needs builds of {', '.join(kept)} for the new Python",
+        )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, proposal, options)
     if not own.adds_index:
@@ -194,6 +200,18 @@ def _create_move(
     places = [(path, environment), *((one.path, one.environment) for one in originals if one.path in paths)]
     fix = Fix(edits, safety, title + answer, joint=joint)
     return _Move(fix, proposal, places, find_current_cuda(together), chosen)
+
+
+def _find_conda_pins(settlement: Settlement, environment: Environment) -> list[str]:
+    """Return the packages that conda pins in an environment whose Python is relaxed."""
+    raised = {id(one.relaxation.requirement) for one in settlement.relaxed}
+    if not any(
+        id(one) in raised and one.option == "conda" for one in environment.find_references(Sort.PYTHON)
+    ):
+        return []
+    found = environment.find_references(Sort.REQUIREMENT)
+    conda = [one for one in found if one.style is VersionStyle.CONDA and one.name not in FAMILY]
+    return [f"{one.name}{one.text}" for one in conda if any(c.is_upper for c in parse_clauses(one))]
 
 
 def _describe_move(

@@ -17,6 +17,7 @@ from torchmigrate.documents.build_choice import (
     requires_torch,
 )
 from torchmigrate.documents.comment_edits import create_comment_edits
+from torchmigrate.documents.conda_moves import create_conda_edits, is_from_conda
 from torchmigrate.documents.file_edits import check_variable_uses
 from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
 from torchmigrate.documents.project_documents import ProjectDocument
@@ -74,6 +75,8 @@ class ProposedEdits:
     only_variant: str = ""
     """The variant of the only index, if that stays and replaces the default index."""
     moves_image: bool = False
+    leaves_conda: bool = False
+    """Whether pip installs torch after the move, and conda does today."""
     replaced: set[str] = field(default_factory=set)
     deleted: list[str] = field(default_factory=list)
     """The libraries that are deleted."""
@@ -91,7 +94,7 @@ class ProposedEdits:
             return f"Use the image with torch {self.chosen.version}"
         version = self.chosen.version if self.pins else self.chosen.torch
         variant = "cpu" if requires_only_cpu([self.environment]) else self.chosen.variant
-        return f"Use torch {version} ({variant})"
+        return f"Use torch {version} ({variant})" + (" from pip" if self.leaves_conda else "")
 
     @property
     def family_releases(self) -> dict[str, str]:
@@ -111,14 +114,8 @@ class ProposedEdits:
         for unit in units:
             if unit.fixed:
                 raise NoFix(unit.fixed)
-            if any(
-                r.style is VersionStyle.CONDA
-                for r in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
-            ):
-                raise NoFix(
-                    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; require"
-                    " torch in the `pip:` section"
-                )
+            if is_from_conda(unit):
+                self._leave_conda(unit)
         for reference in (r for unit in self.environment.units for r in unit.references):
             if other := package_indexes.find_other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")
@@ -146,12 +143,28 @@ class ProposedEdits:
             self._edit_index(unit, index)
         for names in (TORCH_NAMES, COMPANIONS, ("triton",)):
             for requirement in unit.find_references(Sort.REQUIREMENT, *names):
-                self._edit_requirement(requirement)
+                if requirement.name not in self.replaced:
+                    self._edit_requirement(requirement)
         if self.adds_index and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
             self.edits.append(package_indexes.create_index_edit(unit, self.chosen, self.source))
             self.keeps_index = True
         self._edit_frozen_pins(unit)
         self._edit_libraries(unit)
+
+    def _leave_conda(self, unit: InstallUnit) -> None:
+        """Collect the edits that let pip install torch instead of conda. Raises NoFix."""
+        if not self.chosen.default or requires_only_cpu([self.environment]):
+            raise NoFix(
+                "conda's `pytorch` channel ends with torch 2.5; require torch in the `pip:` section, with the index of its build"
+            )
+        releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
+        edits, gone = create_conda_edits(
+            unit, self.source.original, {"torch": self.chosen.version, **releases}, self._find_item
+        )
+        self.edits += edits
+        self.leaves_conda = True
+        self.pins += len(gone)
+        self.replaced.update(gone)
 
     def is_safe_move(self) -> bool:
         """Return whether the present state cannot be installed at all, since the required torch has no such build."""
@@ -254,6 +267,10 @@ class ProposedEdits:
         for reference in unit.find_references(Sort.REQUIREMENT):
             pin = next((clause for clause in parse_clauses(reference) if clause.is_exact), None)
             if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
+                continue
+            if (
+                reference.style is VersionStyle.CONDA
+            ):  # pip replaces what conda has installed, where torch needs that
                 continue
             wanted = new.get(reference.name)
             repeats = self.chosen.default and str(old.get(reference.name, "")) == f"=={pin.public_version}"

@@ -1,0 +1,93 @@
+"""Moves of torch from conda's list of an environment to that for pip: conda's `pytorch` channel ended with torch 2.5.
+
+- pytorch=2.4                        - pip
+- pytorch-cuda=12.1        →         - pip:
+- torchvision=0.19                     - torch==2.13.0
+                                       - torchvision==0.28.0
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from torchmigrate.documents import package_fit
+from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
+from torchmigrate.documents.upgrade_rules import COMPANIONS
+from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.model.findings import Edit, NoFix, Span
+from torchmigrate.model.vocabulary import Sort
+
+_NAMES = {"pytorch": "torch", **{name: name for name in COMPANIONS}}
+"""Package of conda → the same package for pip."""
+_SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit"})
+"""Packages of conda that choose the build, or are its CUDA: pip installs torch's own."""
+_DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z|cpuonly\Z")
+"""The names of packages of conda that bring conda's torch, or choose its build, in addition to those of the tables."""
+_REASON = (
+    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; require torch in the"
+    " `pip:` section"
+)
+
+
+def is_from_conda(unit: InstallUnit) -> bool:
+    """Return whether conda installs torch, or one of its companions."""
+    found = unit.find_references(Sort.REQUIREMENT, "torch", *_NAMES)
+    return any(one.style is VersionStyle.CONDA for one in found)
+
+
+def create_conda_edits(
+    unit: InstallUnit,
+    text: bytes,
+    releases: Mapping[str, str],
+    find_item: Callable[[Reference], Span | None],
+) -> tuple[list[Edit], list[str]]:
+    """Return the edits of a YAML file that let pip install torch instead of conda, and the packages that conda loses.
+
+    ``releases`` are those to pin by the names for pip; ``find_item`` returns the line of an item of a list. Raises NoFix.
+    """
+    if not re.search(rb"(?m)^dependencies:", text):  # a recipe has no list for pip
+        raise NoFix(_REASON)
+    every = unit.find_references(Sort.REQUIREMENT)
+    packages = [one for one in every if one.style is VersionStyle.CONDA]
+    moved = [one for one in packages if one.name in _NAMES or one.name in _SELECTORS]
+    for one in packages:
+        if one not in moved and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name)):
+            raise NoFix(f"{_REASON}, and `{one.name}` too, which depends on it")
+    listed = [
+        (one, item) for one in every if one.style is not VersionStyle.CONDA and (item := find_item(one))
+    ]
+    lines = [find_item(one) for one in moved]
+    if any(one is None for one in lines) or any(one.name in _NAMES.values() for one, _ in listed):
+        raise NoFix(_REASON)
+    edits = [Edit(line.start, line.end, "") for line in lines if line is not None]
+    pins = [_render_pin(one, releases) for one in moved if one.name in _NAMES]
+    if listed:
+        first, item = listed[0]
+        indent = text[item.start : first.span.start].rstrip(b"'\"").decode("latin-1")
+        edits.append(Edit(item.start, item.start, "".join(f"{indent}{pin}\n" for pin in pins)))
+    else:
+        edits.append(_create_list(packages, pins, text, find_item))
+    return edits, [one.name for one in moved]
+
+
+def _render_pin(package: Reference, releases: Mapping[str, str]) -> str:
+    """Return the requirement for pip: pinned where conda's is, else with its lower bound."""
+    name, clauses = _NAMES[package.name], parse_clauses(package)
+    if any(clause.is_upper for clause in clauses):
+        return f"{name}=={releases[name]}"
+    return name + ",".join(clause.convert_to_pep508() for clause in clauses)
+
+
+def _create_list(
+    packages: list[Reference], pins: list[str], text: bytes, find_item: Callable[[Reference], Span | None]
+) -> Edit:
+    """Return the edit that adds a list for pip below the last package of conda. Raises NoFix."""
+    placed = [(one, item) for one in packages if (item := find_item(one))]
+    if not placed or re.search(rb"(?m)^[ \t]*- *pip:", text):
+        raise NoFix(_REASON)
+    last, item = max(placed, key=lambda pair: pair[1].end)
+    indent = text[item.start : last.span.start].rstrip(b"'\"").decode("latin-1")
+    inner = " " * len(indent) + "- "
+    head = "" if any(one.name == "pip" for one in packages) else f"{indent}pip\n"
+    return Edit(item.end, item.end, f"{head}{indent}pip:\n" + "".join(f"{inner}{pin}\n" for pin in pins))
