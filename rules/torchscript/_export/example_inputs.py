@@ -55,7 +55,7 @@ def _iter_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
     """Yield the calls of the result, of the module itself, and of what takes the module with its inputs."""
     calls = [*chain.find_calls(), *_iter_other_calls(model, chain), *_iter_loaded_calls(chain)]
     yield from calls
-    yield from (find_early_inputs(call, chain) for call in calls)
+    yield from (find_early_inputs(call, chain.use, chain.ctx) for call in calls)
 
 
 def _iter_loaded_calls(chain: ResultChain) -> Iterator[ast.Call]:
@@ -86,7 +86,7 @@ def _iter_other_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]
         else:
             places = (one for one in map(argument_value, list_arguments(node)) if ast.dump(one) == text)
             for place in places:
-                yield from find_passed_calls(place, node, chain) or ()
+                yield from find_passed_calls(place, node, chain.use, chain.ctx) or ()
 
 
 def _find_taken(call: ast.Call, model: str, chain: ResultChain) -> list[ast.expr] | None:

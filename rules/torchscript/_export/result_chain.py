@@ -237,7 +237,7 @@ class ResultChain:
             self.follow_value(call)
         elif name == "typing.cast":
             self.follow_value(call)
-        elif passed := find_passed_calls(place, call, self):
+        elif passed := find_passed_calls(place, call, self.use, self.ctx):
             self.passed += passed
             self.modules.append(place)
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
