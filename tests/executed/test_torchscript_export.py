@@ -132,6 +132,23 @@ def test_example_inputs_are_found(name: str, tmp_path: Path) -> None:
     assert_equal(before, after)
 
 
+def test_inputs_and_results_that_functions_pass_on(tmp_path: Path) -> None:
+    text = CLASSES + (
+        "\n\ndef run_all(function, inputs):\n    return [function(*inputs) for _ in range(2)]\n\n\n"
+        "def run(folder):\n"
+        "    model = nn.Sequential(nn.Linear(4, 2), nn.ReLU()).eval()\n"
+        "    scripted = torch.jit.script(model)\n"
+        "    scripted.save(f'{folder}/model.pt')\n"
+        "    loaded = torch.jit.load(f'{folder}/model.pt')\n"
+        "    example, other = torch.ones([1, 4]), torch.ones([7, 4])\n"
+        "    return run_all(model, [example]), run_all(loaded, [example]), run_all(loaded, [other])\n"
+    )
+    before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
+    assert "(torch.ones((2, 4)),)" in fixed
+    assert_equal(before, after)
+    assert_equal(after[0], after[1])
+
+
 def test_frozen_and_optimized(tmp_path: Path) -> None:
     text = CLASSES + (
         "\n\ndef run():\n"

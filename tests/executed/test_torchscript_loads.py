@@ -62,6 +62,20 @@ def restore(path):
     first, second = torch.jit.load(path).eval(), torch.jit.load(f=path, map_location="cpu").eval()
     return lambda x: (first(x) + second(x)) / 2
 """,
+    "chosen by the suffix": """
+import os
+
+
+def restore(path):
+    if not str(path).endswith((".pt", ".ts")):
+        raise ValueError(path)
+    _, suffix = os.path.splitext(path)
+    if suffix == ".pt":
+        model = torch.jit.load(path)
+    else:
+        model = None
+    return model
+""",
     "named by a call": """
 def find(folder):
     return str(folder)
