@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents import base_images, leftovers, package_fit, version_mentions
+from torchmigrate.documents import base_images, leftovers, package_fit, relaxations, version_mentions
 from torchmigrate.documents.build_choice import requires_only_cpu
 from torchmigrate.documents.package_fit import FAMILY, FitQuestion
 from torchmigrate.documents.python_versions import (
@@ -49,6 +49,8 @@ class Blocker:
     """What to check by hand if the user wants to move nevertheless; empty if that cannot work."""
     needs_torch: bool = False
     """Whether the package depends on torch."""
+    is_build: bool = False
+    """Whether only the build of the requirement blocks, which is for another Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def find_blockers(state: ProposedState) -> list[Blocker]:
         _find_pins_on_image,
         _find_related_blockers,
         _find_python_blockers,
+        _find_other_builds,
         _find_leftovers,
     ):
         for one in check(state):
@@ -279,6 +282,16 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
         yield Blocker(
             f"{has}, and the Python version here is unknown", check=f"the image has a Python from {wanted}"
         )
+
+
+def _find_other_builds(state: ProposedState) -> Iterator[Blocker]:
+    """Yield the pins of builds of conda for another Python than the new one."""
+    minor, _ = _choose_python(state)
+    for one, path in state.requirements if _find_stated_pythons(state) else ():
+        build = relaxations.find_python_build(one)
+        if build is not None and int(build["minor"]) != minor and one.name not in FAMILY | state.replaced:
+            reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{build['minor']}"
+            yield Blocker(reason, one, path, is_build=True)
 
 
 def _has_known_python(environment: Environment) -> bool:

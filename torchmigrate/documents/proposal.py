@@ -33,6 +33,7 @@ from torchmigrate.documents.related_edits import (
     collect_related_edits,
 )
 from torchmigrate.documents.related_files import RelatedEnvironment
+from torchmigrate.documents.relaxations import find_python_build
 from torchmigrate.documents.settlement import Settlement, settle_blockers
 from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
 from torchmigrate.model.findings import Blocked, Edit, Fix, MultiFileFix, NoFix, Proposal
@@ -211,7 +212,9 @@ def _find_conda_pins(settlement: Settlement, environment: Environment) -> list[s
         return []
     found = environment.find_references(Sort.REQUIREMENT)
     conda = [one for one in found if one.style is VersionStyle.CONDA and one.name not in FAMILY]
-    return [f"{one.name}{one.text}" for one in conda if any(c.is_upper for c in parse_clauses(one))]
+    pinned = [one for one in conda if any(clause.is_upper for clause in parse_clauses(one))]
+    # A build that names no Python is for all of them.
+    return [f"{one.name}{one.text}" for one in pinned if one.text.count("=") < 2 or find_python_build(one)]
 
 
 def _describe_move(

@@ -43,6 +43,25 @@ def relax_requirement(requirement: Reference, release: str) -> Relaxation | None
     return Relaxation(requirement, tuple(edits), requirement.name + requirement.text, requirement.name + text)
 
 
+def find_python_build(requirement: Reference) -> re.Match[str] | None:
+    """Return the build for one Python that a requirement of conda names: ``=py310h06a4308_0``; its group is the minor version."""
+    if requirement.style is not VersionStyle.CONDA:
+        return None
+    return re.search(r"(?<=[\w.])=[\w.]*?py3(?P<minor>\d{1,2})(?!\d)[\w.]*\Z", requirement.text)
+
+
+def drop_build(requirement: Reference) -> Relaxation | None:
+    """Return the relaxation of a requirement of conda to any build of its version; None where it cannot be written."""
+    build = find_python_build(requirement)
+    if build is None or requirement.fixed or requirement.several or requirement.unit.fixed:
+        return None
+    edit = requirement.value.create_edit(build.start(), build.end(), "")
+    if edit is None:
+        return None
+    old = requirement.name + requirement.text
+    return Relaxation(requirement, (edit,), old, old.removesuffix(build[0]))
+
+
 def _rewrite_clause(requirement: Reference, clause: VersionClause, release: str) -> tuple[int, str]:
     """Return where the new text of a clause begins, and that text; empty where there is none."""
     if release:

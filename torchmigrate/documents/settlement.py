@@ -19,7 +19,7 @@ from torchmigrate.documents.environment_blockers import (
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.python_versions import find_possible_minors, raise_python
 from torchmigrate.documents.references import Reference, VersionStyle
-from torchmigrate.documents.relaxations import Relaxation, relax_requirement
+from torchmigrate.documents.relaxations import Relaxation, drop_build, relax_requirement
 from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicable
 from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 from torchmigrate.documents.version_clauses import parse_clauses
@@ -97,6 +97,8 @@ def _settle(blockers: list[Blocker], fixed_paths: frozenset[str], inquiry: _Inqu
         relaxation = None
         if one.requirement is not None and one.release is not None and one.path not in fixed_paths:
             relaxation = _relax(one.requirement, one.release)
+        elif one.requirement is not None and one.is_build and one.path not in fixed_paths:
+            relaxation = drop_build(one.requirement)
         if relaxation is not None:
             relaxed.append(RelaxedRequirement(relaxation, one.path, one.reason))
             checks += [one.check] if one.check else []
