@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from torchmigrate.documents.project_documents import ProjectDocument, read_references
 from torchmigrate.documents.references import Reference
-from torchmigrate.model.findings import Edit
+from torchmigrate.model.findings import Edit, Span
 from torchmigrate.proof.offset_map import OffsetMap
 from torchmigrate.text.source_text import SourceError, SourceText
 from torchmigrate.text.text_edits import VerifyError, apply_edits, sort_edits
@@ -48,7 +48,7 @@ def _compare_references(
     new = {(r.span, r.sort): r for r in after}
     units: dict[int, int] = {}
     for old in references:
-        if any(edit.start < old.span.end and old.span.start < edit.end for edit in shift.old):
+        if any(_touches(edit, old) for edit in shift.old):
             continue
         found = new.get((shift.map_span(old.span), old.sort))
         if found is None or not _is_same_reference(old, found):
@@ -58,6 +58,13 @@ def _compare_references(
         # What was installed together stays together: an edit must not split a command.
         if units.setdefault(id(old.unit), id(found.unit)) != id(found.unit):
             raise VerifyError(f"an edit separates `{old.name or old.text}` from its command")
+
+
+def _touches(edited: Span, reference: Reference) -> bool:
+    """Return whether an edit changes a reference: a part of it, or its end, as in ``6.0`` → ``6.0.1``."""
+    span = reference.span
+    extends = edited.start == edited.end == span.end
+    return extends or (edited.start < span.end and span.start < edited.end)
 
 
 def _is_same_reference(old: Reference, new: Reference) -> bool:
