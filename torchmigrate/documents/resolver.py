@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from packaging.version import InvalidVersion, Version
+
 from torchmigrate.documents.references import Reference, VersionStyle, normalize_name
 from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
@@ -252,8 +254,11 @@ def _loosen(specifier: str) -> str:
 
 
 def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
-    """Return the packages whose requirement does not admit the release in an answer, with that release."""
-    versions = dict(answer.versions)
+    """Return the packages whose requirement does not admit the release in an answer, with that release.
+
+    A release candidate is left out: a resolver takes one where the last release would have to be built.
+    """
+    versions = {name: version for name, version in answer.versions if not _is_candidate(version)}
     return {
         one.name: versions[one.name]
         for one in references
@@ -263,3 +268,10 @@ def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dic
             clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper
         )
     }
+
+
+def _is_candidate(version: str) -> bool:
+    try:
+        return Version(version).is_prerelease
+    except InvalidVersion:
+        return False
