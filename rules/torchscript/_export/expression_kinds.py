@@ -116,10 +116,19 @@ def _find_attribute_kind(node: ast.Attribute, use: Use, ctx: Context, depth: int
         return "module"
     if not depth:
         return None
-    kinds = {find_kind(value, use, ctx, depth - 1) for value in get_assigned_attributes(ctx).get(name, ())}
+    values = [
+        value for value in get_assigned_attributes(ctx).get(name, ()) if not _is_made_of_itself(value, node)
+    ]
+    kinds = {find_kind(value, use, ctx, depth - 1) for value in values}
     if name in ctx.uses.compute_once("methods", lambda: _collect_methods(ctx)):
         return None if kinds else "function"
     return "module" if kinds == {"module"} else None
+
+
+def _is_made_of_itself(value: ast.expr, attribute: ast.Attribute) -> bool:
+    """Return whether an attribute is bound to what a function makes of it: ``self.pad = torch.jit.script(self.pad)``."""
+    first = value.args[0] if isinstance(value, ast.Call) and value.args else None
+    return isinstance(first, ast.Attribute) and ast.unparse(first) == ast.unparse(attribute)
 
 
 def get_assigned_attributes(ctx: Context) -> dict[str, list[ast.expr]]:
