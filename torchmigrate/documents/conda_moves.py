@@ -1,9 +1,11 @@
 """Moves of torch from conda's list of an environment to that for pip: conda's `pytorch` channel ended with torch 2.5.
 
-- pytorch=2.4                        - pip
-- pytorch-cuda=12.1        →         - pip:
-- torchvision=0.19                     - torch==2.13.0
-                                       - torchvision==0.28.0
+    - pytorch=2.4                        - pip
+    - pytorch-cuda=12.1        →         - pip:
+    - torchvision=0.19                     - torch==2.13.0
+                                           - torchvision==0.28.0
+
+Only where nothing else that conda installs depends on torch, which conda would then install as well.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Conditions on the name of a file that decide whether it is loaded as TorchScript, and how `.pt2` gets through them.
 
-if path.endswith(".jit"):                    if path.endswith((".jit", ".pt2")):
-    model = torch.jit.load(path)      →          …
-else:                                        else:
-    model = build(torch.load(path))              model = build(torch.load(path))
+    if path.endswith(".jit"):                    if path.endswith((".jit", ".pt2")):
+        model = torch.jit.load(path)      →          …
+    else:                                        else:
+        model = build(torch.load(path))              model = build(torch.load(path))
+
+The branch then reads both formats; see `load_bridge`.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def _let_through_once(
     if not _is_about_suffix(test, path, use, ctx):
         return []
     changes = _let_through(test, is_wanted, path, use, ctx)
-    if changes is None or (changes and _is_repeated(test, ctx)):
+    if changes is None:
         raise NoFix(
             f"line {test.lineno} chooses this load by the file's name; add a branch for `.pt2` there, with "
             "`torch.export.load(path).module()`"
@@ -119,7 +121,9 @@ def _let_through(
     if any(_NEW.endswith(one) for one in suffixes):
         return [] if is_wanted else None
     assert isinstance(test, (ast.Call, ast.Compare))
-    return [_widen(test, suffixes, ctx)] if is_wanted else []
+    if not is_wanted:
+        return []
+    return None if _is_repeated(test, ctx) else [_widen(test, suffixes, ctx)]
 
 
 def _is_within_new(test: ast.Compare) -> bool:
