@@ -2,14 +2,14 @@
 
 Where the scope calls the module, exports it to ONNX, traces or profiles it, the inputs of that call serve. Else the class may
 keep inputs for this purpose, a run may have recorded some, other code of the project may call the class, and the first
-layer of ``forward`` shows what it takes.
+layer of ``forward`` shows what it takes. Last come inputs that are made only below the script.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
@@ -37,9 +37,22 @@ _TAKING = {
 
 def find_example(model: ast.expr, chain: ResultChain) -> ast.Call | MadeInputs | None:
     """Return a call whose positional arguments serve as example inputs, or inputs made for the export; None without any."""
-    for call in _iter_calls(model, chain):
-        if _is_known(call, chain) and not _is_moved_between(model, call, chain):
-            return call
+    calls = [*chain.find_calls(), *_iter_other_calls(model, chain)]
+    return (
+        _find_known(calls, model, chain)
+        or _find_inputs_elsewhere(model, chain)
+        or _find_known(_iter_late_calls(calls, chain), model, chain)
+    )
+
+
+def _find_known(calls: Iterable[ast.Call], model: ast.expr, chain: ResultChain) -> ast.Call | None:
+    """Return the first call whose inputs serve where the module is scripted."""
+    known = (call for call in calls if _is_known(call, chain) and not _is_moved_between(model, call, chain))
+    return next(known, None)
+
+
+def _find_inputs_elsewhere(model: ast.expr, chain: ResultChain) -> MadeInputs | None:
+    """Return the inputs that the class, a recorded run, the library, other code or the first layer shows."""
     definition = find_model_class(model, chain.use, chain.ctx)
     if definition is not None and (kept := find_kept_inputs(model, definition, chain)):
         return kept
@@ -51,11 +64,11 @@ def find_example(model: ast.expr, chain: ResultChain) -> ast.Call | MadeInputs |
     return find_called_inputs(model, definition, chain) or find_layer_inputs(model, definition, chain)
 
 
-def _iter_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]:
-    """Yield the calls of the result, of the module itself, and of what takes the module with its inputs."""
-    calls = [*chain.find_calls(), *_iter_other_calls(model, chain), *_iter_loaded_calls(chain)]
-    yield from calls
-    yield from (find_early_inputs(call, chain.use, chain.ctx) for call in calls)
+def _iter_late_calls(calls: Sequence[ast.Call], chain: ResultChain) -> Iterator[ast.Call]:
+    """Yield calls of the module that is loaded again, and all calls with their inputs made where it is scripted."""
+    loaded = [*_iter_loaded_calls(chain)]
+    yield from loaded
+    yield from (find_early_inputs(call, chain.use, chain.ctx) for call in (*calls, *loaded))
 
 
 def _iter_loaded_calls(chain: ResultChain) -> Iterator[ast.Call]:
