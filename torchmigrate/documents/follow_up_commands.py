@@ -11,28 +11,23 @@ from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.project_facts import Project
 
 _LOCKS = {
-    "uv.lock": "uv lock",
-    "poetry.lock": "poetry lock",
-    "pdm.lock": "pdm lock",
-    "Pipfile.lock": "pipenv lock",
-    "pixi.lock": "pixi update",
+    "uv.lock": ("uv lock", "uv lock --upgrade-package torch"),
+    "poetry.lock": ("poetry lock", "poetry update torch"),
+    "pdm.lock": ("pdm lock", "pdm update torch"),
+    "Pipfile.lock": ("pipenv lock", "pipenv upgrade torch"),
+    "pixi.lock": ("pixi update", "pixi update pytorch"),
 }
-"""Lock file → the command that writes it again."""
+"""Lock file → the command that writes it again after a move, and the one that only locks the newest torch which is admitted.
 
-
-_LOCK_UPDATES = {
-    "uv.lock": "uv lock --upgrade-package torch",
-    "poetry.lock": "poetry update torch",
-    "pdm.lock": "pdm update torch",
-    "Pipfile.lock": "pipenv upgrade torch",
-    "pixi.lock": "pixi update pytorch",
-}
-"""Lock file → the command that locks the newest torch which the project's own files admit."""
+Sources: https://docs.astral.sh/uv/concepts/projects/sync/, https://python-poetry.org/docs/cli/#update,
+https://pdm-project.org/latest/reference/cli/#update, https://github.com/pypa/pipenv/pull/5617 and
+https://pixi.prefix.dev/latest/reference/cli/pixi/update.
+"""
 
 
 def explain_lock(path: str) -> str:
     """Return why a lock file is not edited, with the command that updates it."""
-    command = _LOCK_UPDATES.get(os.path.basename(path))
+    _, command = _LOCKS.get(os.path.basename(path), ("", ""))
     update = f"run `{command}`" if command else "run it again"
     return f"a lock file is written by its tool: {update} once the project's own files admit the target"
 
@@ -48,7 +43,7 @@ def _list_commands_for(path: str, project: Project) -> Iterator[str]:
     shown = shlex.quote(project.get_display_path(path))
     inside = shlex.quote(os.path.dirname(project.get_display_path(path)) or ".")
     kind = kind_of(path)
-    locks = [command for lock, command in _LOCKS.items() if os.path.exists(os.path.join(folder, lock))]
+    locks = [command for lock, (command, _) in _LOCKS.items() if os.path.exists(os.path.join(folder, lock))]
     if kind == "toml" or name == "Pipfile":
         yield from (command if inside == "." else f"cd {inside} && {command}" for command in locks)
         if not locks:

@@ -268,9 +268,8 @@ class ProposedEdits:
             pin = next((clause for clause in parse_clauses(reference) if clause.is_exact), None)
             if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
                 continue
-            if (
-                reference.style is VersionStyle.CONDA
-            ):  # pip replaces what conda has installed, where torch needs that
+            # pip replaces what conda has installed, where torch needs that.
+            if reference.style is VersionStyle.CONDA:
                 continue
             wanted = new.get(reference.name)
             repeats = self.chosen.default and str(old.get(reference.name, "")) == f"=={pin.public_version}"

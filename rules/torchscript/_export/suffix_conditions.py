@@ -21,11 +21,12 @@ from torchmigrate.rewrite.changes import Replace, replace
 from torchmigrate.semantics.name_resolution import last_name
 
 from .expression_kinds import find_binding
+from .file_paths import SUFFIXES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_LITERAL = re.compile(r"['\"][*.]?\w*\.?(?:pth?|jit|ts|torchscript|script|zip)['\"]", re.IGNORECASE)
+_LITERAL = re.compile(rf"['\"][*.]?\w*\.?(?:{'|'.join(one[1:] for one in SUFFIXES)}|zip)['\"]", re.IGNORECASE)
 """A literal that asks for the suffix of a file."""
 _SUFFIX = re.compile(r"\.?\w+")
 _CASES = frozenset({"lower", "upper", "casefold"})
