@@ -149,6 +149,24 @@ def test_inputs_and_results_that_functions_pass_on(tmp_path: Path) -> None:
     assert_equal(after[0], after[1])
 
 
+def test_code_and_graph_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = CLASSES + (
+        "\n\ndef run(folder):\n"
+        "    model = nn.Sequential(nn.Linear(4, 2), nn.ReLU()).eval()\n"
+        "    traced = torch.jit.trace(model, torch.ones(2, 4))\n"
+        "    traced.save(f'{folder}/model.pt')\n"
+        "    print(traced.code, traced.inlined_graph)\n"
+        "    loaded = torch.jit.load(f'{folder}/model.pt')\n"
+        "    print(loaded.graph)\n"
+        "    return model(torch.ones(3, 4)), loaded(torch.ones(3, 4))\n"
+    )
+    before, after, fixed = before_and_after(text, tmp_path, lambda module: module.run(tmp_path))
+    assert "torch.jit" not in fixed
+    assert_equal(*before)
+    assert_equal(*after)
+    assert capsys.readouterr().out.count("aten.relu.default") == 3
+
+
 def test_frozen_and_optimized(tmp_path: Path) -> None:
     text = CLASSES + (
         "\n\ndef run():\n"

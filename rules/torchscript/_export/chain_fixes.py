@@ -30,7 +30,7 @@ from .expression_kinds import find_class
 from .file_readers import SAVED
 from .in_place_observers import ASKS as TELLING_ASKS
 from .load_bridge import create_bridge_fix
-from .module_origins import explain_origin
+from .module_origins import explain_origin, is_of_result
 from .multi_file_fix import add_file_changes, create_load_fix
 from .open_loads import READS_BOTH, is_open, reads_both
 from .outside_readers import describe_foreign_readers, find_named_readers
@@ -62,7 +62,7 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
             assert found.reason is not None
             raise NoFix(found.reason)
         return add_file_changes(found.chain, judge_by_proof(found.fix, found.chain))
-    if use.kind is not Kind.CALL:
+    if use.kind is not Kind.CALL and not is_of_result(use):
         raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:
         return _create_load_fix(use, ctx)
@@ -135,12 +135,10 @@ _HINTS = (find_stub_hint, find_consumers_hint, find_convert_hint)
 
 
 def _render_stub(chain: ResultChain) -> str:
-    """Return the export and the save of a scripted module, with the parameters of ``forward`` as example inputs."""
+    """Return the export of a scripted module, and its save, with the parameters of ``forward`` as example inputs."""
     ctx = chain.ctx
     model = find_argument(chain.call, 0, "obj")
     text = ctx.get_text(model) if model is not None else "model"
-    path = chain.find_path(*chain.saves[0])
-    target = ctx.get_text(path) if path is not None else "path"
     forward = _find_forward(chain, model)
     needed, takes = ["…"], ""
     if forward is not None:
@@ -148,10 +146,13 @@ def _render_stub(chain: ResultChain) -> str:
         needed = [p.arg for p in parameters[: len(parameters) - len(forward.args.defaults)]]
         takes = f" (`forward({re.sub(r'^self(, /)?(, |$)', '', ast.unparse(forward.args))})`)"
     inputs = f"({needed[0]},)" if len(needed) == 1 else f"({', '.join(needed)})"
-    return (
-        f"export the module with example inputs{takes}: "
-        f"`torch.export.save(torch.export.export({text}, {inputs}), {target})`, and name the file `….pt2`"
-    )
+    export = f"torch.export.export({text}, {inputs})"
+    if not chain.saves:
+        return f"export the module with example inputs{takes}: `{export}.module()`"
+    path = chain.find_path(*chain.saves[0])
+    target = ctx.get_text(path) if path is not None else "path"
+    saved = f"torch.export.save({export}, {target})"
+    return f"export the module with example inputs{takes}: `{saved}`, and name the file `….pt2`"
 
 
 def _find_forward(chain: ResultChain, model: ast.expr | None) -> ast.FunctionDef | None:

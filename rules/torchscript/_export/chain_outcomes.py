@@ -147,7 +147,7 @@ def _find_plain_module(chain: ResultChain) -> ast.expr:
 
 def _create_script_fix(chain: ResultChain) -> Fix:
     model = _find_plain_module(chain)
-    if not chain.saves:
+    if not chain.saves and not chain.views:
         _check_original(model, chain)
         definition = find_class(model, chain.use, chain.ctx)
         if title := compile_choice.explain_uncompiled("module", definition, chain.ctx):
@@ -155,11 +155,15 @@ def _create_script_fix(chain: ResultChain) -> Fix:
         compile_choice.check_author_choice(chain.use, chain.ctx)
         return create_compile_fix(chain, model)
     example = find_example(model, chain)
-    saved = f"line {chain.saves[0][1].lineno} saves the result,"
+    needed = (
+        f"line {chain.saves[0][1].lineno} saves the result,"
+        if chain.saves
+        else f"line {chain.views[0].lineno} prints `.{chain.views[0].attr}` of the result,"
+    )
     if example is None:
-        raise _NoInputs(f"{saved} but nothing shows example inputs for `torch.export.export`")
+        raise _NoInputs(f"{needed} but nothing shows example inputs for `torch.export.export`")
     if not _is_in_eval_mode(model, chain) and depends_on_mode(model, chain.use, chain.ctx):
-        raise NoFix(f"{saved} and an export fixes the mode of the module: call `.eval()` first")
+        raise NoFix(f"{needed} and an export fixes the mode of the module: call `.eval()` first")
     return create_export_fix(chain, model, example)
 
 

@@ -27,6 +27,7 @@ from .compile_fixes import drop_mode_calls, unwrap_results
 from .dynamic_sizes import ExampleSizes, size_inputs, size_keywords, size_sequence, spell
 from .expression_kinds import find_binding, find_input_form, find_kind, find_shape
 from .made_inputs import MadeInputs
+from .printed_views import rename_views
 from .result_chain import ResultChain
 from .saves_and_loads import convert_saves
 
@@ -82,6 +83,7 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
         *unwrap_results(chain),
         *drop_mode_calls(chain),
         *_call_through_module(chain),
+        *rename_views(chain),
         *convert_saves(chain),
     )
     title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}"

@@ -32,10 +32,22 @@ def is_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Result
         return False
     if isinstance(path, ast.Constant) and isinstance(other, ast.Constant):
         return bool(path.value == other.value)
-    if use.place.scope is chain.scope and ast.dump(path) == ast.dump(other):
+    if (
+        use.place.scope is chain.scope
+        and ast.dump(path) == ast.dump(other)
+        and _has_same_value(path, other, chain)
+    ):
         return True
     name = find_name(path, use, chain.ctx)
     return name is not None and name == find_name(other, chain.use, chain.ctx)
+
+
+def _has_same_value(path: ast.expr, other: ast.expr, chain: ResultChain) -> bool:
+    """Return whether equal code gives the same path at both places: a variable may be assigned again in between."""
+    names = [one for one in (path, other) if isinstance(one, ast.Name)]
+    values = [chain.flow.find_definition(name, chain.scope) for name in names]
+    spelled = {ast.dump(value) for value in values if value is not None}
+    return None in values or len(spelled) < 2
 
 
 def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: ResultChain) -> bool:

@@ -16,6 +16,7 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script.function_escapes import find_importers, find_parameter
 from .expression_kinds import find_binding
+from .printed_views import is_printed
 from .result_chain import MODES, MOVES, PARTS, get_targets, is_attribute_of_self
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class LoadedUses:
         match parent:
             case ast.Attribute() if isinstance(around, ast.Call) and around.func is parent:
                 self._follow_method(parent, around, depth)
+            case ast.Attribute(attr="code" | "graph") if is_printed(parent, self.flow.parents):
+                return
             case ast.Attribute(attr=name, ctx=ast.Load()) if name not in _ASKS:
                 raise NoFix(
                     f"line {parent.lineno} reads `.{name}` of the module, which an exported program lacks"

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from torchmigrate.api import Context, Use
 from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.model_files import SAVE_METHODS
 from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import E3NN, FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACING
@@ -24,9 +23,14 @@ _VERBS = {
 _KEPT = (*FREEZES, *OPTIMIZES)
 
 
+def is_of_result(use: Use) -> bool:
+    """Return whether a use is a method or attribute of what a function returns, such as `torch.jit.trace().save`."""
+    return "()." in (use.symbol or "") and isinstance(use.node, ast.Attribute)
+
+
 def explain_origin(use: Use, ctx: Context) -> str:
     """Return why a module that is saved or frozen at ``use`` has no fix there: by the line that makes it, where one is found."""
-    module = use.node.value if use.symbol in SAVE_METHODS and isinstance(use.node, ast.Attribute) else None
+    module = use.node.value if isinstance(use.node, ast.Attribute) and is_of_result(use) else None
     if module is None and use.call is not None:
         module = find_argument(use.call, 0, "m", "mod")
     made = _find_maker(module, use, ctx) if module is not None else None

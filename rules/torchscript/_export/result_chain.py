@@ -16,6 +16,7 @@ from .._authoring.torchscript_makers import FREEZES, LOADING, OPTIMIZES, SCRIPTS
 from .._script.function_escapes import find_importers, is_program
 from .foreign_callers import collect_calls
 from .passed_inputs import find_passed_calls
+from .printed_views import is_printed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -77,6 +78,8 @@ class ResultChain:
         """The calls of `.eval()` and `.train()`."""
         self.modules: list[ast.expr] = []
         """The places where the result is used as a module: called, moved, asked for its parameters."""
+        self.views: list[ast.Attribute] = []
+        """The expressions that print its code or graph."""
         self.passed: list[ast.Call] = []
         """The calls of the result in functions of the file that it is passed to, with the inputs of their callers."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
@@ -130,6 +133,10 @@ class ResultChain:
         if isinstance(parent, ast.Attribute):
             if isinstance(around, ast.Call) and around.func is parent:
                 self._sort_method(place, parent, around)
+            elif is_printed(parent, self.flow.parents):
+                self.members.append(parent)
+                self.modules.append(place)
+                self.views.append(parent)
             elif parent.attr != "training" or not isinstance(parent.ctx, ast.Load):
                 raise NoFix(
                     f"line {parent.lineno} uses `.{parent.attr}` of the result, which has no replacement"

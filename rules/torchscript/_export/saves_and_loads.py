@@ -26,6 +26,7 @@ from .compile_fixes import drop_mode_calls
 from .file_paths import is_same_file, may_be_same_file
 from .load_bridge import find_obstacle
 from .open_loads import is_open, reads_both
+from .printed_views import rename_views
 from .result_chain import ResultChain, SavedFile, is_method_save
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
@@ -163,3 +164,4 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     else:
         yield replace(call, "{program}.module().to({device})", program=call, device=device)
     yield from drop_mode_calls(result)
+    yield from rename_views(result)
