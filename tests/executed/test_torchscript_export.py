@@ -86,6 +86,25 @@ def test_what_one_module_saves_others_load(
             sys.modules.pop(name, None)
 
 
+def test_layers_that_another_class_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(FIXTURES / "torchscript" / "script" / "project_kept_layers")
+    (tmp_path / "policies").mkdir()
+    for file in case.files:
+        fixed = case.fixed[str(file)].after
+        (tmp_path / file.relative_to(case.path)).write_bytes(fixed or file.read_bytes())
+    monkeypatch.syspath_prepend(str(tmp_path))
+    exports, policies = map(importlib.import_module, ("export_policy", "policies.actor_critic"))
+    try:
+        policy, rows = policies.ActorCritic(5, 2), torch.randn(7, 5)
+        exports.export_actor(policy, str(tmp_path))
+        exports.Exporter(policy).export(str(tmp_path))
+        for name in ("policy_kept.pt2", "exporter_kept.pt2"):
+            assert_equal(torch.export.load(tmp_path / name).module()(rows), policy(rows))
+    finally:
+        for name in ("export_policy", "policies", "policies.actor_critic"):
+            sys.modules.pop(name, None)
+
+
 SIZES = (
     CLASSES
     + """

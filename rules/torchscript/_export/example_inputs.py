@@ -15,6 +15,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 
 from .._authoring.torchscript_makers import LOADING, TRACES
+from .attribute_inputs import find_attribute_inputs
 from .class_inputs import find_called_inputs, find_kept_inputs
 from .expression_kinds import find_binding, find_input_form
 from .file_paths import is_same_file
@@ -60,7 +61,7 @@ def _find_inputs_elsewhere(model: ast.expr, chain: ResultChain) -> MadeInputs | 
         tensors = [(one.sizes, one.dtype) for one in recorded]
         return make_inputs(tensors, model, "the example inputs have the sizes of a recorded run", chain)
     if definition is None:
-        return find_library_inputs(model, chain)
+        return find_library_inputs(model, chain) or find_attribute_inputs(model, chain)
     return find_called_inputs(model, definition, chain) or find_layer_inputs(model, definition, chain)
 
 

@@ -61,6 +61,9 @@ def is_moved(model: ast.expr, chain: ResultChain) -> bool:
     for node in walk_nodes(chain.scope.node):
         if isinstance(node, ast.Attribute) and node.attr in MOVES - {"cpu", "requires_grad_"}:
             inner = node.value
+            call = chain.flow.parents.get(node)
+            if isinstance(call, ast.Call) and [*map(ast.unparse, call.args)] == ["'cpu'"]:
+                continue
             is_made = isinstance(inner, ast.Call) and isinstance(chain.flow.parents.get(node), ast.Call)
             if ast.dump(inner) == text or is_made:
                 return isinstance(model, (ast.Name, ast.Attribute))

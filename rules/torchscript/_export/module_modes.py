@@ -36,6 +36,11 @@ def depends_on_mode(model: ast.expr, use: Use, ctx: Context) -> bool:
     return made is None or _is_modal(made, ctx, _DEPTH)
 
 
+def names_modal_layers(root: ast.AST) -> bool:
+    """Return whether code names a layer whose result depends on the mode."""
+    return any(_MODAL.fullmatch(last_name(node) or "") for node in walk_nodes(root))
+
+
 def _is_modal(root: ast.AST, ctx: Context, depth: int) -> bool:
     """Return whether code that makes or is a module names anything that depends on the mode, or that is not known."""
     if depth == 0:
