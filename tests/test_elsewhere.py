@@ -88,3 +88,52 @@ def test_what_was_found_elsewhere_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "p" / "main.cpp").write_text("#include <torch/script.h>\n")
     assert reasons(tmp_path / "p", TOGETHER, cache) != {"fix"}
     cache.close()
+
+
+CONVERTED = b"""import torch
+
+
+def load_classifier():
+    model = torch.jit.load("models/classifier.pt", map_location="cpu")
+    model.eval()
+    return model(torch.ones(1, 3))
+
+
+def load_again(root):
+    return torch.jit.load(f"{root}/models/classifier.pt")(torch.ones(1, 3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("converted", "text", "reason"),
+    [
+        ("models/classifier.pt2", CONVERTED, "fix"),
+        ("app/models/classifier.pt2", CONVERTED, "fix"),
+        ("other/classifier.pt2", CONVERTED, "nothing in the project saves this file"),
+        ("models/classifiers.pt2", CONVERTED, "nothing in the project saves this file"),
+        (
+            "models/classifier.pt2",
+            CONVERTED + b'\n\nNAMES = ["models/classifier.pt"]\n',
+            "`models/classifier.pt2` holds the exported program, but other code uses the name of the old file",
+        ),
+        (
+            "models/classifier.pt2",
+            CONVERTED.replace(b"model(torch", b"model.encode(torch"),
+            "line 7 calls `.encode()` on the result, which has no replacement",
+        ),
+    ],
+)
+def test_a_file_is_loaded_in_its_converted_form(
+    tmp_path: Path, converted: str, text: bytes, reason: str
+) -> None:
+    (tmp_path / converted).parent.mkdir(parents=True)
+    (tmp_path / converted).write_bytes(b"PK\x03\x04")
+    assert reasons(tmp_path, {"serve.py": text}) == {reason}
+
+
+def test_what_the_project_saves_is_no_converted_file(tmp_path: Path) -> None:
+    """The export makes it anew, in one fix with the load."""
+    (tmp_path / "net.pt2").write_bytes(b"PK\x03\x04")
+    assert reasons(tmp_path, TOGETHER) == {"fix"}
+    script = EXPORT.replace(b"trace(model, torch.zeros(1, 4))", b"script(model)")
+    assert "fix" not in reasons(tmp_path, {**TOGETHER, "export.py": script})

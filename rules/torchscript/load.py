@@ -37,7 +37,8 @@ A load of a file that the code names is changed together with what saves it, whi
 
 A file that nothing in the project saves is still TorchScript, and `torch.export.load` raises RuntimeError for it:
 - Export the model again, then load the new file.
-- If only the file is left, `torchmigrate artifacts convert m.pt -o m.pt2` converts it.
+- If only the file is left, `torchmigrate artifacts convert m.pt -o m.pt2` converts it. Where the tree has the new file beside
+  the old one, the fix loads it, which is unsafe: the conversion says which outputs it compared.
 - `torch.load` of a TorchScript file also goes through `torch.jit.load`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/export.html;

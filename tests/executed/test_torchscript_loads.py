@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shlex
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
 from tests.executed.torchscript import assert_equal, torch
 from tests.support import fix_text
+from torchmigrate.cli.commands import cli
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -122,3 +127,34 @@ def _import(text: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+SERVES = """import torch
+
+
+def serve(rows):
+    model = torch.jit.load("model.pt", map_location="cpu").eval()
+    return model(torch.ones(rows, 4))
+"""
+
+
+def test_a_file_is_converted_and_then_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next step that the finding names works, and the fix after it."""
+    monkeypatch.chdir(tmp_path)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.ReLU()).eval()
+    torch.jit.trace(model, torch.zeros(2, 4)).save("model.pt")
+    (tmp_path / "serve.py").write_text(SERVES)
+    (tmp_path / "pyproject.toml").write_text("")
+    flags = ["--isolated", "--no-cache", "--min-version", "2.12", "--unsafe"]
+    found = CliRunner().invoke(cli, ["check", *flags, "serve.py"])
+    step = re.search("`torchmigrate (artifacts convert .*?)`", found.output)
+    assert step is not None, found.output
+    converted = CliRunner().invoke(cli, [*shlex.split(step[1]), "--python", sys.executable])
+    assert converted.exit_code == 0, converted.output
+    CliRunner().invoke(cli, ["fix", "--apply", *flags, "serve.py"])
+    assert "torch.jit" not in (tmp_path / "serve.py").read_text()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert_equal(importlib.import_module("serve").serve(3), model(torch.ones(3, 4)))
+    finally:
+        sys.modules.pop("serve", None)

@@ -126,8 +126,8 @@ def find_convert_hint(use: Use, ctx: Context) -> str | None:
     text = path.value if isinstance(path, ast.Constant) else name or "FILE.pt"
     stem = os.path.splitext(str(text))[0]
     return (
-        f"convert the file by `torchmigrate artifacts convert {shlex.quote(str(text))} -o {shlex.quote(f'{stem}.pt2')}`, and "
-        "load the new one"
+        f"convert the file by `torchmigrate artifacts convert {shlex.quote(str(text))} -o {shlex.quote(f'{stem}.pt2')}`, then "
+        "fix again"
     )
 
 

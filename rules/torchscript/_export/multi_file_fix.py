@@ -19,6 +19,7 @@ from torchmigrate.semantics.model_files import (
 
 from .._authoring.torchscript_makers import LOADING, TRACES
 from .chain_outcomes import get_outcomes
+from .converted_files import find_converted_file
 from .file_paths import create_renames, is_temporary
 from .file_readers import LOADED, SAVED, FileGroup, FileLink, find_group
 from .input_sizes import render_call_sizes, render_example_sizes
@@ -63,19 +64,25 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
 
 
 def create_load_fix(use: Use, ctx: Context) -> Fix:
-    """Return the fix of a load whose file another module saves. Raise NoFix where there is none."""
-    name = find_used_name(use, ctx)
-    if is_buffer(find_path_argument(use), use, ctx.uses):
+    """Return the fix of a load whose file another module saves, or was converted. Raise NoFix where there is none."""
+    name, path = find_used_name(use, ctx), find_path_argument(use)
+    if is_buffer(path, use, ctx.uses):
         raise NoFix("what it reads is saved as TorchScript, and changes together with that save")
-    group = find_group(name, ctx, is_saved=False, is_read=True)
+    converted = find_converted_file(path, name, use.place.scope, ctx)
+    group = find_group(name, ctx, is_saved=False, is_read=True) if converted is None else None
     changes: list[FixChange] = []
     loads = _find_loads(name, ctx)
     for load, _ in loads:
         if not is_open(load, ctx):
             changes += convert_load(ResultChain(load, ctx))
-    if group.is_renamed:
-        changes += create_renames([path for _, path in loads], ctx, use)
-    return _create_part(tuple(changes), group, ctx)
+    renames = (
+        create_renames([path for _, path in loads], ctx, use) if group is None or group.is_renamed else []
+    )
+    if group is not None:
+        return _create_part((*changes, *renames), group, ctx)
+    if not renames:
+        raise NoFix(f"`{converted}` holds the exported program, but other code uses the name of the old file")
+    return Fix((*changes, *renames), Safety.UNSAFE, f"Load the exported program `{converted}`")
 
 
 def _find_loads(name: str | None, ctx: Context) -> list[tuple[Use, ast.expr]]:
