@@ -80,7 +80,7 @@ def create_eager_fix(chain: ResultChain, model: ast.expr, title: str) -> Fix:
 
 
 def _check_uses(chain: ResultChain) -> None:
-    check_unseen(chain)
+    check_unseen(chain.views)
     # Only a function comes here saved: a module that is saved is exported.
     if chain.saves:
         raise NoFix(
@@ -152,7 +152,7 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
     Raise NoFix with that reason where the result is not kept by one variable or attribute alone, and with another one
     where something may observe the difference.
     """
-    check_unseen(chain)
+    check_unseen(chain.views)
     ctx, target = chain.ctx, _find_target(chain)
     frozen = _find_freezing_calls(chain, target) if target is not None else {}
     chain.members += [call.func for call in frozen.values()]

@@ -83,7 +83,7 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
         *unwrap_results(chain),
         *drop_mode_calls(chain),
         *_call_through_module(chain),
-        *rename_views(chain),
+        *rename_views(chain.views),
         *convert_saves(chain),
     )
     title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}"

@@ -7,7 +7,7 @@ torch 2.13, `torch.export.export(m, (x,)).module().code` is the source of its `f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
@@ -16,8 +16,6 @@ from torchmigrate.semantics.name_resolution import last_name
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FixChange
-
-    from .result_chain import ResultChain
 
 VIEWS = {"code": "code", "graph": "graph", "inlined_graph": "graph"}
 """Attributes of a ScriptModule, and those of an exported module that show the same. An exported graph is always inlined."""
@@ -37,14 +35,14 @@ def is_printed(view: ast.Attribute, parents: Mapping[ast.AST, ast.AST]) -> bool:
     return isinstance(parent, ast.Expr)
 
 
-def rename_views(chain: ResultChain) -> Iterator[FixChange]:
+def rename_views(views: Sequence[ast.Attribute]) -> Iterator[FixChange]:
     """Yield the changes of the views that an exported module has by another name."""
-    for view in chain.views:
+    for view in views:
         if VIEWS[view.attr] != view.attr:
             yield replace(view, "{module}." + VIEWS[view.attr], module=view.value)
 
 
-def check_unseen(chain: ResultChain) -> None:
+def check_unseen(views: Sequence[ast.Attribute]) -> None:
     """Raise NoFix where the program prints the code of what is not exported, which then has none."""
-    for view in chain.views:
+    for view in views:
         raise NoFix(f"line {view.lineno} prints `.{view.attr}` of the result, which only an export has")

@@ -164,4 +164,4 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     else:
         yield replace(call, "{program}.module().to({device})", program=call, device=device)
     yield from drop_mode_calls(result)
-    yield from rename_views(result)
+    yield from rename_views(result.views)
