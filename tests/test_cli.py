@@ -517,7 +517,6 @@ class TestFix:
             put(f"{name}.py", "old")
         run(
             "fix",
-            "--apply",
             "--interactive",
             stdin="".join(f"{answer}\n" for answer in answers.split()).encode(),
         )
@@ -525,10 +524,11 @@ class TestFix:
 
     def test_interactive_shows_the_finding(self, run: Run) -> None:
         put("a.py", "x = old\n")
-        _, out, err = run("fix", "--interactive", stdin=b"y\n")
+        _, out, err = run("fix", "--interactive", "--diff", stdin=b"y\n")
         assert "  1 | x = old\n    |     ^^^\n" in err
         assert "Apply this fix?" in err
         assert "+x = new" in out
+        assert Path("a.py").read_text() == "x = old\n"
 
     def test_the_end_of_the_answers_interrupts(self, run: Run) -> None:
         put("a.py", "old\n")

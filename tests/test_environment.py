@@ -95,14 +95,28 @@ class TestVariables:
         monkeypatch.setenv(f"TORCHMIGRATE_{name}", value)
         assert message in run(monkeypatch, capsys, "check")[1]
 
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("TARGET_VERSON", "TARGET_VERSION"),
+            ("TARGET", "TARGET_VERSION"),
+            ("UNSAFE", "UNSAFE_FIXES"),
+            ("FIAL_ON", "FAIL_ON"),
+        ],
+    )
     def test_a_misspelt_one_is_named(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, meant: str
     ) -> None:
-        monkeypatch.setenv("TORCHMIGRATE_TARGET_VERSON", "2.13")
-        monkeypatch.setenv("TORCHMIGRATE_OF_ANOTHER_PROGRAM", "1")
+        monkeypatch.setenv(f"TORCHMIGRATE_{name}", "2.13")
         said = run(monkeypatch, capsys, "check")[1]
-        assert "TORCHMIGRATE_TARGET_VERSON sets nothing; did you mean TORCHMIGRATE_TARGET_VERSION?" in said
-        assert "OF_ANOTHER" not in said
+        assert f"TORCHMIGRATE_{name} sets nothing; did you mean TORCHMIGRATE_{meant}?" in said
+
+    @pytest.mark.parametrize("name", ["OF_ANOTHER_PROGRAM", "RECORD", "RECORD_DEBUG", "WATCH", "ORIGINAL"])
+    def test_one_for_something_else_is_not(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+    ) -> None:
+        monkeypatch.setenv(f"TORCHMIGRATE_{name}", "1")
+        assert name not in run(monkeypatch, capsys, "check")[1]
 
     def test_a_hook_suggests_no_command(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

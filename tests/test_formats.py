@@ -166,7 +166,8 @@ class TestRdjson:
             source_lines=("é = 1; f = torch.jit.script(g)",),
             fix=replace(FIX, edits=FIX.edits[:1], locations=(Location(2, 12, 2, 28),)),
         )
-        diagnostic = json.loads(one("rdjson", finding))["diagnostics"][0]
+        assert "suggestions" not in json.loads(one("rdjson", finding))["diagnostics"][0]
+        diagnostic = json.loads(one("rdjson", finding, unsafe_fixes=True))["diagnostics"][0]
         # Columns count bytes there: é has two.
         assert diagnostic["location"] == {
             "path": "pkg/a.py",
@@ -181,7 +182,8 @@ class TestRdjson:
         assert diagnostic["code"]["url"].endswith("docs/rules/TS101.md")
 
     def test_half_of_a_fix_is_no_suggestion(self) -> None:
-        assert "suggestions" not in json.loads(one("rdjson", FINDING))["diagnostics"][0]
+        text = one("rdjson", FINDING, unsafe_fixes=True)
+        assert "suggestions" not in json.loads(text)["diagnostics"][0]
 
 
 class TestAzure:

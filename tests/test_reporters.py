@@ -527,14 +527,15 @@ class TestSarif:
     def test_it_fits_the_schema_of_sarif(self) -> None:
         schema = json.loads((DATA / "sarif-2.1.0-rtm.5.json").read_text())
         results = [*RESULTS, FileResult("", (ON_MACHINE,)), FileResult("n.ipynb", (IN_NOTEBOOK,))]
-        log = json.loads(written("sarif", *results))
+        log = json.loads(written("sarif", *results, unsafe_fixes=True))
         jsonschema.Draft4Validator(schema).validate(log)
         log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.Draft4Validator(schema).validate(log)
 
     def test_a_result(self) -> None:
-        run = json.loads(written("sarif"))["runs"][0]
+        assert "fixes" not in json.loads(written("sarif"))["runs"][0]["results"][0]
+        run = json.loads(written("sarif", unsafe_fixes=True))["runs"][0]
         result = run["results"][0]
         region = {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 21}
         artifact = {"uri": "pkg/a.py", "uriBaseId": "%SRCROOT%"}

@@ -133,16 +133,29 @@ def _check_call(
         or (severity is Severity.ERROR and reached.caught & {"TypeError", "Exception", "BaseException"})
     ):
         return
-    names = " and ".join(_render_argument(argument, change) for argument in given)
+    blamed = [_find_blamed(call, change)] if change.by_place or change.blamed else given
+    names = " and ".join(_render_argument(argument, change) for argument in blamed)
     subject = f"{names} passed positionally to" if change.by_place else f"{names} of"
+    state = change.describe_state(target, several=len(blamed) > 1)
     yield ctx.finding(
         use,
-        f"{subject} `{{symbol}}` {change.describe_state(target)}; {change.instead}",
+        f"{subject} `{{symbol}}` {state}; {change.instead}",
         severity=severity,
         fix=(lambda: _create_fix(use, call, ctx, change, reached)) if change.recipes else None,
-        span=ctx.source.span_of(given[0]),
+        span=ctx.source.span_of(blamed[0]),
         source=change.source,
     )
+
+
+def _find_blamed(call: ast.Call, change: ApiChange) -> ast.keyword | ast.expr:
+    """Return the argument of a call that a message names, where another one shows that a change concerns the call."""
+    if change.blamed:
+        return next(keyword for keyword in call.keywords if keyword.arg == change.blamed)
+    assert change.position is not None
+    taken = ([name.strip() for name in (recipe.takes or "").split(",")] for recipe in change.recipes)
+    orders = (*taken, *(recipe.name for recipe in change.recipes))
+    named = (names.index(change.keywords[0]) for names in orders if change.keywords[0] in names)
+    return call.args[next(named, change.position)]
 
 
 def _render_argument(argument: ast.keyword | ast.expr, change: ApiChange) -> str:

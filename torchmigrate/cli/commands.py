@@ -126,7 +126,11 @@ def check(
 @cli.command(epilog=VARIABLES, short_help="Show the fixes as a diff, or apply them.")
 @options.add_session_options
 @click.option("--apply", is_flag=True, help="Write the fixed files, and report the remaining findings.")
-@click.option("--interactive", is_flag=True, help="Show every fix, and ask whether to apply it.")
+@click.option(
+    "--interactive",
+    is_flag=True,
+    help="Show every fix, ask whether to apply it, and write what was agreed to.",
+)
 @click.option("--commit-per-rule", is_flag=True, help="With --apply, in git: make one commit for each rule.")
 @click.option(
     "--summary",
@@ -151,7 +155,14 @@ def fix(
 ) -> int:
     """Print the diff that fixes PATHS (default: the current folder), or write the files with --apply."""
     judge = verifying.parse_request(verify, verify_runs, verify_timeout, verify_env)
-    wanted = fixing.FixRequest(apply, interactive, judge, commit_per_rule, summary, exit_non_zero_on_fix)
+    wanted = fixing.FixRequest(
+        apply or (interactive and not diff),
+        interactive,
+        judge,
+        commit_per_rule,
+        summary,
+        exit_non_zero_on_fix,
+    )
     return fixing.run_fixes(wanted, given, diff=diff)
 
 

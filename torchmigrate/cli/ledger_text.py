@@ -78,11 +78,12 @@ def _describe_change(change: Written, name: str) -> str:
     """Return a hand-written change of a name as one sentence."""
     instead = change.instead.replace("{leaf}", name.rpartition(".")[2])
     value = f"={change.values[0]}" if len(change.values) == 1 else ""
-    names = " and ".join(f"`{keyword}{value}`" for keyword in change.keywords)
+    named = (change.blamed,) if change.blamed else change.keywords
+    names = " and ".join(f"`{keyword}{value}`" for keyword in named)
     if change.keywords and change.kind in (written.ApiChangeKind.DEFAULT, written.ApiChangeKind.MEANING):
         return f"without {names}, the default is {change.was}; {instead}"
     subject = f"positional {names} " if change.by_place else f"{names} " if names else ""
-    return f"{subject}{change.describe_state(NEWEST)}; {instead}"
+    return f"{subject}{change.describe_state(NEWEST, several=len(named) > 1)}; {instead}"
 
 
 def _list_events(entry: LedgerEntry) -> Iterator[tuple[ReleaseSet, str]]:

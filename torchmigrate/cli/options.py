@@ -49,7 +49,10 @@ def variable_name(name: str) -> str:
 
 
 def find_misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that no option of this command has, each with the one that is probably meant."""
+    """Return the environment variables that no option of this command has, each with the one that is probably meant.
+
+    What follows the prefix is compared, so that ``UNSAFE`` is near to ``UNSAFE_FIXES``.
+    """
     context = click.get_current_context(silent=True)
     known = {str(one.envvar) for one in context.command.params if one.envvar} if context else set()
     unknown = [name for name in environ if name.startswith(variable_name("")) and name not in known]
@@ -57,8 +60,11 @@ def find_misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
         return {}
     from difflib import get_close_matches
 
-    close = {name: get_close_matches(name, sorted(known), 1, 0.9) for name in unknown}
-    return {name: found[0] for name, found in close.items() if found}
+    endings = sorted(name.removeprefix(variable_name("")) for name in known)
+    close = {
+        name: get_close_matches(name.removeprefix(variable_name("")), endings, 1, 0.6) for name in unknown
+    }
+    return {name: variable_name(found[0]) for name, found in close.items() if found}
 
 
 def combine_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

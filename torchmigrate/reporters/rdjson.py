@@ -68,15 +68,20 @@ def _render_diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
     if where is not None and where.cell is None:
         if (lies := _render_range(finding, where)) is not None:
             location["range"] = lies
-        if suggestion := _render_suggestion(finding):
+        if suggestion := _render_suggestion(finding, report):
             made["suggestions"] = [suggestion]
     return made
 
 
-def _render_suggestion(finding: Finding) -> dict[str, Any] | None:
-    """Return the fix if it is one edit within the shown lines; Reviewdog takes several suggestions for alternatives."""
+def _render_suggestion(finding: Finding, report: Report) -> dict[str, Any] | None:
+    """Return the fix if a run applies it and it is one edit within the shown lines; Reviewdog takes several suggestions for alternatives."""
     fix = finding.fix
-    if fix is None or fix.joint is not None or len(fix.edits) != 1:
+    if (
+        fix is None
+        or fix.joint is not None
+        or len(fix.edits) != 1
+        or not report.is_applied(fix, finding.path)
+    ):
         return None
     lies = _render_range(finding, fix.locations[0])
     return None if lies is None else {"range": lies, "text": fix.edits[0].text}

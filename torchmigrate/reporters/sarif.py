@@ -59,7 +59,9 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
                     "targetVersion": torch_versions.render_version(report.settings.target_version),
                     "minVersion": torch_versions.render_version(report.minimum.version),
                 },
-                "results": (_render_result(finding, codes, prints) for finding in iterate_findings(results)),
+                "results": (
+                    _render_result(finding, codes, prints, report) for finding in iterate_findings(results)
+                ),
             }
         ],
     }
@@ -86,7 +88,9 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
     }
 
 
-def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> dict[str, Any]:
+def _render_result(
+    finding: Finding, codes: list[str], prints: Fingerprints, report: Report
+) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
@@ -114,6 +118,7 @@ def _render_result(finding: Finding, codes: list[str], prints: Fingerprints) -> 
     if (
         finding.fix is not None
         and finding.fix.edits
+        and report.is_applied(finding.fix, finding.path)
         and all(where.cell is None for where in finding.fix.locations)
     ):
         result["fixes"] = [_render_fix(finding.path, finding.fix)]

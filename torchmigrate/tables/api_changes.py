@@ -137,6 +137,8 @@ class ApiChange:
     others: tuple[str, ...] = ()
     """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
     must not be."""
+    blamed: str = ""
+    """The keyword that messages name, if it is one of ``others`` that is at fault and ``keywords`` only have to be there."""
     was: str = ""
     """What the old default does, as a clause; of a variable, why another value has to be set."""
     instances: bool = False
@@ -165,8 +167,12 @@ class ApiChange:
         """Whether the new name can replace the old one everywhere, called or not."""
         return self.kind is ApiChangeKind.ALIAS or all(recipe.same for recipe in self.recipes)
 
-    def describe_state(self, target: Version) -> str:
-        """Return the state at the target, as a clause after the name: ``was removed in torch 2.9``."""
+    def describe_state(self, target: Version, *, several: bool = False) -> str:
+        """Return the state at the target, as a clause after the name, or after ``several``: ``was removed in torch 2.9``."""
+        verb, _, rest = self._describe_one(target).partition(" ")
+        return f"{_PLURAL_VERBS.get(verb, verb) if several else verb} {rest}"
+
+    def _describe_one(self, target: Version) -> str:
         if self.gone is not None and self.place_of:
             verb, since = ("has been", "since") if self.gone <= target else ("will be", "from")
             return f"{verb} read as `{self.place_of}` {since} {self._render(self.gone)}"
@@ -191,6 +197,9 @@ class ApiChange:
     def _render(self, version: Version) -> str:
         """Return the release of the package that the names belong to."""
         return render_release(self.symbols[0], version)
+
+
+_PLURAL_VERBS = {"has": "have", "was": "were", "is": "are", "warns": "warn"}
 
 
 @functools.cache
