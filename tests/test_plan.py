@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import click
@@ -384,6 +385,46 @@ def test_the_page_sorts_filters_and_takes_keys(found: list[Evaluation], tmp_path
     assert sorted(errors.split(",")) == sorted(failing)
     assert shown == "RM721"
     assert focused == "search"
+
+
+@pytest.fixture(scope="module")
+def large(found: list[Evaluation]) -> Plan:
+    """A plan with thousands of findings, in files with long names."""
+    every = []
+    for number in range(6000 // sum(len(one.prospects) for one in found) + 1):
+        for one in found:
+            path = f"{'a_folder_with_a_long_name/' * 4}{number}/{one.result.path}"
+            prospects = tuple(replace(p, finding=replace(p.finding, path=path)) for p in one.prospects)
+            every.append(replace(one, prospects=prospects))
+    return planned(every)
+
+
+FRAME = """<iframe id="page" style="width: 400px; height: 900px" srcdoc="{}"></iframe>
+<script>
+document.getElementById("page").addEventListener("load", (event) => {{
+  const page = event.target.contentDocument;
+  const rows = () => page.querySelectorAll("#table > tbody").length;
+  page.getElementById("expand").click();
+  const wide = page.documentElement.scrollWidth, few = rows();
+  const search = page.getElementById("search");
+  search.value = "rm721 /17/"; search.dispatchEvent(new Event("input", {{ bubbles: true }}));
+  const found = rows(), unfolded = page.querySelectorAll("details[open]").length;
+  page.getElementById("reset").click();
+  page.defaultView.dispatchEvent(new Event("beforeprint"));
+  document.title = [wide, few, found, unfolded, rows()].join(" ");
+}});
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_rows_are_made_when_they_are_seen_and_fit_a_narrow_window(large: Plan, tmp_path: Path) -> None:
+    page = re.sub(r"<meta http-equiv=[^>]*>", "", html.render_html(large))
+    match = re.search(r"<title>(.*?)</title>", dumped(FRAME.format(escape(page)), tmp_path))
+    assert match
+    wide, few, found, unfolded, printed = map(int, match[1].split())
+    assert wide <= 400
+    assert few < 400 < printed == len(large.items) >= 6000
+    assert found == unfolded == 1
 
 
 def test_a_finding_without_a_place_has_one_in_the_plan() -> None:

@@ -1,7 +1,8 @@
 """A plan as one HTML page that loads nothing from the network and runs nothing from the project.
 
 Every text of the project is escaped by `_escape_html`; in addition, the page's Content-Security-Policy allows only the
-script whose digest it names. Without scripts the page reads the same, unsorted.
+script whose digest it names. Without scripts the page reads the same, unsorted; with them, rows are made when they are seen,
+because a browser takes seconds to lay out thousands of them.
 """
 
 from __future__ import annotations
@@ -159,12 +160,13 @@ def _render_findings(plan: Plan) -> Iterator[str]:
         f'<th scope="col"><button type="button" data-key="{name}">{title}</button></th>'
         for name, title in heads
     )
-    yield f'<table id="table"><thead><tr>{cells}</tr></thead>'
+    # With scripts, this is text, of which the page's script makes the rows that are seen.
+    yield f'<noscript id="all"><table id="table"><thead><tr>{cells}</tr></thead>'
     for number, step in enumerate(plan.steps, 1):
         for group in step.groups:
             for item in group.items:
                 yield from _render_item(number, group, item)
-    yield "</table>"
+    yield "</table></noscript>"
 
 
 def _render_controls(plan: Plan) -> Iterator[str]:

@@ -1,50 +1,99 @@
 "use strict";
 (() => {
+  const all = document.getElementById("all");
+  if (!all) return;
+  const CHUNK = 100;
+  const SIGNS = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#x27;": "'" };
+  const template = document.createElement("template");
+  const create = (bodies) => {
+    template.innerHTML = `<table>${bodies}</table>`;
+    return [...template.content.firstChild.tBodies];
+  };
+  const readText = (row) =>
+    (row.words ??= row.text
+      .replace(/<[^>]*>/g, " ")
+      .replace(/&(?:lt|gt|amp|quot|#x27);/g, (sign) => SIGNS[sign])
+      .toLowerCase());
+
+  // With scripts, what is inside <noscript> is text. A row is made of its part of the text when it is to be seen.
+  const [frame, ...texts] = all.textContent.replace(/<\/table>\s*$/, "").split(/\n(?=<tbody )/);
+  const tags = create(texts.map((text) => `${text.slice(0, text.indexOf(">") + 1)}</tbody>`).join(""));
+  const rows = texts.map((text, index) => ({ text, keys: { ...tags[index].dataset }, words: null }));
+  all.insertAdjacentHTML("beforebegin", `${frame}</table>`);
   const table = document.getElementById("table");
-  if (!table) return;
-  const rows = [...table.tBodies];
   const controls = document.getElementById("controls");
   const shown = document.getElementById("shown");
   const filters = [...controls.querySelectorAll("select")];
   const search = document.getElementById("search");
-  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  let chosen = rows;
+  let made = 0;
+  let unfolds = false;
 
-  const fits = (row, filter) =>
-    !filter.value || ` ${row.dataset[filter.name]} `.includes(` ${filter.value} `);
+  function unfold(bodies) {
+    for (const body of bodies) for (const one of body.querySelectorAll("details")) one.open = unfolds;
+  }
+
+  function add(number) {
+    const bodies = create(chosen.slice(made, made + number).map((row) => row.text).join("\n"));
+    made += bodies.length;
+    if (unfolds) unfold(bodies);
+    table.append(...bodies);
+  }
+
+  function fill() {
+    while (made < chosen.length && table.getBoundingClientRect().bottom < 2 * innerHeight) add(CHUNK);
+  }
+
+  function show() {
+    for (const body of [...table.tBodies]) body.remove();
+    made = 0;
+    add(CHUNK);
+    fill();
+    shown.textContent = `${chosen.length} of ${rows.length} shown`;
+  }
 
   function filter() {
-    const wanted = search.value.trim().toLowerCase().split(/\s+/);
-    let count = 0;
-    for (const row of rows) {
-      const text = texts.get(row);
-      const fit = wanted.every((word) => text.includes(word)) && filters.every((one) => fits(row, one));
-      row.hidden = !fit;
-      count += fit;
-    }
-    shown.textContent = `${count} of ${rows.length} shown`;
+    const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = filters.filter((one) => one.value).map((one) => [one.name, ` ${one.value} `]);
+    chosen = rows.filter(
+      (row) =>
+        wanted.every(([name, value]) => ` ${row.keys[name]} `.includes(value)) &&
+        words.every((word) => readText(row).includes(word)),
+    );
+    show();
   }
 
   function sort(head) {
-    const button = head.querySelector("button");
     const up = head.getAttribute("aria-sort") !== "ascending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const key = button.dataset.key;
+    const { key } = head.querySelector("button").dataset;
     const order = new Intl.Collator("en", { numeric: true });
-    const value = (row) => row.dataset[`by${key}`] ?? row.dataset[key];
-    const sorted = [...table.tBodies].sort((a, b) => order.compare(value(a), value(b)) * (up ? 1 : -1));
-    table.append(...sorted);
+    const value = (row) => row.keys[`by${key}`] ?? row.keys[key];
+    rows.sort((a, b) => order.compare(value(a), value(b)) * (up ? 1 : -1));
+    filter();
   }
 
   function expand(open) {
-    for (const row of rows) if (!row.hidden) for (const one of row.querySelectorAll("details")) one.open = open;
+    unfolds = open;
+    unfold(table.tBodies);
+  }
+
+  function reset() {
+    for (const one of [...filters, search]) one.value = "";
+    filter();
+  }
+
+  function prepareSearch(idle) {
+    for (const row of rows) {
+      if (row.words !== null) continue;
+      if (idle.timeRemaining() < 1) return void requestIdleCallback(prepareSearch);
+      readText(row);
+    }
   }
 
   controls.addEventListener("input", filter);
-  document.getElementById("reset").addEventListener("click", () => {
-    for (const one of [...filters, search]) one.value = "";
-    filter();
-  });
+  document.getElementById("reset").addEventListener("click", reset);
   document.getElementById("expand").addEventListener("click", () => expand(true));
   document.getElementById("collapse").addEventListener("click", () => expand(false));
   table.tHead.addEventListener("click", (event) => {
@@ -54,7 +103,7 @@
   for (const button of document.querySelectorAll("button[data-show]")) {
     button.hidden = false;
     button.addEventListener("click", () => {
-      for (const one of [...filters, search]) one.value = "";
+      reset();
       for (const part of button.dataset.show.split(" ")) {
         const [name, value] = part.split("=");
         controls.querySelector(`select[name="${name}"]`).value = value;
@@ -70,7 +119,12 @@
       search.focus();
     }
   });
-  addEventListener("beforeprint", () => expand(true));
+  for (const moved of ["scroll", "resize"]) addEventListener(moved, fill, { passive: true });
+  addEventListener("beforeprint", () => {
+    expand(true);
+    add(chosen.length);
+  });
   controls.hidden = false;
-  filter();
+  show();
+  window.requestIdleCallback?.(prepareSearch);
 })();
