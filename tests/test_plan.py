@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import settings_of
+from torchmigrate import __version__
 from torchmigrate import plan as room
 from torchmigrate.cli.commands import cli
 from torchmigrate.console.markdown_text import render_code, render_message
@@ -29,6 +31,7 @@ from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan import build, html, markdown, text
 from torchmigrate.plan import json as as_json
 from torchmigrate.plan.model import Effort, Plan, Stage
+from torchmigrate.plan.origin import PlanOrigin, describe_base
 from torchmigrate.project.code_owners import CodeOwners
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
@@ -43,6 +46,9 @@ from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
 from torchmigrate.text.edit_hunks import EditHunk, create_hunks
 
+ORIGIN = PlanOrigin(
+    "house", "2026-11-26", "0123456789abcdef" * 2, True, os.getcwd(), "https://example.org/house/blob/main"
+)
 SCHEMA = json.loads((Path(room.__file__).parent / "plan.schema.json").read_text())
 
 FILES = {
@@ -72,6 +78,7 @@ def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
         " --isolated",
         True,
         len(FILES),
+        ORIGIN,
     )
     return build.build_plan(found, asked)
 
@@ -255,6 +262,78 @@ def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
     assert 'data-file="my\u00a0files/now.py"' in page
 
 
+def test_a_plan_says_what_it_was_made_of(found: list[Evaluation]) -> None:
+    plan = planned(found)
+    line = f"house at 0123456789ab with changes, torchmigrate {__version__}, 2026-11-26."
+    for made in (text.render_text(plan, width=80), markdown.render_markdown(plan), html.render_html(plan)):
+        assert line in made
+    assert as_json.build_document(plan)["origin"]["commit"] == "0123456789abcdef" * 2
+
+
+def test_places_are_links_to_the_host_of_the_code(found: list[Evaluation]) -> None:
+    plan, base = planned(found), "https://example.org/house/blob/main"
+    listed = markdown.render_markdown(plan)
+    assert f"- [`pkg/now.py`](<{base}/pkg/now.py>): [3](<{base}/pkg/now.py#L3>)" in listed
+    assert f'<a href="{base}/pkg/now.py#L3" rel="noreferrer">pkg/now.py:3</a>' in html.render_html(plan)
+    assert "](<" not in markdown.render_markdown(replace(plan, origin=PlanOrigin()))
+
+
+@pytest.mark.parametrize(
+    ("address", "base"),
+    [
+        ("git@github.com:o/r.git", "https://github.com/o/r/blob/c0"),
+        ("https://user:secret@github.com/o/r", "https://github.com/o/r/blob/c0"),
+        ("ssh://git@gitlab.example.org:2222/a/b/r.git/", "https://gitlab.example.org/a/b/r/-/blob/c0"),
+        ("https://bitbucket.org/o/r", "https://bitbucket.org/o/r/src/c0"),
+        ("https://codeberg.org/o/r.git", "https://codeberg.org/o/r/src/commit/c0"),
+        ("https://github.com/o/a%22b<c", "https://github.com/o/a%2522b%3Cc/blob/c0"),
+        ("https://code.example.org/o/r", ""),
+        ("/srv/github/r.git", ""),
+        ("../r", ""),
+    ],
+)
+def test_the_address_of_a_commit_follows_from_that_of_the_repository(address: str, base: str) -> None:
+    assert describe_base(address, "c0") == base
+
+
+def test_only_a_commit_that_the_host_has_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def links(*options: str) -> set[str]:
+        arguments = ["plan", "-q", "--isolated", "--output-format", "md", *options, "."]
+        done = CliRunner().invoke(cli, arguments, standalone_mode=False)
+        return set(re.findall(r"\(<(https://[^>]*/now\.py)>\)", done.stdout))
+
+    (tmp_path / "now.py").write_text(FILES["pkg/now.py"])
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("remote", "add", "origin", "git@github.com:o/r.git")
+    assert links() == set()
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    [address] = links()
+    assert re.fullmatch(r"https://github\.com/o/r/blob/[0-9a-f]{40}/now\.py", address)
+    assert links("--link-base", "https://example.org/tree/") == {"https://example.org/tree/now.py"}
+    assert links("--link-base", "none") == set()
+
+
+def test_programs_that_load_artifacts_stand_with_the_code_that_writes_them() -> None:
+    settings, _ = settings_of([])
+    files = {
+        "export.py": "import torch\n\ntorch.jit.trace(net, x).save('m.pt')\n",
+        "main.cpp": '#include <torch/script.h>\nauto m = torch::jit::load("m.pt");\n',
+        "CMakeLists.txt": 'find_package(Torch REQUIRED)\ntarget_link_libraries(app "${TORCH_LIBRARIES}")\n',
+    }
+    inputs = [InputFile(path, content.encode()) for path, content in files.items()]
+    plan = planned(list(evaluate_tree(Tree(inputs, create_uniform_profile(settings, (2, 6))), edits=False)))
+    [step] = plan.steps
+    assert step.stage is Stage.ARTIFACTS
+    assert {"ER601", "ER605", "ER611", "TS102"} <= {group.code for group in step.groups}
+
+
 def test_text_keeps_to_its_width(found: list[Evaluation]) -> None:
     for line in text.render_text(planned(found), width=60).splitlines():
         assert len(line) <= 60 or line.lstrip().startswith("$"), line
@@ -327,7 +406,7 @@ def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.Mon
         assert done.return_value == 0
         assert done.stdout.startswith(begin)
     done = CliRunner().invoke(cli, ["plan", "-q", "--select", "TC", "pkg"], standalone_mode=False)
-    assert re.search(r": 0 findings in 0 of \d files?\.\n\nNo rule found anything to do", done.stdout)
+    assert re.search(r": 0 findings in 0 of \d files?\.\n.*\n\nNo rule found anything to do", done.stdout)
     (tmp_path / "broken.py").write_text("import torch\ntorch.qr(\n")
     done = CliRunner().invoke(cli, ["plan", "-q", "-o", "plan.txt"], standalone_mode=False)
     assert done.return_value == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -29,9 +30,22 @@ FORMATS = ("text", "markdown", "html", "json")
     default="text",
     help="Output format of the plan.",
 )
+@click.option(
+    "--link-base",
+    metavar="URL",
+    help="The address of the repository's files on the host of the code, for links; none: no links. "
+    "[default: from git's remote]",
+)
 @options.add_settings_except("output_format", "show", "fail_on", "unsafe_fixes")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=options.PLACE)
-def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None, **given: Any) -> int:
+def plan(
+    paths: tuple[str, ...],
+    style: str,
+    color: str,
+    output_file: str | None,
+    link_base: str | None,
+    **given: Any,
+) -> int:
     """Show the steps of an upgrade of PATHS (default: the current folder), in order.
 
     The steps are: what can be done today, what breaks and needs a decision, requirements and images, what a higher lower
@@ -40,6 +54,12 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
     """
     if "-" in paths:
         raise click.UsageError("a plan cannot be made for standard input")
+    if link_base == "none":
+        link_base = ""
+    elif link_base is not None and not re.match(r"https?://[^\s<>]+\Z", link_base):
+        raise click.UsageError(
+            "--link-base is the address of a web page, such as https://github.com/o/r/blob/main"
+        )
     run = Session(
         paths,
         stdin_filename=None,
@@ -51,7 +71,9 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
         **given,
     )
     holding = {name: given[name] for name in ("config", "isolated")}
-    made = _create_plan(run, paths, options.format_invocation((), holding), edits=style == "html")
+    made = _create_plan(
+        run, paths, options.format_invocation((), holding), edits=style == "html", link_base=link_base
+    )
     to_terminal = output_file is None
     colored = to_terminal and wants_color(color, sys.stdout)
     links = colored and wants_links(sys.stdout)
@@ -60,9 +82,12 @@ def plan(paths: tuple[str, ...], style: str, color: str, output_file: str | None
     return 2 if made.errors else 0
 
 
-def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: bool) -> Plan:
+def _create_plan(
+    run: Session, paths: tuple[str, ...], holding: str, *, edits: bool, link_base: str | None
+) -> Plan:
     from torchmigrate.engine import registry
     from torchmigrate.plan import build
+    from torchmigrate.plan.origin import find_origin
     from torchmigrate.project.code_owners import CodeOwners
     from torchmigrate.run import evaluation
 
@@ -89,6 +114,7 @@ def _create_plan(run: Session, paths: tuple[str, ...], holding: str, *, edits: b
         holding,
         settings.min_version is not None,
         len(run.inputs),
+        find_origin(run.trees[0].folder if run.trees else os.curdir, link_base),
     )
     return build.build_plan(outlooks, asked)
 

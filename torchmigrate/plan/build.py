@@ -13,11 +13,17 @@ from torchmigrate.model.rule import Rule
 from torchmigrate.model.torch_versions import NEWEST, Version, render_version
 from torchmigrate.model.vocabulary import Safety, Severity
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, ReleaseFindings, RuleItems, Stage
+from torchmigrate.plan.origin import PlanOrigin
 from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.reporters.proposals import collect_proposals
 from torchmigrate.run.evaluation import EvaluatedFinding, Evaluation, FindingCount, list_releases
 
-ENVIRONMENT, TORCHSCRIPT, SUPPRESSION = "cuda-wheels", "torchscript", "suppression"
+ENVIRONMENT, TORCHSCRIPT, EMBEDDED, SUPPRESSION = (
+    "cuda-wheels",
+    "torchscript",
+    "embedded-runtime",
+    "suppression",
+)
 """Families with a place of their own in a plan."""
 
 _EFFORTS = {Safety.SAFE: Effort.MECHANICAL, Safety.UNSAFE: Effort.REVIEW, Safety.MANUAL: Effort.DECIDE}
@@ -44,6 +50,7 @@ class PlanRequest:
     stated: bool
     """Whether the user gave the minimum, instead of the project's own files."""
     files: int
+    origin: PlanOrigin
 
 
 def build_plan(outlooks: Iterable[Evaluation], asked: PlanRequest) -> Plan:
@@ -68,6 +75,7 @@ def build_plan(outlooks: Iterable[Evaluation], asked: PlanRequest) -> Plan:
         asked.files,
         tuple(steps),
         tuple(_count_by_release([count for outlook in found for count in outlook.counts], asked)),
+        asked.origin,
         tuple(error for outlook in found for error in outlook.result.errors),
         sum(outlook.result.suppressed for outlook in found),
     )
@@ -93,6 +101,7 @@ class _StageSorter:
         ]
         self._joints = {name for prospect in written if (name := _fix_group_name(prospect))}
         self._alike = {_shared_cause(prospect) for prospect in written}
+        self._has_artifacts = bool(written)
 
     def classify(self, prospect: EvaluatedFinding) -> tuple[Stage, PlanItem]:
         """Return the stage of a finding, and its item in the plan."""
@@ -116,6 +125,8 @@ class _StageSorter:
 
     def _choose_stage(self, item: PlanItem) -> Stage:
         finding, family = item.finding, self._find_family(item.finding)
+        if family == EMBEDDED and self._has_artifacts:
+            return Stage.ARTIFACTS  # the headers, types and packages of the code that reads them
         if family == ENVIRONMENT or is_document(finding.path):
             return Stage.ENVIRONMENT
         if item.effort is Effort.ARTIFACT:

@@ -27,6 +27,7 @@ from torchmigrate.plan.charts import (
     render_severity_key,
 )
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, RuleItems
+from torchmigrate.plan.origin import PlanOrigin
 from torchmigrate.plan.side_by_side import pair_lines
 from torchmigrate.reporters.proposals import describe_proposal
 
@@ -81,6 +82,7 @@ def _render_source(text: str) -> str:
 def _render_body(plan: Plan) -> Iterator[str]:
     yield f"<header><h1>Upgrade to torch {render_version(plan.target)}</h1>"
     yield f"<p>{_render_prose(phrases.describe_plan(plan))}.</p>"
+    yield f'<p class="faint">{_escape_html(phrases.describe_origin(plan))}.</p>'
     for error in plan.errors:
         yield f'<p class="error">Not checked: <code>{_escape_html(error.path)}</code>: {_render_prose(error.message)}</p>'
     yield "</header><main>"
@@ -165,7 +167,7 @@ def _render_findings(plan: Plan) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         for group in step.groups:
             for item in group.items:
-                yield from _render_item(number, group, item)
+                yield from _render_item(number, group, item, plan.origin)
     yield "</table></noscript>"
 
 
@@ -207,7 +209,7 @@ def _join_words(text: str) -> str:
     return re.sub(r"\s", "\u00a0", escape_controls(text))
 
 
-def _render_item(number: int, group: RuleItems, item: PlanItem) -> Iterator[str]:
+def _render_item(number: int, group: RuleItems, item: PlanItem, origin: PlanOrigin) -> Iterator[str]:
     finding = item.finding
     where = phrases.format_lines([finding])
     bad = [version for version, severity in item.course if severity is not Severity.INFO]
@@ -215,6 +217,9 @@ def _render_item(number: int, group: RuleItems, item: PlanItem) -> Iterator[str]
         render_version(min(bad, default=item.course[0][0] if item.course else (0, 0))) if item.course else ""
     )
     place = f"{_escape_html(finding.path)}{':' + _escape_html(where) if where else ''}"
+    line = finding.location.line if finding.location and finding.location.cell is None else None
+    if address := origin.create_link(finding.path, line):
+        place = f'<a href="{_escape_html(address)}" rel="noreferrer">{place}</a>'
     owners = item.owners or (_NOBODY,)
     data = {
         "severity": finding.severity.value,

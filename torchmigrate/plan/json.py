@@ -25,6 +25,13 @@ def build_document(plan: Plan) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "version": __version__,
+        "origin": {
+            "project": plan.origin.project,
+            "date": plan.origin.date or None,
+            "commit": plan.origin.commit or None,
+            "has_changes": plan.origin.has_changes,
+            "link_base": plan.origin.link_base or None,
+        },
         "min_version": torch_versions.render_version(plan.minimum),
         "min_version_source": plan.source or None,
         "several_projects": plan.several,

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from torchmigrate.console.markdown_text import escape_markdown, render_code, render_message, render_with_links
 from torchmigrate.console.terminal import escape_controls
+from torchmigrate.model.findings import Finding
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan import phrases
 from torchmigrate.plan.model import Effort, Plan, PlanStep, RuleItems
+from torchmigrate.plan.origin import PlanOrigin
 from torchmigrate.reporters.proposals import describe_proposal
 
 
@@ -22,6 +24,8 @@ def _render_lines(plan: Plan) -> Iterator[str]:
     yield f"# Upgrade to torch {render_version(plan.target)}"
     yield ""
     yield escape_markdown(phrases.describe_plan(plan)) + "."
+    yield ""
+    yield escape_markdown(phrases.describe_origin(plan)) + "."
     for error in plan.errors:
         yield ""
         yield f"> Not checked: {render_code(error.path)}: {escape_markdown(error.message)}"
@@ -32,7 +36,7 @@ def _render_lines(plan: Plan) -> Iterator[str]:
         yield phrases.NOTHING
     for number, step in enumerate(plan.steps, 1):
         yield ""
-        yield from _render_step(number, step)
+        yield from _render_step(number, step, plan.origin)
 
 
 def _render_tables(plan: Plan) -> Iterator[str]:
@@ -53,7 +57,7 @@ def _render_tables(plan: Plan) -> Iterator[str]:
         yield phrases.SEVERAL
 
 
-def _render_step(number: int, step: PlanStep) -> Iterator[str]:
+def _render_step(number: int, step: PlanStep, origin: PlanOrigin) -> Iterator[str]:
     yield f"## {number}. {escape_markdown(step.title)}"
     yield ""
     yield f"{escape_markdown(step.why)} ({phrases.describe_efforts(step.efforts)})"
@@ -64,7 +68,7 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
         yield "```"
     yield ""
     for group in step.groups:
-        yield from _render_group(group)
+        yield from _render_group(group, origin)
     for proposal in step.proposals:
         for line in describe_proposal(proposal):
             yield f"{line[: len(line) - len(line.lstrip())]}- {render_message(line.lstrip())}"
@@ -72,7 +76,7 @@ def _render_step(number: int, step: PlanStep) -> Iterator[str]:
         yield f"- Together in one commit: {', '.join(map(render_code, paths))}"
 
 
-def _render_group(group: RuleItems) -> Iterator[str]:
+def _render_group(group: RuleItems, origin: PlanOrigin) -> Iterator[str]:
     yield f"- [ ] **{escape_markdown(group.code)}** {escape_markdown(group.name)}: {phrases.describe_severities(group)}"
     for message, helps in phrases.group_advice(group):
         yield f"  - {render_message(message)}"
@@ -84,7 +88,21 @@ def _render_group(group: RuleItems) -> Iterator[str]:
                     yield f"{margin}- {notes}"
                     margin += "  "
                 for path, findings in phrases.group_by_file(items).items():
-                    numbers = phrases.format_lines(findings)
-                    yield f"{margin}- {render_code(path)}{': ' + numbers if numbers else ''}"
+                    yield f"{margin}- {_render_places(path, findings, origin)}"
     if group.source:
         yield f"  - Source: {render_with_links(group.source)}"
+
+
+def _render_places(path: str, findings: list[Finding], origin: PlanOrigin) -> str:
+    """Return the path of a file and the lines of findings, each with a link where the host of the code is known."""
+    numbers = {
+        one: finding.location.line if finding.location and finding.location.cell is None else None
+        for finding in findings
+        if (one := phrases.format_lines([finding]))
+    }
+    shown = ", ".join(_render_link(one, origin.create_link(path, line)) for one, line in numbers.items())
+    return f"{_render_link(render_code(path), origin.create_link(path))}{': ' + shown if shown else ''}"
+
+
+def _render_link(text: str, address: str) -> str:
+    return f"[{text}](<{address}>)" if address else text

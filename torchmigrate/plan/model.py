@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from torchmigrate.model.findings import FileError, Finding, Proposal
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.plan.origin import PlanOrigin
 from torchmigrate.text.edit_hunks import EditHunk
 
 
@@ -121,6 +122,7 @@ class Plan:
     """The number of files that were checked."""
     steps: tuple[PlanStep, ...]
     releases: tuple[ReleaseFindings, ...]
+    origin: PlanOrigin
     errors: tuple[FileError, ...] = ()
     suppressed: int = 0
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from torchmigrate import __version__
 from torchmigrate.model.findings import UNREACHED, Finding
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.model.vocabulary import Severity
@@ -33,6 +34,16 @@ def describe_plan(plan: Plan) -> str:
     findings, files = len(plan.items), len({item.finding.path for item in plan.items})
     found = f"{_format_count(findings, 'finding')} in {files} of {_format_count(plan.files, 'file')}"
     return f"From torch {render_version(plan.minimum)}{source} to {render_version(plan.target)}: {found}"
+
+
+def describe_origin(plan: Plan) -> str:
+    """Return what a plan was made of, by what and when, for a line of its own."""
+    origin = plan.origin
+    commit = (
+        f" at {origin.commit[:12]}{' with changes' if origin.has_changes else ''}" if origin.commit else ""
+    )
+    parts = (f"{origin.project}{commit}", f"torchmigrate {__version__}", origin.date)
+    return ", ".join(part for part in parts if part)
 
 
 NOTHING = "No rule found anything to do; `torchmigrate probe` checks whether this machine can run the target."

@@ -41,6 +41,7 @@ class _TextRenderer:
 
     def render_lines(self, plan: Plan) -> Iterator[str]:
         yield from self._wrap_heading(f"{escape_controls(phrases.describe_plan(plan))}.")
+        yield from self._wrap_lines(f"{escape_controls(phrases.describe_origin(plan))}.")
         for error in plan.errors:
             where = format_position(error.path, error.line, error.column, error.cell)
             yield from self._wrap_lines(escape_line(f"{where}: error: {error.message}"))
