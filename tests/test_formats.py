@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -11,8 +12,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from tests.test_reporters import FINDING, FIX, IN_NOTEBOOK, ON_MACHINE, RESULTS, one, written
+from tests.test_reporters import FINDING, FIX, HOME, IN_NOTEBOOK, ON_MACHINE, RESULTS, one, report, written
 from torchmigrate.model.findings import FileError, FileResult, Location
+from torchmigrate.reporters.report import load_reporter
 
 EVIL = "a`b|c]d;e%f\r\n##vso[task.complete]\n::error::x<script>@user\x1b\ud800\uffff"
 """What no path and no message should do anything with."""
@@ -226,14 +228,14 @@ class TestMarkdown:
 
 | Rule | Severity | Findings | Files | |
 | --- | --- | ---: | ---: | --- |
-| [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md) | warning | 1 | 1 | \
+| [TS101](https://example.org/torchmigrate/blob/main/docs/rules/TS101.md) | warning | 1 | 1 | \
 `torch.jit.script` is deprecated. |
-| [TS110](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS110.md) | info | 1 | 1 | \
+| [TS110](https://example.org/torchmigrate/blob/main/docs/rules/TS110.md) | info | 1 | 1 | \
 Markers do nothing in eager. |
 
 | Where | Rule | |
 | --- | --- | --- |
-| `pkg/a.py:2:5` | [TS101](https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md) warning | \
+| `pkg/a.py:2:5` | [TS101](https://example.org/torchmigrate/blob/main/docs/rules/TS101.md) warning | \
 `torch.jit.script` is deprecated since torch 2.13; Use torch.compile. |
 """
         )
@@ -262,11 +264,20 @@ Markers do nothing in eager. |
 class TestSarif:
     def test_rules_say_where_to_read_on(self) -> None:
         driver = json.loads(written("sarif"))["runs"][0]["tool"]["driver"]
-        assert driver["informationUri"].startswith("https://")
+        assert driver["informationUri"] == HOME
         rule = driver["rules"][0]
         assert rule["helpUri"].endswith("docs/rules/TS101.md")
         assert rule["defaultConfiguration"] == {"enabled": True, "level": "note"}
         assert "Why: it is." in rule["help"]["markdown"]
+
+
+@pytest.mark.parametrize("name", ["sarif", "rdjson", "json", "markdown"])
+def test_nothing_links_to_a_home_that_is_not_there(name: str) -> None:
+    made, out = report(RESULTS), io.StringIO()
+    made.home = ""
+    load_reporter(name).write_report(RESULTS, made, out)
+    assert "docs/rules" not in out.getvalue()
+    assert HOME not in out.getvalue()
 
 
 class TestJson:
@@ -278,6 +289,6 @@ class TestJson:
             "family": "torchscript",
             "summary": "`torch.jit.script` is deprecated.",
             "source": "https://example.org/ script",
-            "url": "https://github.com/torchmigrate/torchmigrate/blob/main/docs/rules/TS101.md",
+            "url": "https://example.org/torchmigrate/blob/main/docs/rules/TS101.md",
         }
         assert list(document["rules"]) == ["TS101", "TS110"]

@@ -42,6 +42,7 @@ FORMATS = [
     "statistics",
 ]
 FORMATS.remove("diff")
+HOME = "https://example.org/torchmigrate"
 DATA = Path(__file__).parent / "data"
 REPORT_SCHEMA = Path(reporters.__file__).parent / "report.schema.json"
 
@@ -95,7 +96,7 @@ def report(results: list[FileResult], *, color: bool = False, quiet: bool = Fals
     made = Report(
         Settings(**settings), Minimum((2, 4), "pyproject.toml:5"), lambda: RULES, color=color, quiet=quiet
     )
-    made.files, made.seconds = 7, 1.234
+    made.files, made.seconds, made.home = 7, 1.234, HOME
     for result in results:
         made.add_result(result)
     return made

@@ -13,7 +13,7 @@ from torchmigrate import __version__
 from torchmigrate.model import torch_versions
 from torchmigrate.model.findings import FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import Report, Verified, iterate_findings, rule_url
+from torchmigrate.reporters.report import Report, Verified, iterate_findings
 from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA_VERSION = 1
@@ -59,7 +59,7 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
         "family": rule.family if rule else None,
         "summary": rule.summary if rule else None,
         "source": report.find_source(code) or None,
-        "url": rule_url(rule) or None,
+        "url": report.find_page(code) or None,
     }
 
 

@@ -18,7 +18,6 @@ from torchmigrate.reporters.report import (
     format_place,
     format_position,
     iterate_findings,
-    rule_url,
 )
 
 MAX_ROWS = 100
@@ -92,5 +91,5 @@ def _format_remainder(number: int) -> str:
 
 
 def _link_code(name: str, report: Report) -> str:
-    address = rule_url(report.rules().get(name))
+    address = report.find_page(name)
     return f"[{render_message(name)}]({address})" if address else render_message(name)

@@ -12,12 +12,10 @@ from typing import IO, Any
 from torchmigrate.model.findings import FileResult, Finding, Location
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.reporters.report import (
-    HOME,
     Report,
     format_evidence,
     iterate_findings,
     prefix_cell,
-    rule_url,
 )
 from torchmigrate.reporters.streaming import dump_json
 
@@ -28,7 +26,7 @@ def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) ->
     """Write one result object with every diagnostic, whatever the setting ``show`` says."""
     dump_json(
         {
-            "source": {"name": "torchmigrate", "url": HOME},
+            "source": {"name": "torchmigrate", **({"url": report.home} if report.home else {})},
             "diagnostics": _render_diagnostics(results, report),
         },
         out,
@@ -60,7 +58,7 @@ def _render_diagnostic(finding: Finding, report: Report) -> dict[str, Any]:
         "severity": SEVERITIES[finding.severity],
         "code": {"value": finding.code},
     }
-    if address := rule_url(report.rules().get(finding.code)):
+    if address := report.find_page(finding.code):
         made["code"]["url"] = address
     if finding.path:
         made["location"] = location

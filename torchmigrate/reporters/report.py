@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from torchmigrate.settings.settings import Settings
 
 
-HOME = "https://github.com/torchmigrate/torchmigrate"
+HOME = ""
+"""The address of this project's sources, which a release sets; without one, reports link to no page of the project."""
 
 _FOREIGN_PREFIX = "Z"
 """The first letter of the codes of other packages' rules, whose documentation is elsewhere."""
@@ -62,6 +63,8 @@ class Report:
     """Whether to write terminal hyperlinks."""
     width: int = 0
     """The number of columns to wrap text at; 0 for no wrapping."""
+    home: str = HOME
+    """The address of this project's sources; "" for no links to it."""
     invocation: str = ""
     """The paths, rules and versions of this run, as the rest of a command line."""
     paths: Sequence[str] = ()
@@ -174,17 +177,16 @@ class Report:
         own = dict.fromkeys(finding.source for finding in findings if finding.source)
         return "; ".join(own) or self.find_source(code)
 
+    def find_page(self, code: str) -> str:
+        """Return the address of a rule's page, or "" for an unknown rule, one of another package, or without a home."""
+        if not self.home or code.startswith(_FOREIGN_PREFIX) or code not in self.rules():
+            return ""
+        return f"{self.home}/blob/main/docs/rules/{code}.md"
+
     def find_address(self, code: str) -> str:
         """Return the first URL in the source of the rule ``code``, or ""."""
         found = re.search(r"https://[^\s<>()]*[^\s<>().,;:]", self.find_source(code))
         return found[0] if found else ""
-
-
-def rule_url(rule: Rule | None) -> str:
-    """Return the address of a rule's page, or "" for an unknown rule or one of another package."""
-    if rule is None or rule.code.startswith(_FOREIGN_PREFIX):
-        return ""
-    return f"{HOME}/blob/main/docs/rules/{rule.code}.md"
 
 
 def extract_source(rule: Rule) -> str:

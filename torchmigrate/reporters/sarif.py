@@ -15,7 +15,7 @@ from torchmigrate.model import torch_versions
 from torchmigrate.model.finding_identity import Fingerprints
 from torchmigrate.model.findings import FileError, FileResult, Finding, Fix, Location
 from torchmigrate.model.vocabulary import Severity
-from torchmigrate.reporters.report import HOME, Report, format_evidence, iterate_findings, rule_url
+from torchmigrate.reporters.report import Report, format_evidence, iterate_findings
 from torchmigrate.reporters.streaming import dump_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -42,7 +42,7 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
                         "name": "torchmigrate",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "informationUri": HOME,
+                        **({"informationUri": report.home} if report.home else {}),
                         "rules": [_render_rule(code, report) for code in codes],
                     }
                 },
@@ -72,13 +72,14 @@ def _render_rule(code: str, report: Report) -> dict[str, Any]:
     if rule is None:
         return {"id": code}
     target = report.settings.target_version
+    page = report.find_page(code)
     return {
         "id": code,
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.doc},
         "help": {"text": rule.doc, "markdown": rule.doc},
-        **({"helpUri": rule_url(rule)} if rule_url(rule) else {}),
+        **({"helpUri": page} if page else {}),
         "defaultConfiguration": {
             "enabled": rule.default,
             # Most findings of the rule have the severity that its versions mean at the target.
