@@ -81,6 +81,25 @@ def test_a_script_that_names_the_file_may_be_its_reader(tmp_path: Path) -> None:
     assert reasons(tmp_path, TOGETHER) == {"fix"}  # read by another module; the file keeps its name
 
 
+def test_a_name_in_settings_changes_first(tmp_path: Path) -> None:
+    """A load of whatever the settings name reads both formats, so that the export follows the new name."""
+    files = {
+        "export.py": EXPORT,
+        "infer.py": INFER.replace(b"infer(x)", b"infer(x, path)").replace(b'"net.pt"', b"path"),
+    }
+    settings = tmp_path / "serve.yaml"
+    settings.write_text("model: out/net.pt\n")
+    step = "serve.yaml:1 also names this file: change the name there to `net.pt2`, then fix again"
+    assert reasons(tmp_path, files) == {step, "fix"}
+    settings.write_text("model: out/net.pt2\n")
+    files["infer.py"] = files["infer.py"].replace(
+        b"torch.jit.load(path)(x)",
+        b'(torch.export.load(path).module() if path.endswith(".pt2") else torch.jit.load(path))(x)',
+    )
+    assert step not in reasons(tmp_path, files)
+    assert "fix" in reasons(tmp_path, files)
+
+
 def test_what_was_found_elsewhere_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     cache = Cache(str(tmp_path / "kept"))

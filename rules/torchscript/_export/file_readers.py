@@ -19,7 +19,13 @@ from torchmigrate.project.module_paths import get_module_path
 
 from .file_paths import SUFFIXES
 from .input_sizes import are_refused
-from .outside_readers import describe_foreign_readers, find_mentions, find_named_readers, search_project
+from .outside_readers import (
+    SETTINGS,
+    describe_foreign_readers,
+    find_mentions,
+    find_named_readers,
+    search_project,
+)
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -116,7 +122,10 @@ def find_group(
     if foreign := describe_foreign_readers(name, ctx):
         raise NoFix(f"other programs may load this file: {foreign}")
     named = next(find_mentions(name, {link.path for link in links}, ctx), None) if name is not None else None
-    if named is not None and (len({link.path for link in links}) < 2 or is_open):
+    if named is not None and name is not None and (len({link.path for link in links}) < 2 or is_open):
+        if is_open and named.rpartition(":")[0].endswith(SETTINGS):
+            new = f"{os.path.splitext(name)[0]}.pt2"
+            raise NoFix(f"{named} also names this file: change the name there to `{new}`, then fix again")
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
     is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)

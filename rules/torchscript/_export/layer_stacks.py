@@ -62,6 +62,7 @@ def _find_listed(name: str, init: ast.FunctionDef) -> list[ast.expr]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and ast.unparse(call.func) == f"{name}.append" and call.args:
             return call.args
-        if isinstance(statement, (ast.For, ast.While, ast.If)):
+        is_compound = isinstance(statement, (ast.For, ast.While, ast.If))
+        if is_compound and any(last_name(node) == name for node in walk_nodes(statement)):
             break
     return []

@@ -83,6 +83,7 @@ def search_project(ctx: Context, sought: Sought, beside: Collection[str]) -> Ite
 _MOST = 3
 """How many foreign readers a message names."""
 _DOCUMENTS = (".md", ".rst", ".txt")
+SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 _NAMING = " .sh .bash .bat .ps1 .yaml .yml .json .toml .cfg .ini makefile .mk .cmake "
 
 
