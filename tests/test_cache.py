@@ -26,9 +26,10 @@ from torchmigrate.run import cache, fingerprint, parallel, runner, selection, sn
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.profiles import create_uniform_profile
 from torchmigrate.run.tree import Tree
-from torchmigrate.run.wire import PackedResults, pack
+from torchmigrate.run.wire import pack
 
 from .support import settings_of
+from .test_elsewhere import TOGETHER
 
 EXAMPLE = Path(__file__).parents[1] / "fixtures" / "example"
 HIT = "import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n"
@@ -52,13 +53,13 @@ def check(cache_dir: str) -> Check:
         flags: tuple[str, ...] = (),
         folder: str | None = cache_dir,
         found_minimum: Version = (2, 0),
+        root: str | Path = "",
     ) -> list[FileResult]:
         settings = replace(settings_of(flags)[0], min_version=None)
         with Cache(folder) as kept:
             inputs = [InputFile(str(file)) for file in files]
-            results = runner.check_tree(
-                Tree(inputs, create_uniform_profile(settings, found_minimum)), cache=kept
-            )
+            tree = Tree(inputs, create_uniform_profile(settings, found_minimum), root=str(root))
+            results = runner.check_tree(tree, cache=kept)
             return [result for result in results if result.has_content]
 
     return run
@@ -103,14 +104,59 @@ class TestResults:
     def test_of_an_unchanged_project_are_the_same_and_cost_no_look(
         self, check: Check, scanned: list[str], later: None
     ) -> None:
-        # What a module saves may be read by files of any kind, which have no stamps: such runs look again.
-        files = sorted(path for path in EXAMPLE.rglob("*") if path.is_file() and path.name != "model.py")
-        expected = check(*files, folder=None)
+        files = sorted(path for path in EXAMPLE.rglob("*") if path.is_file())
+        expected = check(*files, folder=None, root=EXAMPLE)
         assert expected
-        assert check(*files) == expected
+        assert check(*files, root=EXAMPLE) == expected
         scanned.clear()
-        assert check(*files) == expected
+        assert check(*files, root=EXAMPLE) == expected
         assert not scanned
+
+    def test_follow_files_that_only_searches_read(
+        self, check: Check, tmp_path: Path, scanned: list[str], later: None
+    ) -> None:
+        files, reader = [tmp_path / name for name in TOGETHER], tmp_path / "main.cpp"
+        for file in files:
+            file.write_bytes(TOGETHER[file.name])
+        reader.write_text("int main() {}\n")
+
+        def look(**more: None) -> list[FileResult]:
+            return check(*files, root=tmp_path, flags=("--unsafe",), found_minimum=(2, 10), **more)
+
+        expected = look()
+        scanned.clear()
+        assert look() == expected
+        assert not scanned
+        reader.write_text("#include <torch/script.h>\n")
+        assert look() == look(folder=None) != expected
+
+    def test_are_judged_again_where_an_answer_has_changed(
+        self, check: Check, tmp_path: Path, scanned: list[str], later: None
+    ) -> None:
+        other, user, marked = (tmp_path / name for name in ("other.py", "user.py", "marked.py"))
+        other.write_text("import torch\n\nx = torch.qr(a)\n")
+        user.write_text("import torch\n\nscripted = torch.jit.script(f)\n")
+        marked.write_text("import torch\n\n\n@torch.jit.ignore\ndef f(x):\n    return x\n")
+        files, flags = [other, user, marked], ("--no-keep-torchscript-support",)
+
+        def check_both() -> tuple[list[FileResult], set[str]]:
+            expected = check(*files, folder=None, root=tmp_path, flags=flags)
+            scanned.clear()
+            assert check(*files, root=tmp_path, flags=flags) == expected
+            return expected, set(scanned)
+
+        check_both()
+        for number in range(3):
+            user.write_text(user.read_text() + f"y = {number}\n")
+            before, names = check_both()
+        assert names == {"user.py"}
+        user.write_text("import torch\n\ny = torch.lu(f)\n")
+        after, names = check_both()
+        assert names == {"user.py", "marked.py"}
+        assert before[-1] != after[-1]
+        marked.unlink()
+        files.remove(marked)
+        check_both()
 
     def test_no_file_is_read_for_them(
         self, check: Check, hit: Path, later: None, monkeypatch: pytest.MonkeyPatch
@@ -149,8 +195,8 @@ class TestResults:
         with Cache(str(hit.parent)) as kept:
             inputs = [InputFile(str(hit))]
             shot = snapshot.Snapshot(kept, b"", inputs, snapshot.Stamps(inputs))
-            shot.store_results(PackedResults([pack(FileResult(str(hit), suppressed=1))]))
-            assert shot.load_results() is None
+            shot.store_results([pack(FileResult(str(hit), suppressed=1))], {})
+            assert shot.load_results(lambda key: b"") is None
 
     def test_follow_what_another_file_exports(self, check: Check, tmp_path: Path, later: None) -> None:
         compat, user = tmp_path / "compat.py", tmp_path / "user.py"

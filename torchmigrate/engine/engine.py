@@ -111,6 +111,7 @@ class Engine:
         subject = self.open_file(path, data, project, links)
         said = subject.run_rules()
         facts = subject.collect_facts(said)
+        facts.searches = project.list_searches()
         if isinstance(expected, ExpectedProject):
             expected.note_assumptions(facts)
         result = self._collect_result(subject, said)

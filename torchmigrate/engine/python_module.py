@@ -55,7 +55,6 @@ class PythonModule(CheckedFile):
                     check = rule.check_function or (lambda use, context: iter([context.finding(use)]))
                     said.run_check(rule.code, partial(check, use, context), partial(self._locate_use, use))
         said.asked_project |= any(context.asked_project for context in contexts.values())
-        said.asked_elsewhere |= any(context.asked_elsewhere for context in contexts.values())
         if not said.waits:
             self._add_evidence(said)
         return said
@@ -83,9 +82,7 @@ class PythonModule(CheckedFile):
         """Return the module's exports and uses, and the facts that rules note; a failing rule becomes a fault in ``said``."""
         mentions = (*said.mentions, *self._collect_mentions(said))
         unlinked = frozenset(self.uses.unlinked_names)
-        return FileFacts(
-            self.uses.exported_symbols, unlinked, mentions, said.asked_project, said.asked_elsewhere
-        )
+        return FileFacts(self.uses.exported_symbols, unlinked, mentions, said.asked_project)
 
     def apply_edits(self, edits: Sequence[Edit]) -> PythonModule:
         """Return the module with edits applied, verified by `torchmigrate.proof`."""

@@ -97,12 +97,8 @@ class Context:
         """What a recorded run shows about this file."""
         return self.uses.compute_once("recorded", lambda: self._project.create_evidence(self.source))
 
-    asked_elsewhere: bool = False
-    """Whether the rule has searched files that no rule checks."""
-
     def search_elsewhere(self, expressions: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
         """Search text files of the tree that are not checked; see `Project.search_unread_files`."""
-        self.asked_elsewhere = True
         return self.project.search_unread_files(expressions)
 
     @cached_property

@@ -23,6 +23,10 @@ class Mention:
     """
 
 
+SearchKey = tuple[str, ...]
+"""The expressions of a search in files that no rule reads, each after the suffixes of its files and a null character."""
+
+
 class Assumption(NamedTuple):
     """An answer of `Project.find_uses` that was given before all files were known."""
 
@@ -42,7 +46,7 @@ class FileFacts:
     mentions: tuple[Mention, ...] = ()
     provisional: bool = False
     """Whether a rule needed facts that were not known yet, so that it has to run again."""
-    asked_elsewhere: bool = False
-    """Whether a rule searched files that no rule reads, whose changes are not tracked."""
+    searches: tuple[SearchKey, ...] = ()
+    """The searches, so far, in files that no rule reads; the results of a run hold as long as these find the same."""
     assumed: tuple[Assumption, ...] = ()
     """The answers that rules got about the project: the result is valid as long as these stay the same."""

@@ -15,12 +15,13 @@ from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.module_paths import get_module_path, get_module_stem
 from torchmigrate.project.project_links import ProjectLinks
-from torchmigrate.project.text_search import TextSearch, search_unread_files
+from torchmigrate.project.text_search import TextSearch, list_unread_files, search_unread_files
 from torchmigrate.record.record_facts import Deadlock, SeenWarning
 from torchmigrate.record.run_record import FileEvidence, Record
 
 if TYPE_CHECKING:
-    from torchmigrate.project.mentions import Mention
+    from torchmigrate.project.file_search import InputFile
+    from torchmigrate.project.mentions import Mention, SearchKey
     from torchmigrate.project.text_search import Sought
     from torchmigrate.text.source_text import SourceText
 
@@ -65,7 +66,8 @@ class Project:
         self._shown = shown or {}
         self._root = root
         self._record = record or Record()
-        self._elsewhere: dict[tuple[str, ...], list[tuple[str, int, str]]] = {}
+        self._elsewhere: dict[SearchKey, list[tuple[str, int, str]]] = {}
+        self._unread: list[InputFile] | None = None
         self._search = TextSearch(self._paths, self.read_bytes)
         self._once: dict[Hashable, Any] = {}
         for path in self._paths:
@@ -184,13 +186,25 @@ class Project:
         displayed path, a 1-based line, and the text. Files that are excluded from the check are searched as well.
         """
         key = tuple(f"{suffixes}\0{expression}" for suffixes, expression in expressions.items())
+        return iter(self._search_elsewhere(key))
+
+    def _search_elsewhere(self, key: SearchKey) -> list[tuple[str, int, str]]:
         if key not in self._elsewhere:
-            self._elsewhere[key] = (
-                list(search_unread_files(self._root, expressions, self._is_read_by_rules))
-                if self._root
-                else []
-            )
-        return iter(self._elsewhere[key])
+            if self._unread is None:
+                known = self._is_read_by_rules
+                self._unread = list_unread_files(self._root, known) if self._root else []
+            expressions = dict(one.split("\0", 1) for one in key)
+            self._elsewhere[key] = list(search_unread_files(self._unread, expressions))
+        return self._elsewhere[key]
+
+    def list_searches(self) -> tuple[SearchKey, ...]:
+        """Return the searches in files that are not checked, so far."""
+        return tuple(self._elsewhere)
+
+    def digest_search(self, key: SearchKey) -> bytes:
+        """Return a digest of what such a search finds."""
+        found = repr(self._search_elsewhere(key)).encode("utf-8", "surrogatepass")
+        return blake2b(found, digest_size=16).digest()
 
     def _is_read_by_rules(self, path: str) -> bool:
         """Return whether rules read the file; of files in other languages they only see torch's runtime."""

@@ -25,8 +25,6 @@ class RuleResults:
     """The first fault of each rule, by its code."""
     asked_project: bool = False
     """Whether a rule asked about the project."""
-    asked_elsewhere: bool = False
-    """Whether a rule searched files that no rule reads."""
     waits: bool = False
     """Whether a rule needs facts that are not known yet; the file is checked again later, and nothing else runs now."""
     mentions: list[Mention] = field(default_factory=list)

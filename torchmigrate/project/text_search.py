@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from torchmigrate.project.file_search import find_files, read_file
+from torchmigrate.project.file_search import InputFile, find_files, read_file
 from torchmigrate.project.folders import is_within
 
 Sought = tuple[tuple[str, ...], tuple[str, ...]]
@@ -87,27 +87,28 @@ class TextSearch:
         return text
 
 
-def search_unread_files(
-    root: str, expressions: Mapping[str, str], is_known: Callable[[str], bool]
-) -> Iterator[tuple[str, int, str]]:
-    """Yield the matches below ``root`` in files for whose path ``is_known`` is false; see `Project.search_unread_files`."""
-    compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
-
-    def select_expressions(path: str) -> Iterator[re.Pattern[bytes]]:
-        suffix = f" {os.path.splitext(path)[1].lower() or os.path.basename(path).lower()} "
-        return (expression for suffixes, expression in compiled.items() if suffix in suffixes)
-
+def list_unread_files(root: str, is_known: Callable[[str], bool]) -> list[InputFile]:
+    """Return the files below ``root`` for whose path ``is_known`` is false."""
     here = os.getcwd()
     shown = os.path.relpath(root, here) if is_within(root, here) or is_within(here, root) else root
-    found = find_files([shown], wanted=lambda path: any(select_expressions(path)))
-    for file in found.inputs:
-        if is_known(file.place):
+    return [file for file in find_files([shown], wanted=lambda path: True).inputs if not is_known(file.place)]
+
+
+def search_unread_files(
+    files: Iterable[InputFile], expressions: Mapping[str, str]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield the matches in files; see `torchmigrate.project.project_facts.Project.search_unread_files`."""
+    compiled = {suffixes: re.compile(expression.encode()) for suffixes, expression in expressions.items()}
+    for file in files:
+        suffix = f" {os.path.splitext(file.path)[1].lower() or os.path.basename(file.path).lower()} "
+        chosen = [expression for suffixes, expression in compiled.items() if suffix in suffixes]
+        if not chosen:
             continue
         try:
             data = read_file(file.path) if os.path.getsize(file.path) <= _LARGEST else b""
         except OSError:
             continue
-        for expression in select_expressions(file.path):
+        for expression in chosen:
             if match := expression.search(data):
                 line = data.count(b"\n", 0, match.start()) + 1
                 yield file.path, line, match.group().decode("utf-8", "replace")

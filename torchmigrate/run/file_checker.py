@@ -51,6 +51,8 @@ class FileChecker:
         """The number of files that an engine has read."""
         self.awaited = False
         """Whether no file has to wait for others any more."""
+        self.foresees = False
+        """Whether the expected facts of the project are those of an earlier run, which most of its files still have."""
         self._asked: dict[bytes, set[str]] = {}
         """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both."""
 
@@ -74,9 +76,14 @@ class FileChecker:
             from torchmigrate.engine.engine import FileScan
 
             kept = self.cache.get(key, FileScan)
-            if kept is not None:
+            if kept is not None and not self._is_outdated(kept):
                 return FileCheck(kept)
         return FileCheck(self.scan_content(place, file, data), key)
+
+    def _is_outdated(self, kept: FileScan) -> bool:
+        """Return whether a result relies on other answers than the project of an earlier run would give."""
+        expected = self.project.expected
+        return self.foresees and expected is not None and not expected.is_unchanged(kept.facts.assumed)
 
     def scan_content(self, place: str, file: InputFile, data: bytes) -> FileScan:
         """Return what the engine finds in the content of a file."""

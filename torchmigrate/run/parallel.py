@@ -54,7 +54,12 @@ def _check_in_processes(
     looker.cache.close_connection()  # a connection must not live on in two processes
     count = workers.count_processes(looker.engines.jobs)
     make = partial(
-        create_worker, looker.engines.profiles, looker.project, looker.cache.folder, looker.awaited
+        create_worker,
+        looker.engines.profiles,
+        looker.project,
+        looker.cache.folder,
+        looker.awaited,
+        looker.foresees,
     )
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
@@ -67,12 +72,16 @@ def _check_in_processes(
 
 
 def create_worker(
-    profiles: Mapping[str, Profile], project: Project, folder: str | None, awaited: bool = False
+    profiles: Mapping[str, Profile],
+    project: Project,
+    folder: str | None,
+    awaited: bool = False,
+    foresees: bool = False,
 ) -> Callable[[WorkItem], WorkResult]:
     """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
     looker = FileChecker(Engines(profiles), project, cache)
-    looker.awaited = awaited
+    looker.awaited, looker.foresees = awaited, foresees
     looker.garbage.__enter__()
 
     def look(item: WorkItem) -> WorkResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache as cache_result
 from typing import TYPE_CHECKING
 
 from torchmigrate.run.cache import Cache
@@ -14,6 +15,8 @@ from torchmigrate.run.wire import PackedResults
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
+    from torchmigrate.project.mentions import SearchKey
+    from torchmigrate.project.project_facts import Project
     from torchmigrate.run.facts_store import KnownFacts
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.run.scanner import Progress
@@ -39,25 +42,37 @@ def check_tree(
             tree.named,
             stamps,
         )
-    kept = snapshot.load_results() if snapshot is not None else None
+    kept = snapshot.load_results(_create_search(tree)) if snapshot is not None else None
     if kept is not None:
-        yield from kept
+        yield from PackedResults(kept)
         return
     if len(tree.files) <= _FEW and not tree.record.base and not _may_find(tree, engines):
         from torchmigrate.model.findings import FileResult
 
         if snapshot is not None:
-            snapshot.store_results(PackedResults())
+            snapshot.store_results([], {})
         yield from (FileResult(path) for path in dict.fromkeys(file.path for file in tree.named))
         return
     from torchmigrate.run.scanner import Scanner
 
     scanner = Scanner(tree, cache, engines=engines, stamps=stamps)
     scanner.scan(progress)
-    if snapshot is not None and scanner.is_reusable:
-        snapshot.store_results(scanner.results)
+    if snapshot is not None and not scanner.failed:
+        snapshot.store_results(scanner.results.packed, scanner.digest_searches())
     for place in scanner.named:
         yield scanner.get_result(place)
+
+
+def _create_search(tree: Tree) -> Callable[[SearchKey], bytes]:
+    """Return the function that searches the files of a tree that no rule reads, which returns a digest of what it found."""
+
+    @cache_result
+    def create_project() -> Project:
+        from torchmigrate.project.project_facts import Project
+
+        return Project(tree.files, root=tree.root)
+
+    return lambda key: create_project().digest_search(key)
 
 
 def _may_find(tree: Tree, engines: Engines) -> bool:

@@ -15,6 +15,7 @@ from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.facts_store import FactsStore, KnownFacts
 from torchmigrate.run.file_checker import FileChecker
+from torchmigrate.run.judgements import Judgement, JudgementStore
 from torchmigrate.run.multi_file import block_incomplete, collect_multi_file_fixes
 from torchmigrate.run.snapshot import Stamps
 from torchmigrate.run.tree import Tree
@@ -22,7 +23,7 @@ from torchmigrate.run.unread import is_unread, merge_unread
 from torchmigrate.run.wire import PackedResults, pack, unpack
 
 if TYPE_CHECKING:
-    from torchmigrate.project.mentions import FileFacts
+    from torchmigrate.project.mentions import FileFacts, SearchKey
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""
@@ -67,14 +68,13 @@ class Scanner:
         """The named files that could not be read because a grammar is not installed."""
         self._joining: set[str] = set()
         """The named files with parts of multi-file fixes."""
-        self._asked_elsewhere = False
-        """Whether a rule has searched files that have no stamps."""
+        self.searches: dict[SearchKey, None] = {}
+        """The searches of rules in files that have no stamps."""
         self._root = tree.root
-
-    @property
-    def is_reusable(self) -> bool:
-        """Whether the results are valid as long as the files keep these stamps."""
-        return not (self.failed or self._asked_elsewhere)
+        self._judgements = None
+        if self.cache.is_enabled and tree.root and known is None and not tree.others:
+            context = self.engines.compute_context(is_whole=tree.is_whole, record=tree.record.digest)
+            self._judgements = JudgementStore(self.cache, context, tree.root)
 
     @cached_property
     def stamps(self) -> Stamps:
@@ -85,6 +85,10 @@ class Scanner:
     def results(self) -> PackedResults:
         """The results of the named files in order, without those that are empty."""
         return PackedResults(self._packed[place] for place in self.named if place in self._packed)
+
+    def digest_searches(self) -> dict[SearchKey, bytes]:
+        """Return a digest of what each search of a rule found in files that have no stamps."""
+        return {key: self.project.digest_search(key) for key in self.searches}
 
     def get_result(self, place: str) -> FileResult:
         """Return the result of one file."""
@@ -100,19 +104,27 @@ class Scanner:
         memory = FactsStore(self.cache, self.engines.facts_key, self._root) if self._root else None
         known = self.known or (memory.load_facts(self.files) if memory is not None else None) or KnownFacts()
         changed = known.find_changed(self.stamps)
-        fresh = [place for place in self.files if place in changed or place in self._reported]
+        judged = self._load_judgements(known)
+        fresh = [
+            place
+            for place in self.files
+            if place in changed or (place in self._reported and place not in judged)
+        ]
         self.project.is_complete = False
-        facts = self._collect_facts(fresh, known.select_unchanged(fresh, self.stamps), progress)
+        facts = self._collect_facts(fresh, known.select_unchanged(changed, self.stamps), progress)
         if known.links_still_hold(facts, changed, self.stamps):
             self.project.exports = dict(known.exports)
             facts |= known.select_unchanged(fresh, self.stamps)
             fresh += sorted(known.find_affected(self.stamps) - set(fresh))
         else:
+            judged = {}
             looked = set(fresh)
             others = [place for place in self.files if place not in looked]
             facts |= self._collect_facts(others, facts, progress)
             fresh = list(self.files)
         facts = {place: facts[place] for place in self.files if place in facts}
+        for place, judgement in judged.items():
+            self._take_judgement(place, judgement, facts)
         if self.project.exports or any(place in facts for place in fresh):
             self._set_expected(facts)
             self._link_files(facts, fresh)
@@ -122,10 +134,11 @@ class Scanner:
             from torchmigrate.run.recorded_mentions import create_mentions
 
             self.project.record_mentions(create_mentions(self._record, self.project))
+        self._correct_results(facts)
         self.project.is_complete = True
-        self._check_again(
-            [place for place in self.named if place in facts and not self._is_final(facts[place])]
-        )
+        again = [place for place in self.named if place in facts and not self._is_final(facts[place])]
+        self._check_again(again)
+        self._store_judgements(facts, again)
         self._finish_results()
         self.known = KnownFacts(self.stamps.by_place, facts, self.project.exports)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
@@ -138,10 +151,11 @@ class Scanner:
     ) -> dict[str, FileFacts]:
         """Return the facts of files, before all facts are known: first of files that contribute facts, then of files whose rules only ask for some.
 
-        ``others`` has the facts of other files.
+        ``others`` has the facts of other files, and those that files had when they were last checked.
         """
         facts: dict[str, FileFacts] = {}
         self._set_expected(others)
+        self._looker.foresees = bool(others)
         waiting = self._check_files(places, facts, progress, 0)
         if waiting:
             self._set_expected({**others, **facts})
@@ -171,6 +185,55 @@ class Scanner:
                     self.cache.put(look.key, look.scan)
         return waiting
 
+    def _correct_results(self, facts: dict[str, FileFacts]) -> None:
+        """Check files again that relied on wrong answers, with the right ones; these are recorded, for the next run."""
+        wrong = [
+            place
+            for place in self.named
+            if place in facts and not facts[place].provisional and not self._is_final(facts[place])
+        ]
+        if wrong:
+            self._set_expected(facts)
+            self._looker.foresees = self._looker.awaited = True
+            self._check_files(wrong, facts, None, 0)
+
+    def _load_judgements(self, known: KnownFacts) -> dict[str, Judgement]:
+        """Return the judgements of an earlier run for the named files whose facts are known as well."""
+        if self._judgements is None:
+            return {}
+        found = self._judgements.load_judgements(self.files, self.stamps)
+        return {
+            place: judgement
+            for place, judgement in found.items()
+            if place in self._reported and known.stamps.get(place) == judgement.stamp
+        }
+
+    def _take_judgement(self, place: str, judgement: Judgement, facts: Mapping[str, FileFacts]) -> None:
+        """Use an earlier result until it turns out that an answer which it relies on has changed."""
+        if place in facts:
+            facts[place].assumed = judgement.assumed
+        if judgement.packed:
+            self._store_result(place, unpack(FileResult, judgement.packed))
+
+    def _store_judgements(self, facts: Mapping[str, FileFacts], again: Sequence[str]) -> None:
+        """Keep the results that were made before all facts were known, and that these have confirmed."""
+        if self._judgements is None or self.failed:
+            return
+        left_out = set(again)
+        self._judgements.store_judgements(
+            self.files,
+            {
+                place: Judgement(
+                    stamp,
+                    self.files[place].path,
+                    self._packed.get(place, b""),
+                    facts[place].assumed if place in facts else (),
+                )
+                for place in self.named
+                if place not in left_out and (stamp := self.stamps.by_place[place])
+            },
+        )
+
     def _is_final(self, told: FileFacts) -> bool:
         """Return whether the result of a file relies only on facts that the complete project confirms."""
         return not told.provisional and self.project.is_unchanged(told.assumed)
@@ -186,7 +249,7 @@ class Scanner:
         for place, look in parallel.check_files(self._looker, files):
             self.failed = self.failed or look.failed
             if look.scan is not None:
-                self._asked_elsewhere |= look.scan.facts.asked_elsewhere
+                self.searches |= dict.fromkeys(look.scan.facts.searches)
                 self._store_result(place, look.scan.result)
 
     def _finish_results(self) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.mentions import SearchKey
 from torchmigrate.run.cache import Cache, compute_digest
-from torchmigrate.run.wire import PackedResults
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts in steps of two seconds)."""
@@ -19,6 +19,8 @@ class _StoredResults(NamedTuple):
     stamps: bytes
     """A key of the states of all files."""
     results: list[bytes]
+    searches: list[tuple[SearchKey, bytes]]
+    """The searches of rules in files that have no stamps, each with a digest of what it found."""
 
 
 class Stamps:
@@ -64,12 +66,18 @@ class Snapshot:
         self._key = compute_digest(b"snapshot", context, os.fsencode("\n".join(names)), *places)
         self._stamps = compute_digest(*stamps.by_place.values())
 
-    def load_results(self) -> PackedResults | None:
-        """Return the stored results, or None if there are none for the present state of the files."""
-        kept = self._cache.get(self._key, _StoredResults) if self._settled else None
-        return None if kept is None or kept.stamps != self._stamps else PackedResults(kept.results)
+    def load_results(self, search: Callable[[SearchKey], bytes]) -> list[bytes] | None:
+        """Return the stored results, or None if there are none for the present state of the files.
 
-    def store_results(self, results: PackedResults) -> None:
-        """Store the results, unless a file's stamp is not reliable."""
+        ``search`` returns the digest of what a search in files without stamps finds today.
+        """
+        kept = self._cache.get(self._key, _StoredResults) if self._settled else None
+        if kept is None or kept.stamps != self._stamps:
+            return None
+        is_same = all(search(key) == found for key, found in kept.searches)
+        return kept.results if is_same else None
+
+    def store_results(self, results: list[bytes], searches: Mapping[SearchKey, bytes]) -> None:
+        """Store the packed results, unless a file's stamp is not reliable."""
         if self._settled:
-            self._cache.put(self._key, _StoredResults(self._stamps, results.packed))
+            self._cache.put(self._key, _StoredResults(self._stamps, results, list(searches.items())))
