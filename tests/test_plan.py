@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.console.markdown_text import render_code, render_message
 from torchmigrate.documents.minimum_torch import Minimum
 from torchmigrate.engine import registry
+from torchmigrate.engine.engine import Engine
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Place, Span
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -318,6 +320,28 @@ def test_only_a_commit_that_the_host_has_is_linked(tmp_path: Path, monkeypatch: 
     assert re.fullmatch(r"https://github\.com/o/r/blob/[0-9a-f]{40}/now\.py", address)
     assert links("--link-base", "https://example.org/tree/") == {"https://example.org/tree/now.py"}
     assert links("--link-base", "none") == set()
+
+
+def test_a_plan_of_an_unchanged_project_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 10**10)
+    monkeypatch.chdir(tmp_path)
+    for path, content in FILES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(content)
+
+    def make(*options: str) -> str:
+        arguments = ["plan", "-q", "--isolated", "--output-format", "html", *options, "."]
+        done = CliRunner().invoke(cli, arguments, standalone_mode=False)
+        assert done.exception is None
+        return done.stdout
+
+    expected = make("--cache-dir", "kept")
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "open_file", lambda *_: pytest.fail("a file was read"))
+        assert make("--cache-dir", "kept") == expected
+    (tmp_path / "pkg/now.py").write_text("import torch\n\ntorch.lu(x)\n")
+    assert make("--cache-dir", "kept") == make("--no-cache") != expected
 
 
 def test_programs_that_load_artifacts_stand_with_the_code_that_writes_them() -> None:

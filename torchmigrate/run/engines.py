@@ -53,15 +53,14 @@ class Engines:
         """The byte prefilter for the selected rules."""
         return self._selection.prefilter
 
-    def compute_context(self, *, is_whole: bool, record: bytes = b"") -> bytes:
-        """Return a key of everything besides the files that the results of a run depend on; ``is_whole`` as in `Tree`.
-
-        ``record`` is the digest of a recorded run."""
+    def compute_context(self, tree: Tree) -> bytes:
+        """Return a key of everything besides the files that the results of a run over the tree depend on."""
         profiles = (
             f"{folder}\0".encode(errors="surrogateescape") + self.get_profile_key(profile)
             for folder, profile in self.profiles.items()
         )
-        return compute_digest(self.facts_key, b"whole" if is_whole else b"", record, *profiles)
+        whole = b"whole" if tree.is_whole else b""
+        return compute_digest(self.facts_key, whole, tree.record.digest, *profiles)
 
     def get_profile_key(self, profile: Profile) -> bytes:
         """Return a key of everything besides its content that the result of a file with this profile depends on."""

@@ -19,13 +19,15 @@ from torchmigrate.model.torch_versions import OLDEST, Version
 from torchmigrate.model.vocabulary import Severity
 from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.project.file_search import InputFile
+from torchmigrate.project.mentions import SearchKey
 from torchmigrate.project.project_facts import Project
 from torchmigrate.run import parallel, workers
-from torchmigrate.run.cache import Cache
+from torchmigrate.run.cache import Cache, compute_digest
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.multi_file import collect_multi_file_fixes
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.scanner import Progress, Scanner
+from torchmigrate.run.snapshot import Snapshot, Stamps
 from torchmigrate.run.tree import Tree
 from torchmigrate.run.wire import pack, unpack
 from torchmigrate.text.edit_hunks import EditHunk, create_hunks
@@ -81,8 +83,17 @@ def list_releases(minimum: Version, target: Version) -> list[Version]:
 def evaluate_tree(
     tree: Tree, *, edits: bool, cache: Cache | None = None, progress: Progress | None = None
 ) -> Iterator[Evaluation]:
-    """Yield the evaluation of each named file, in order; ``edits`` requests the changed lines of fixes."""
-    scanner = Scanner(tree, cache)
+    """Yield the evaluation of each named file, in order; files without findings and errors may be left out.
+
+    ``edits`` requests the changed lines of fixes.
+    """
+    cache, engines, stamps = cache or Cache(None), Engines.from_tree(tree), Stamps(tree.files.values())
+    context = compute_digest(b"plan", b"edits" if edits else b"", engines.compute_context(tree))
+    snapshot = Snapshot(cache, context, tree, stamps)
+    if (kept := snapshot.load_results()) is not None:
+        yield from (unpack(Evaluation, packed) for packed in kept)
+        return
+    scanner = Scanner(tree, cache, engines=engines, stamps=stamps)
     scanner.scan(progress)
     known = scanner.known
     told = known.facts if known is not None else {}
@@ -93,7 +104,11 @@ def evaluate_tree(
     }
     made = dict(_evaluate_files(scanner, files, edits))
     found = {place: _merge_result(scanner.get_result(place), made.get(place)) for place in scanner.named}
-    yield from _remove_incomplete(list(found.values()))
+    complete = list(_remove_incomplete(list(found.values())))
+    if not scanner.failed:
+        telling = (one for one in complete if one.result.has_content or one.counts)
+        snapshot.store_results(map(pack, telling), scanner.digest_searches())
+    yield from complete
 
 
 def _evaluate_files(
@@ -106,13 +121,28 @@ def _evaluate_files(
     if jobs != 1 and len(items) * 8 >= parallel.WORTHWHILE:
         scanner.cache.close_connection()
         for (place, *_), sent in workers.map_all(make, items, workers.count_processes(jobs)):
-            if isinstance(sent, bytes):
-                yield place, unpack(Evaluation, sent)
+            if isinstance(sent, bytes) and sent:
+                yield place, _receive(scanner, sent)
         return
     work = make()
     for item in items:
         if sent := work(item):
-            yield item[0], unpack(Evaluation, sent)
+            yield item[0], _receive(scanner, sent)
+
+
+class _Sent(NamedTuple):
+    """What a process returns for one file."""
+
+    evaluation: Evaluation
+    searches: tuple[SearchKey, ...]
+    """The searches of rules in files that no rule reads, so far."""
+
+
+def _receive(scanner: Scanner, sent: bytes) -> Evaluation:
+    """Return an evaluation, and note the searches that it relies on."""
+    received = unpack(_Sent, sent)
+    scanner.searches |= dict.fromkeys(received.searches)
+    return received.evaluation
 
 
 def _create_worker(
@@ -132,7 +162,7 @@ def _create_worker(
             subject.release_memory()
         except (OSError, SourceError, RecursionError):
             return b""
-        return pack(made)
+        return pack(_Sent(made, project.list_searches()))
 
     return look
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache as cache_result
 from typing import TYPE_CHECKING
 
 from torchmigrate.run.cache import Cache
@@ -15,8 +14,6 @@ from torchmigrate.run.wire import PackedResults
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult, Finding
-    from torchmigrate.project.mentions import SearchKey
-    from torchmigrate.project.project_facts import Project
     from torchmigrate.run.facts_store import KnownFacts
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.run.scanner import Progress
@@ -34,16 +31,8 @@ def check_tree(
     """Yield the findings of each named file, in order; files without findings and errors may be left out."""
     cache = cache or Cache(None)
     engines, stamps = Engines.from_tree(tree), Stamps(tree.files.values())
-    snapshot = None
-    if cache.is_enabled:
-        snapshot = Snapshot(
-            cache,
-            engines.compute_context(is_whole=tree.is_whole, record=tree.record.digest),
-            tree.named,
-            stamps,
-        )
-    kept = snapshot.load_results(_create_search(tree)) if snapshot is not None else None
-    if kept is not None:
+    snapshot = Snapshot(cache, engines.compute_context(tree), tree, stamps) if cache.is_enabled else None
+    if snapshot is not None and (kept := snapshot.load_results()) is not None:
         yield from PackedResults(kept)
         return
     if len(tree.files) <= _FEW and not tree.record.base and not _may_find(tree, engines):
@@ -61,18 +50,6 @@ def check_tree(
         snapshot.store_results(scanner.results.packed, scanner.digest_searches())
     for place in scanner.named:
         yield scanner.get_result(place)
-
-
-def _create_search(tree: Tree) -> Callable[[SearchKey], bytes]:
-    """Return the function that searches the files of a tree that no rule reads, which returns a digest of what it found."""
-
-    @cache_result
-    def create_project() -> Project:
-        from torchmigrate.project.project_facts import Project
-
-        return Project(tree.files, root=tree.root)
-
-    return lambda key: create_project().digest_search(key)
 
 
 def _may_find(tree: Tree, engines: Engines) -> bool:

@@ -73,8 +73,7 @@ class Scanner:
         self._root = tree.root
         self._judgements = None
         if self.cache.is_enabled and tree.root and known is None and not tree.others:
-            context = self.engines.compute_context(is_whole=tree.is_whole, record=tree.record.digest)
-            self._judgements = JudgementStore(self.cache, context, tree.root)
+            self._judgements = JudgementStore(self.cache, self.engines.compute_context(tree), tree.root)
 
     @cached_property
     def stamps(self) -> Stamps:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.mentions import SearchKey
 from torchmigrate.run.cache import Cache, compute_digest
+
+if TYPE_CHECKING:
+    from torchmigrate.run.tree import Tree
 
 _SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time stamp changes with its content on every file system (FAT counts in steps of two seconds)."""
@@ -53,31 +56,35 @@ def _compute_stamp(file: InputFile, now: int) -> bytes:
 
 
 class Snapshot:
-    """The entry of a cache for the results of one run.
+    """The entry of a cache for the results of one run over a tree, packed by `torchmigrate.run.wire`.
 
-    ``context`` is everything besides the files that the results depend on; findings are reported for the ``named`` files.
+    ``context`` is everything besides the files that the results depend on.
     """
 
-    def __init__(self, cache: Cache, context: bytes, named: Iterable[InputFile], stamps: Stamps) -> None:
+    def __init__(self, cache: Cache, context: bytes, tree: Tree, stamps: Stamps) -> None:
         self._cache = cache
-        self._settled = all(stamps.by_place.values())
-        names = (f"{file.path}\0{file.place}" for file in named)
+        self._tree = tree
+        self._settled = cache.is_enabled and all(stamps.by_place.values())
+        names = (f"{file.path}\0{file.place}" for file in tree.named)
         places = (os.fsencode(place) for place in stamps.by_place)
         self._key = compute_digest(b"snapshot", context, os.fsencode("\n".join(names)), *places)
         self._stamps = compute_digest(*stamps.by_place.values())
 
-    def load_results(self, search: Callable[[SearchKey], bytes]) -> list[bytes] | None:
-        """Return the stored results, or None if there are none for the present state of the files.
-
-        ``search`` returns the digest of what a search in files without stamps finds today.
-        """
+    def load_results(self) -> list[bytes] | None:
+        """Return the stored results, or None if there are none for the present state of the files."""
         kept = self._cache.get(self._key, _StoredResults) if self._settled else None
         if kept is None or kept.stamps != self._stamps:
             return None
-        is_same = all(search(key) == found for key, found in kept.searches)
-        return kept.results if is_same else None
+        return kept.results if not kept.searches or self._find_same(kept.searches) else None
 
-    def store_results(self, results: list[bytes], searches: Mapping[SearchKey, bytes]) -> None:
+    def _find_same(self, searches: Iterable[tuple[SearchKey, bytes]]) -> bool:
+        """Return whether the searches find today what they found then."""
+        from torchmigrate.project.project_facts import Project
+
+        project = Project(self._tree.files, root=self._tree.root)
+        return all(project.digest_search(key) == found for key, found in searches)
+
+    def store_results(self, results: Iterable[bytes], searches: Mapping[SearchKey, bytes]) -> None:
         """Store the packed results, unless a file's stamp is not reliable."""
         if self._settled:
-            self._cache.put(self._key, _StoredResults(self._stamps, results, list(searches.items())))
+            self._cache.put(self._key, _StoredResults(self._stamps, list(results), list(searches.items())))
