@@ -13,8 +13,11 @@ _IMPORT = re.compile(
     rb"|^[ \t]*import[ \t]+(?P<whole>[\w.]+)",
     re.MULTILINE,
 )
+_WORD = re.compile(rb"\w+")
 _PROJECTS = r"(?!torch\b)"
 """The beginning of the name of a module outside of torch."""
+_FIRST = r"(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*"
+"""The modules before one in a list of them."""
 MOST_FILES = 200
 """The number of files after which no more imports are followed."""
 
@@ -35,11 +38,41 @@ def _find_importers(project: Project, path: str) -> list[str]:
     stem = os.path.splitext(os.path.basename(path))[0]
     module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
     names = (
-        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_PROJECTS}[\w.]*\b{module}\b"
+        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_FIRST}{_PROJECTS}[\w.]*\b{module}\b"
         rf"|from\s+{_PROJECTS}[\w.]+\s+import\b(?:.*|[ \t]*\([^)]*)\b{module}\b"
     )
     sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
-    return [importer for importer, _ in project.find_spellings(sought, beside=path)]
+    naming = project.compute_once(_index_imports, lambda: _index_imports(project)).get(module, [])
+    return [importer for importer, _ in project.find_spellings(sought, beside=path, among=naming)]
+
+
+def _index_imports(project: Project) -> dict[str, list[str]]:
+    """Return the files that name a module of the project in an import, by the module's name.
+
+    Following imports asks for hundreds of modules; to search all files for each would take a minute in a large project.
+    """
+    modules = {os.fsencode(name) for name in project.list_module_names()}
+    found: dict[str, list[str]] = {}
+    for path, text in project.read_files():
+        for name in modules.intersection(_iter_imported_words(text)):
+            found.setdefault(os.fsdecode(name), []).append(path)
+    return found
+
+
+def _iter_imported_words(text: bytes) -> Iterator[bytes]:
+    """Yield the words of lines that begin with an import, and of the parentheses that it opens."""
+    at = text.find(b"import")
+    while at >= 0:
+        begin = text.rfind(b"\n", 0, at) + 1
+        before = text[begin:at].strip()
+        end = at + len(b"import")
+        if not before or before.startswith(b"from"):
+            # Where nothing is found, -1 becomes the end of the text.
+            if text[end : end + 80].lstrip(b" \t").startswith(b"("):
+                end = text.find(b")", end) % (len(text) + 1)
+            end = text.find(b"\n", end) % (len(text) + 1)
+            yield from _WORD.findall(text, begin, end)
+        at = text.find(b"import", end)
 
 
 def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:

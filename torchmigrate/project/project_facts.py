@@ -119,6 +119,16 @@ class Project:
         except OSError:
             return None
 
+    def read_files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the path and the content of each checked file that can be read."""
+        for path in self._paths:
+            if (text := self._search.read_text(path)) is not None:
+                yield path, text
+
+    def list_module_names(self) -> set[str]:
+        """Return the names of all modules and packages, without those above them."""
+        return {os.path.basename(get_module_path(path)) for path in self._paths}
+
     def compute_once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of ``make``, computed once for each ``key``, since rules ask again for each finding."""
         if key not in self._once:

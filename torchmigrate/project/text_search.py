@@ -51,7 +51,7 @@ class TextSearch:
     ) -> Iterator[tuple[str, int]]:
         encoded = [([*map(str.encode, words)], [*map(str.encode, regexes)]) for words, regexes in sought]
         for path in paths:
-            text = self._read_text(path) if path != beside else None
+            text = self.read_text(path) if path != beside else None
             if text is None:
                 continue
             for words, expressions in encoded:
@@ -71,7 +71,7 @@ class TextSearch:
         new = {word: set[str]() for word in words - self._having.keys()}
         having = [(word.encode(), paths) for word, paths in new.items()]
         for path in self._paths if new else ():
-            text = self._read_text(path) or b""
+            text = self.read_text(path) or b""
             for word, paths in having:
                 if word in text:
                     paths.add(path)
@@ -79,7 +79,8 @@ class TextSearch:
         found = set[str]().union(*(self._having[word] for word in words))
         return [path for path in self._paths if path in found]
 
-    def _read_text(self, path: str) -> bytes | None:
+    def read_text(self, path: str) -> bytes | None:
+        """Return the content of a file, or None if it cannot be read."""
         text = self._texts.get(path)
         if text is None and (text := self._read(path)) is not None and len(text) <= self._bytes_left:
             self._bytes_left -= len(text)
