@@ -72,6 +72,10 @@ def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
         ("README.MD", "markdown"),
         ("Dockerfile.md", "markdown"),
         ("Dockerfile.dockerignore", None),
+        ("wandb/run-20220118_174034-2lxvl1qh/files/requirements.txt", None),
+        ("a/wandb/offline-run-1/files/conda-environment.yaml", None),
+        ("mlruns/0/4a5b/artifacts/model/requirements.txt", None),
+        ("wandb/requirements.txt", "requirements"),
     ],
 )
 def test_project_files_are_told_by_their_names(path: str, kind: str | None) -> None:

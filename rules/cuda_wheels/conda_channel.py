@@ -8,8 +8,8 @@ other channel. On conda-forge, `cuda-version` selects the build.
 
 What to do: use `pytorch-gpu` and `cuda-version` from conda-forge, or install torch with pip.
 
-Fix safety: unsafe: the fix moves torch, and what belongs to it, from conda's list to that for pip, where nothing else that
-conda installs depends on torch. The environment gets other builds of torch and CUDA.
+Fix safety: unsafe: the fix moves torch, and what belongs to it, from conda's list to that for pip, or from a command of conda
+to one of pip, where nothing else that conda installs depends on torch. The environment gets other builds of torch and CUDA.
 
 Source: https://github.com/pytorch/pytorch/issues/138506
 """

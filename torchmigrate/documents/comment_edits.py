@@ -16,6 +16,16 @@ from torchmigrate.tables.torch_builds import TorchBuild
 _COMMENT_LINE = re.compile(r"[ \t]*(?:#|//|;|::|rem\b)", re.IGNORECASE)
 _TRAILING = re.compile(r"(?:(?<=[ \t])|^)(?:#|//)[^\"'\r\n]*$")
 
+_LISTED = re.compile(
+    r"(?:-[ \t]+)?[\"']?[\w.-]+(?:\[[\w,-]*\])?[ \t]*(?:[=~<>!]?==?|[<>])[ \t]*[\w.+*]+[\"']?,?|--?[\w-]+[ \t=]+https?://\S+"
+)
+"""A requirement or an index in a comment."""
+
+
+def is_listed(comment: str) -> bool:
+    """Return whether a comment, without its ``#``, is a requirement or an index that is commented out."""
+    return _LISTED.fullmatch(comment.strip()) is not None
+
 
 def find_torch_spans(environment: Environment) -> list[Span]:
     """Return the spans of the requirements, images and indexes of torch, and of the variables in them."""
@@ -72,6 +82,8 @@ def create_comment_edits(view: str, environment: Environment, chosen: TorchBuild
         version = re.escape(clause.public_version)
         new[rf"(?i:(?<=torch )|(?<=torch-)|(?<=torch==)){version}(?![0-9]|\.[0-9])"] = chosen.version
     for span in find_comments(view, find_torch_spans(environment)):
+        if is_listed(view[span.start : span.end].strip(" \t#/")):
+            continue  # another choice, with versions of its own
         for pattern, text in new.items():
             for match in re.finditer(pattern, view[span.start : span.end]):
                 yield Edit(span.start + match.start(), span.start + match.end(), text)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from torchmigrate.documents import package_fit
+from torchmigrate.documents.conda_commands import create_command_edits, find_command
 from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.upgrade_rules import COMPANIONS
 from torchmigrate.documents.version_clauses import parse_clauses
@@ -27,9 +28,10 @@ _SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit"})
 _DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z|cpuonly\Z")
 """The names of packages of conda that bring conda's torch, or choose its build, in addition to those of the tables."""
 _REASON = (
-    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; require torch in the"
-    " `pip:` section"
+    "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; "
 )
+_IN_LIST = "require torch in the `pip:` section"
+_IN_COMMAND = "install torch by pip"
 
 
 def is_from_conda(unit: InstallUnit) -> bool:
@@ -44,26 +46,31 @@ def create_conda_edits(
     releases: Mapping[str, str],
     find_item: Callable[[Reference], Span | None],
 ) -> tuple[list[Edit], list[str]]:
-    """Return the edits of a YAML file that let pip install torch instead of conda, and the packages that conda loses.
+    """Return the edits of a list or command that let pip install torch instead of conda, and the packages that conda loses.
 
     ``releases`` are those to pin by the names for pip; ``find_item`` returns the line of an item of a list. Raises NoFix.
     """
-    if not re.search(rb"(?m)^dependencies:", text):  # a recipe has no list for pip
-        raise NoFix(_REASON)
+    is_list = re.search(rb"(?m)^dependencies:", text) is not None
+    reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
     every = unit.find_references(Sort.REQUIREMENT)
     packages = [one for one in every if one.style is VersionStyle.CONDA]
     moved = [one for one in packages if one.name in _NAMES or one.name in _SELECTORS]
     for one in packages:
         if one not in moved and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name)):
-            raise NoFix(f"{_REASON}, and `{one.name}` too, which depends on it")
+            raise NoFix(f"{reason}, and `{one.name}` too, which depends on it")
+    pins = [_render_pin(one, releases) for one in moved if one.name in _NAMES]
+    if not is_list:
+        command = find_command(text, moved[0])
+        if command is None:  # a recipe has no list for pip
+            raise NoFix(_REASON + _IN_LIST)
+        return create_command_edits(text, command, moved, pins), [one.name for one in moved]
     listed = [
         (one, item) for one in every if one.style is not VersionStyle.CONDA and (item := find_item(one))
     ]
     lines = [find_item(one) for one in moved]
     if any(one is None for one in lines) or any(one.name in _NAMES.values() for one, _ in listed):
-        raise NoFix(_REASON)
+        raise NoFix(reason)
     edits = [Edit(line.start, line.end, "") for line in lines if line is not None]
-    pins = [_render_pin(one, releases) for one in moved if one.name in _NAMES]
     if listed:
         first, item = listed[0]
         indent = text[item.start : first.span.start].rstrip(b"'\"").decode("latin-1")
@@ -87,7 +94,7 @@ def _create_list(
     """Return the edit that adds a list for pip below the last package of conda. Raises NoFix."""
     placed = [(one, item) for one in packages if (item := find_item(one))]
     if not placed or re.search(rb"(?m)^[ \t]*- *pip:", text):
-        raise NoFix(_REASON)
+        raise NoFix(_REASON + _IN_LIST)
     last, item = max(placed, key=lambda pair: pair[1].end)
     indent = text[item.start : last.span.start].rstrip(b"'\"").decode("latin-1")
     inner = " " * len(indent) + "- "

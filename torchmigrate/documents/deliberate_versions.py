@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Container
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
-from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans
+from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans, is_listed
 from torchmigrate.documents.follow_up_commands import explain_lock
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
@@ -184,7 +184,7 @@ def _cut_excerpt(text: str, found: re.Match[str]) -> str:
 def _find_comment_above(lines: list[str], number: int) -> str:
     """Return the comment directly above a line, or above the first line of the command that continues there.
 
-    Commands in it are left out: they tell what once was installed, not why.
+    Commands and requirements in it are left out: they tell what once was installed, or may be, not why.
     """
     before = lines[:number][::-1]
     while before and before[0].rstrip().endswith(("\\", "^")) and not _COMMENT.match(before[0]):
@@ -194,6 +194,6 @@ def _find_comment_above(lines: list[str], number: int) -> str:
         comment = _COMMENT.match(line)
         if comment is None:
             break
-        if not _INSTALLS.match(comment["text"]):
+        if not _INSTALLS.match(comment["text"]) and not is_listed(comment["text"]):
             block.insert(0, comment["text"].strip(" #/"))
     return " ".join(block)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from torchmigrate.documents.references import InstallUnit, Reference
+from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
-from torchmigrate.tables.torch_builds import TorchBuild, find_index_url
+from torchmigrate.tables.torch_builds import INDEX, TorchBuild, find_index_url
 from torchmigrate.text.source_text import SourceText
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
-_MIXED_PAGE = re.compile(r"torch_stable\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
+_MIXED_PAGE = re.compile(r"torch_(?:stable|lts)\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
 
 
 def can_use_default_index(
@@ -52,12 +52,27 @@ def concerns_windows(source: SourceText, beside: Iterable[str]) -> bool:
     )
 
 
-def find_mixed_page(indexes: Iterable[Reference]) -> str:
-    """Return the first index that is a page with the wheels of all builds; empty if there is none.
+def find_mixed_page(indexes: Iterable[Reference]) -> Reference | None:
+    """Return the first index that is a page with the wheels of all builds; None if there is none.
 
     Of equal versions there, an installer takes the build whose name is the last in the alphabet.
     """
-    return next((index.text for index in indexes if _MIXED_PAGE.search(index.text)), "")
+    return next((index for index in indexes if _MIXED_PAGE.search(index.text)), None)
+
+
+def create_page_edit(page: Reference, variant: str, source: SourceText) -> Edit | None:
+    """Return the edit that names the index of one build instead of a page or an index of all builds.
+
+    Nobody says which releases such a page lists; an index of its own has those of a build. None where the page is not
+    written out.
+    """
+    url, before = f"{INDEX}/{variant}", source.text[: page.span.start]
+    if page.value.pieces[0].span != page.span:
+        return None
+    if (links := re.search(rb"(?:-f|--find-links)([ =]+['\"]?)$", before)) is not None:
+        return Edit(links.start(), page.span.end, f"--extra-index-url{links[1].decode()}{url}")
+    is_index = re.search(rb"(?:--index-url|--extra-index-url|-i)[ =]+['\"]?$", before)
+    return Edit(page.span.start, page.span.end, url) if is_index else None
 
 
 def find_other_accelerator(reference: Reference) -> str:
@@ -74,13 +89,14 @@ def create_index_edit(unit: InstallUnit, chosen: TorchBuild, source: SourceText)
     if kind == "requirements":
         line_end = "\r\n" if b"\r\n" in source.text else "\n"
         return Edit(0, 0, f"--extra-index-url {url}{line_end}")
-    first = unit.find_references(Sort.REQUIREMENT)[0]
+    pips = [one for one in unit.find_references(Sort.REQUIREMENT) if one.style is not VersionStyle.CONDA]
+    first = pips[0]
     start = source.text.rfind(b"\n", 0, first.span.start) + 1
     item = re.match(rb"[ \t]*- ['\"]?", source.text[start : first.span.start])
     if kind == "yaml" and item and start + item.end() == first.span.start:
         dash = item[0].decode().rstrip("'\"")
         return Edit(start, start, f"{dash}--extra-index-url {url}\n")
-    last = max(unit.find_references(Sort.REQUIREMENT), key=lambda one: one.span.end)
+    last = max(pips, key=lambda one: one.span.end)
     if kind in ("docker", "shell", "make") and last.removal is not None and not unit.fixed:
         return Edit(last.removal.end, last.removal.end, f" --extra-index-url {url}")
     raise NoFix(

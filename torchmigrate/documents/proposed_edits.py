@@ -80,6 +80,8 @@ class ProposedEdits:
     replaced: set[str] = field(default_factory=set)
     deleted: list[str] = field(default_factory=list)
     """The libraries that are deleted."""
+    _page_edit: Edit | None = None
+    """The edit that replaces a page of all builds by the index of one."""
     _indexes: list[Reference] = field(init=False)
     _needs_indexes: bool = field(init=False)
 
@@ -110,7 +112,7 @@ class ProposedEdits:
     def collect_edits(self) -> None:
         """Collect the edits. Raises NoFix if one of them is not possible."""
         concerned = provides_torch if self.moves_related else requires_torch
-        units = [unit for unit in self.environment.units if concerned(unit)]
+        units = [unit for unit in self.environment.units if concerned(unit) or _pins_triton(unit)]
         for unit in units:
             if unit.fixed:
                 raise NoFix(unit.fixed)
@@ -145,7 +147,7 @@ class ProposedEdits:
             for requirement in unit.find_references(Sort.REQUIREMENT, *names):
                 if requirement.name not in self.replaced:
                     self._edit_requirement(requirement)
-        if self.adds_index and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
+        if self.adds_index and not self._page_edit and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
             self.edits.append(package_indexes.create_index_edit(unit, self.chosen, self.source))
             self.keeps_index = True
         self._edit_frozen_pins(unit)
@@ -247,7 +249,7 @@ class ProposedEdits:
             self.keeps_index
             or self.moves_related
             or named
-            or bool(package_indexes.find_mixed_page(self._indexes))
+            or package_indexes.find_mixed_page(self._indexes) is not None
         )
         return "" if self.chosen.default and not stays else self.chosen.variant
 
@@ -358,11 +360,29 @@ class ProposedEdits:
         if reference.several:
             raise NoFix(f"the file gives several values for the version of {reference.name}")
         if "+" in version and (page := package_indexes.find_mixed_page(self._indexes)):
-            raise NoFix(f"it is unclear whether `{page}` lists {reference.name} {version}")
+            self._leave_page(page, reference, version)
         edit = reference.value.create_edit(clause.start, clause.end, version)
         if edit is None:
             raise NoFix(f"the version of {reference.name} is assembled from several variables")
         self.edits.append(edit)
+
+    def _leave_page(self, page: Reference, reference: Reference, version: str) -> None:
+        """Collect the edit that replaces a page of all builds by the index of a pinned one. Raises NoFix."""
+        edit = package_indexes.create_page_edit(page, version.partition("+")[2], self.source)
+        if edit is None or self._page_edit not in (None, edit):
+            raise NoFix(f"it is unclear whether `{page.text}` lists {reference.name} {version}")
+        self.edits += [] if self._page_edit else [edit]
+        self._page_edit = edit
+        self.keeps_index = True
+
+
+def _pins_triton(unit: InstallUnit) -> bool:
+    """Return whether a unit pins triton, of which each torch requires one release."""
+    return any(
+        clause.is_exact
+        for one in unit.find_references(Sort.REQUIREMENT, "triton")
+        for clause in parse_clauses(one)
+    )
 
 
 def _is_frozen_library(reference: Reference) -> bool:

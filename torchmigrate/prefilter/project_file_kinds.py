@@ -77,18 +77,22 @@ _COMMANDS = re.compile(
 """Texts in the cells of a notebook that install something."""
 _PINS = (b"torch==", b"torch~=", b"torch>=", b"torch<", b"/whl/", b"nvidia/cuda:", b"pytorch:")
 _INSTALLS = (b"pip", b"from_registry(", b"packages_to_install", b"conda", b"base_image")
+_RUN_RECORD = re.compile(r"(?:^|[\\/])(?:wandb[\\/](?:offline-)?run-|mlruns[\\/]\d)")
 _TOKENS = re.compile(rb"[Tt]orch|TORCH|nvidia/cuda|NCCL_(?:ASYNC|BLOCKING|DESYNC|ENABLE_TIMING)")
 
 
 def find_kind(path: str) -> FileKind | None:
     """Return the kind of project file that ``path`` names, or None.
 
-    A ``.txt`` or ``.in`` file in a folder called ``requirements`` is a requirements file whatever its name.
+    A ``.txt`` or ``.in`` file in a folder called ``requirements`` is a requirements file whatever its name. What wandb and
+    MLflow write about a run, with the packages that were installed for it, belongs to no project.
     """
     name = os.path.basename(path)
     if name.endswith((".py", ".pyi")) and name not in _SCRIPTS:
         return None  # most files are; this is only faster
     found = _compile_patterns().fullmatch(name)
+    if _RUN_RECORD.search(path):
+        return None
     if found is not None:
         return KINDS[int((found.lastgroup or "")[1:])]
     in_folder = name.endswith((".txt", ".in")) and os.path.basename(os.path.dirname(path)) in _FOLDERS
