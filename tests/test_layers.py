@@ -42,6 +42,7 @@ LAYERS = (
     "server",
     "artifacts",
     "cli",
+    "survey",
     "library",
 )
 """From the lowest to the highest; `torchmigrate` itself, which is its version, is below, and `__main__` above."""

@@ -13,6 +13,7 @@ LAZY: dict[str, str] = {
     "probe": "torchmigrate.cli.probe:probe",
     "record": "torchmigrate.cli.record:record",
     "server": "torchmigrate.cli.server:server",
+    "survey": "torchmigrate.survey.command:survey",
 }
 """Commands in modules of their own: name → ``module:attribute``."""
 
@@ -21,6 +22,7 @@ ORDER = (
     "check",
     "fix",
     "plan",
+    "survey",
     "record",
     "explain",
     "rules",

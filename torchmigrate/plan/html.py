@@ -1,20 +1,14 @@
-"""A plan as one HTML page that loads nothing from the network and runs nothing from the project.
+"""A plan as one HTML page.
 
-Every text of the project is escaped by `_escape_html`; in addition, the page's Content-Security-Policy allows only the
-script whose digest it names. Without scripts the page reads the same, unsorted; with them, rows are made when they are seen,
-because a browser takes seconds to lay out thousands of them.
+Without scripts the page reads the same, unsorted; with them, rows are made when they are seen, because a browser takes
+seconds to lay out thousands of them.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from importlib import resources
-from string import Template
 
 from torchmigrate.console.terminal import escape_controls
 from torchmigrate.model.torch_versions import render_version
@@ -28,10 +22,10 @@ from torchmigrate.plan.charts import (
 )
 from torchmigrate.plan.model import Effort, Plan, PlanItem, PlanStep, RuleItems
 from torchmigrate.plan.origin import PlanOrigin
+from torchmigrate.plan.page import escape_html, read_asset, render_page, render_prose
 from torchmigrate.plan.side_by_side import pair_lines
 from torchmigrate.reporters.proposals import describe_proposal
 
-_CODE = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"https://[^\s<>()]*[^\s<>().,;:]")
 _NOBODY = "nobody"
 _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "!", Severity.INFO: ""}
@@ -39,57 +33,31 @@ _SIGNS = {Severity.ERROR: "✕", Severity.WARNING: "!", Severity.INFO: ""}
 
 def render_html(plan: Plan) -> str:
     """Return the plan as an HTML page."""
-    style, script = _read_asset("plan.css"), _read_asset("plan.js")
-    return Template(_read_asset("plan.html")).substitute(
-        title=_escape_html(f"Upgrade to torch {render_version(plan.target)}"),
-        style=style,
-        style_hash=_hash_source(style),
-        script=script,
-        script_hash=_hash_source(script),
-        body="\n".join(_render_body(plan)),
-    )
-
-
-def _read_asset(name: str) -> str:
-    return resources.files("torchmigrate.plan").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash_source(text: str) -> str:
-    """Return the source expression by which a Content-Security-Policy allows an inline text."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _escape_html(text: str) -> str:
-    """Return text as HTML with invisible characters spelled out; quotation marks cannot end an attribute."""
-    return html.escape(escape_controls(text), quote=True)
-
-
-def _render_prose(text: str) -> str:
-    """Return text as HTML whose backquoted parts are code."""
-    return _CODE.sub(r"<code>\1</code>", _escape_html(text))
+    title = f"Upgrade to torch {render_version(plan.target)}"
+    return render_page(title, _render_body(plan), read_asset("plan.css"), read_asset("plan.js"))
 
 
 def _render_source(text: str) -> str:
     """Return text as HTML whose URLs are links."""
     parts, at = [], 0
     for found in _ADDRESS.finditer(text):
-        parts.append(_render_prose(text[at : found.start()]))
-        parts.append(f'<a href="{_escape_html(found[0])}" rel="noreferrer">{_escape_html(found[0])}</a>')
+        parts.append(render_prose(text[at : found.start()]))
+        parts.append(f'<a href="{escape_html(found[0])}" rel="noreferrer">{escape_html(found[0])}</a>')
         at = found.end()
-    return "".join([*parts, _render_prose(text[at:])])
+    return "".join([*parts, render_prose(text[at:])])
 
 
 def _render_body(plan: Plan) -> Iterator[str]:
     yield f"<header><h1>Upgrade to torch {render_version(plan.target)}</h1>"
-    yield f"<p>{_render_prose(phrases.describe_plan(plan))}.</p>"
-    yield f'<p class="faint">{_escape_html(phrases.describe_origin(plan))}.</p>'
+    yield f"<p>{render_prose(phrases.describe_plan(plan))}.</p>"
+    yield f'<p class="faint">{escape_html(phrases.describe_origin(plan))}.</p>'
     for error in plan.errors:
-        yield f'<p class="error">Not checked: <code>{_escape_html(error.path)}</code>: {_render_prose(error.message)}</p>'
+        yield f'<p class="error">Not checked: <code>{escape_html(error.path)}</code>: {render_prose(error.message)}</p>'
     yield "</header><main>"
     if plan.steps:
         yield '<section class="charts" aria-label="Overview">'
-        yield f"<figure><figcaption>Effort</figcaption>{render_effort_chart(plan)}</figure>"
-        yield f"<figure><figcaption>Findings by release</figcaption>{render_release_chart(plan)}{render_severity_key()}</figure>"
+        yield f"<figure><figcaption>Effort</figcaption>{render_effort_chart(plan.efforts)}</figure>"
+        yield f"<figure><figcaption>Findings by release</figcaption>{render_release_chart(plan.releases)}{render_severity_key()}</figure>"
         yield "</section>"
         yield '<h2 id="steps">Steps, in this order</h2><ol class="steps">'
         for number, step in enumerate(plan.steps, 1):
@@ -98,30 +66,30 @@ def _render_body(plan: Plan) -> Iterator[str]:
         yield from _render_matrix(plan)
         yield from _render_findings(plan)
     else:
-        yield f"<p>{_render_prose(phrases.NOTHING)}</p>"
+        yield f"<p>{render_prose(phrases.NOTHING)}</p>"
     yield "</main>"
 
 
 def _render_step(number: int, step: PlanStep) -> Iterator[str]:
-    yield f'<li id="step-{number}"><h3>{number}. {_escape_html(step.title)}</h3>'
-    yield f'<p>{_escape_html(step.why)} <span class="faint">({phrases.describe_efforts(step.efforts)})</span></p>'
+    yield f'<li id="step-{number}"><h3>{number}. {escape_html(step.title)}</h3>'
+    yield f'<p>{escape_html(step.why)} <span class="faint">({phrases.describe_efforts(step.efforts)})</span></p>'
     if step.commands:
-        commands = "\n".join(map(_escape_html, step.commands))
+        commands = "\n".join(map(escape_html, step.commands))
         yield f"<pre>{commands}</pre>"
     yield '<ul class="rules">'
     for group in step.groups:
-        show = f'data-show="step={number} rule={_escape_html(group.code)}"'
+        show = f'data-show="step={number} rule={escape_html(group.code)}"'
         yield (
-            f'<li><strong>{_escape_html(group.code)}</strong> <span class="about">{_render_prose(phrases.describe_rule(group))}</span> '
+            f'<li><strong>{escape_html(group.code)}</strong> <span class="about">{render_prose(phrases.describe_rule(group))}</span> '
             f'<span class="{group.severity.value}">{phrases.describe_severities(group)}</span> '
             f'<button type="button" class="link screen" {show} hidden>show</button></li>'
         )
     yield "</ul>"
     for proposal in step.proposals:
-        lines = "\n".join(map(_escape_html, describe_proposal(proposal)))
+        lines = "\n".join(map(escape_html, describe_proposal(proposal)))
         yield f"<pre>{lines}</pre>"
     for paths in step.together:
-        yield f"<p>In one commit: {', '.join(f'<code>{_escape_html(path)}</code>' for path in paths)}</p>"
+        yield f"<p>In one commit: {', '.join(f'<code>{escape_html(path)}</code>' for path in paths)}</p>"
     yield "</li>"
 
 
@@ -141,7 +109,7 @@ def _render_matrix(plan: Plan) -> Iterator[str]:
                 if counted[one]
             )
             cells.append(f"<td>{' '.join(numbers)}</td>")
-        yield f'<tr><th scope="row">{_escape_html(code)}</th>{"".join(cells)}</tr>'
+        yield f'<tr><th scope="row">{escape_html(code)}</th>{"".join(cells)}</tr>'
     yield '</tbody></table></div><p class="faint">✕ breaks, ! warns, plain: superseded.'
     yield f" {phrases.SEVERAL}</p>" if plan.several else "</p>"
 
@@ -196,8 +164,7 @@ def _render_controls(plan: Plan) -> Iterator[str]:
     yield '<label class="wide">Search (press /)<input type="search" id="search" autocomplete="off"></label>'
     for name, title, options in choices:
         listed = "".join(
-            f'<option value="{_escape_html(value)}">{_escape_html(about)}</option>'
-            for value, about in options
+            f'<option value="{escape_html(value)}">{escape_html(about)}</option>' for value, about in options
         )
         yield f'<label>{title}<select name="{name}"><option value="">all</option>{listed}</select></label>'
     yield '<button type="button" id="reset">Show all</button> <button type="button" id="expand">Expand</button>'
@@ -216,10 +183,10 @@ def _render_item(number: int, group: RuleItems, item: PlanItem, origin: PlanOrig
     since = (
         render_version(min(bad, default=item.course[0][0] if item.course else (0, 0))) if item.course else ""
     )
-    place = f"{_escape_html(finding.path)}{':' + _escape_html(where) if where else ''}"
+    place = f"{escape_html(finding.path)}{':' + escape_html(where) if where else ''}"
     line = finding.location.line if finding.location and finding.location.cell is None else None
     if address := origin.create_link(finding.path, line):
-        place = f'<a href="{_escape_html(address)}" rel="noreferrer">{place}</a>'
+        place = f'<a href="{escape_html(address)}" rel="noreferrer">{place}</a>'
     owners = item.owners or (_NOBODY,)
     data = {
         "severity": finding.severity.value,
@@ -234,14 +201,14 @@ def _render_item(number: int, group: RuleItems, item: PlanItem, origin: PlanOrig
         "release": " ".join(render_version(version) for version in bad),
         "byrelease": since,
     }
-    attributes = " ".join(f'data-{name}="{_escape_html(value)}"' for name, value in data.items())
+    attributes = " ".join(f'data-{name}="{escape_html(value)}"' for name, value in data.items())
     yield f"<tbody {attributes}><tr>"
     yield f'<td><span class="badge {finding.severity.value}">{finding.severity.value}</span></td>'
-    yield f'<td>{_escape_html(group.code)}</td><td class="place">{place}</td>'
-    yield f"<td>{_escape_html(' '.join(item.owners))}</td><td>{number}</td>"
+    yield f'<td>{escape_html(group.code)}</td><td class="place">{place}</td>'
+    yield f"<td>{escape_html(' '.join(item.owners))}</td><td>{number}</td>"
     yield f'<td><span class="badge {effort_class(item.effort)}">{item.effort.value}</span></td><td>{since}</td></tr>'
     yield '<tr class="about"><td colspan="7"><details>'
-    yield f"<summary>{_render_prose(finding.message)}</summary>"
+    yield f"<summary>{render_prose(finding.message)}</summary>"
     yield from _render_details(group, item)
     yield "</details></td></tr></tbody>"
 
@@ -249,14 +216,14 @@ def _render_item(number: int, group: RuleItems, item: PlanItem, origin: PlanOrig
 def _render_details(group: RuleItems, item: PlanItem) -> Iterator[str]:
     finding = item.finding
     if finding.hint:
-        yield f"<p>{_render_prose(finding.hint)}</p>"
+        yield f"<p>{render_prose(finding.hint)}</p>"
     if finding.withheld and not item.minimum:
-        yield f"<p>No fix: {_render_prose(finding.withheld)}</p>"
+        yield f"<p>No fix: {render_prose(finding.withheld)}</p>"
     if finding.evidence:
-        yield f"<p>Recorded run: {_render_prose(finding.evidence)}</p>"
+        yield f"<p>Recorded run: {render_prose(finding.evidence)}</p>"
     if item.title:
         since = f" for torch {render_version(item.minimum)} and newer" if item.minimum else ""
-        yield f'<p>Fix{since} <span class="{effort_class(item.effort)}">({item.effort.value})</span>: {_render_prose(item.title)}</p>'
+        yield f'<p>Fix{since} <span class="{effort_class(item.effort)}">({item.effort.value})</span>: {render_prose(item.title)}</p>'
     if item.hunks:
         yield '<table class="diff" aria-label="before and after">'
         for hunk in item.hunks:
@@ -264,14 +231,14 @@ def _render_details(group: RuleItems, item: PlanItem) -> Iterator[str]:
                 yield (
                     "<tr>"
                     + "".join(
-                        f'<td class="line">{number or ""}</td><td class="{kind}">{_escape_html(text)}</td>'
+                        f'<td class="line">{number or ""}</td><td class="{kind}">{escape_html(text)}</td>'
                         for number, kind, text in row
                     )
                     + "</tr>"
                 )
         yield "</table>"
     elif finding.source_lines:
-        shown = "\n".join(_escape_html(line) for line in finding.source_lines[:6])
+        shown = "\n".join(escape_html(line) for line in finding.source_lines[:6])
         yield f"<pre>{shown}</pre>"
     if source := finding.source or group.source:
         yield f'<p class="faint">Source: {_render_source(source)}</p>'

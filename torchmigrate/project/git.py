@@ -35,9 +35,10 @@ _SETTINGS = {
 """Settings for every call, stronger than any configuration file."""
 
 _ENVIRONMENT = {
-    # `protocol.<name>.allow` in the repository's configuration is stronger than `protocol.allow`, but not than this.
-    "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
+    # Nobody is there to type a password.
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
     "LC_ALL": "C",
 }
 _KEPT = re.compile(
@@ -62,8 +63,10 @@ class GitError(Exception):
 class Git:
     """Git, run in a folder."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, transport: str = "") -> None:
+        """``transport`` is the one protocol over which this git may reach another repository; "" is none."""
         self._folder = folder
+        self._transport = transport
 
     @classmethod
     def from_folder(cls, folder: str) -> Git:
@@ -114,13 +117,15 @@ class Git:
                 yield os.fsdecode(setting.partition(b"\n")[0])
 
     def _run_process(self, settings: Mapping[str, str], *arguments: str, given: bytes = b"") -> bytes:
-        overrides = [f"{key}={value}" for key, value in {**_SETTINGS, **settings}.items()]
+        transport = {"protocol.allow": "user"} if self._transport else {}
+        overrides = [f"{key}={value}" for key, value in {**_SETTINGS, **transport, **settings}.items()]
         options = [word for override in overrides for word in ("-c", override)]
         try:
             done = subprocess.run(
                 [_find_git(), *options, "--no-optional-locks", "--no-pager", *arguments],
                 cwd=self._folder,
-                env=_clean_environment(),
+                # `protocol.<name>.allow` in a configuration file is stronger than `protocol.allow`, but not than this.
+                env={**_clean_environment(), "GIT_ALLOW_PROTOCOL": self._transport},
                 input=given,
                 capture_output=True,
                 check=False,
