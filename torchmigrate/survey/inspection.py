@@ -38,6 +38,13 @@ class Limits:
     """The size of its files together."""
 
 
+_KEPT = (
+    *("min_version", "min_version_source", "target_version", "files", "suppressed", "errors"),
+    *("findings", "efforts", "steps", "releases"),
+)
+"""The fields of a plan's JSON that a survey keeps."""
+
+
 def inspect_repository(job: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Do a job in a new process, and return its answer: ``unchanged``, ``error`` or ``result``, and what it took.
 
@@ -127,6 +134,8 @@ def _describe_repository(job: dict[str, Any], copy: str) -> dict[str, Any]:
     options = ("--quiet", "--no-cache", "--jobs", "1", "--output-format", "json")
     _run_command("plan", *options, "-o", "../plan.json", *job["arguments"], ".")
     plan = json.loads(Path("../plan.json").read_text("utf-8"))
+    # What says when and of what copy the plan was made is left out: it differs between equal repositories.
+    plan = {name: plan[name] for name in _KEPT}
     owners = CodeOwners(copy).find_owners(os.path.join(copy, "pyproject.toml"))
     return {"owners": list(owners), **read_packages(copy, snapshot.list_files(copy)), "plan": plan}
 
