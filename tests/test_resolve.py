@@ -160,8 +160,11 @@ def test_the_index_is_never_asked_for_the_project_itself(tmp_path: Path, fake_re
     assert "near" not in asked
 
 
-def test_a_release_candidate_is_not_proposed(tmp_path: Path, fake_resolver: Path) -> None:
-    (fake_resolver / "solved").write_text("torch==2.15.0\nx==3.0rc1\n")
+@pytest.mark.parametrize("version", ["3.0rc1", "99.0.0"])
+def test_candidates_and_placeholders_are_not_proposed(
+    version: str, tmp_path: Path, fake_resolver: Path
+) -> None:
+    (fake_resolver / "solved").write_text(f"torch==2.15.0\nx=={version}\n")
     title, _ = found(tmp_path, fake_resolver, 0, "", "torch==2.6.0\nx==1\n")
     assert title == "Use torch 2.15.0 (cu132) (uv can resolve the requirements for Python 3.11)"
 

@@ -256,9 +256,10 @@ def _loosen(specifier: str) -> str:
 def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
     """Return the packages whose requirement does not admit the release in an answer, with that release.
 
-    A release candidate is left out: a resolver takes one where the last release would have to be built.
+    A release candidate is left out: a resolver takes one where the last release would have to be built. So is a placeholder
+    such as nvidia-tensorrt 99.0.0, which only says that the package comes from elsewhere.
     """
-    versions = {name: version for name, version in answer.versions if not _is_candidate(version)}
+    versions = {name: version for name, version in answer.versions if _is_release(version)}
     return {
         one.name: versions[one.name]
         for one in references
@@ -270,8 +271,13 @@ def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dic
     }
 
 
-def _is_candidate(version: str) -> bool:
+def _is_release(version: str) -> bool:
     try:
-        return Version(version).is_prerelease
+        parsed = Version(version)
     except InvalidVersion:
-        return False
+        return True
+    return not parsed.is_prerelease and parsed.release[0] not in _PLACEHOLDERS
+
+
+_PLACEHOLDERS = (99, 999, 9999)
+"""First numbers of releases that hold a name."""
