@@ -198,6 +198,11 @@ def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output
     assert "no resolver can check this" in done.output
+    (tmp_path / "requirements.txt").write_text("torch==2.6.0\nunheard-of==1.0\n")
+    flags = ["--select", "CU504", "--resolve", "--unsafe", "--relax"]
+    done = run_cli("fix", *flags, str(tmp_path))
+    assert "unheard-of: it is not known which torch it requires; no resolver can check this" in done.output
+    assert "--resolve asks the index" not in done.output
 
 
 def test_no_file_asks_for_it(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from torchmigrate.tables.package_requirements import find_newest, is_built_for_o
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 
 FAMILY = package_requirements.FAMILY | {"pytorch"}
+RESOLVER_ADVICE = "; --resolve asks the index"
+"""The end of a check that a resolver makes unnecessary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     if newest is None:
         if is_built_for_one_torch(one.name):
             return Fitting("" if has_bound else None, unsure)
-        return Fitting("", f"{one.name}: it is not known which torch it requires; --resolve asks the index")
+        return Fitting("", f"{one.name}: it is not known which torch it requires{RESOLVER_ADVICE}")
     if package_requirements.has_wheel(one.name, newest, asked.python) is False:
         return Fitting()
     reason = package_requirements.explain_refusal(one.name, newest, asked.torch)

@@ -16,7 +16,7 @@ from torchmigrate.documents.environment_blockers import (
     find_blockers,
     find_oldest_python,
 )
-from torchmigrate.documents.package_fit import FAMILY
+from torchmigrate.documents.package_fit import FAMILY, RESOLVER_ADVICE
 from torchmigrate.documents.python_versions import find_possible_minors, raise_python
 from torchmigrate.documents.references import Reference, VersionStyle
 from torchmigrate.documents.relaxations import Relaxation, drop_build, relax_requirement
@@ -85,9 +85,12 @@ def settle_blockers(
         inquiry = _Inquiry(state, own_names)
         if inquiry.answer.resolves is not None:
             return _settle(inquiry.list_blockers(), fixed_paths, inquiry)
-        return replace(
-            _settle(find_blockers(state), fixed_paths, None), answer=inquiry.answer.text, is_answered=False
+        found, text = _settle(find_blockers(state), fixed_paths, None), inquiry.answer.text
+        checks = tuple(
+            f"{one.removesuffix(RESOLVER_ADVICE)}; {text}" if one.endswith(RESOLVER_ADVICE) else one
+            for one in found.checks
         )
+        return replace(found, checks=checks, answer=text, is_answered=False)
     return _settle(find_blockers(state), fixed_paths, None)
 
 
