@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from tests.survey.made import CLEAN, CODE, commit_all, git, make_repository, read_results, run_survey
 from torchmigrate.survey.inspection import Limits
-from torchmigrate.survey.repositories import list_repositories
+from torchmigrate.survey.repositories import Repository, list_repositories
 from torchmigrate.survey.run import SurveyRequest, answer_in_processes
 from torchmigrate.survey.run import run_survey as run_request
 from torchmigrate.survey.store import Store
@@ -147,14 +148,37 @@ def test_a_repository_costs_itself_alone(tmp_path: Path) -> None:
     (large / "data.bin").write_bytes(os.urandom(3 << 20))
     if hasattr(os, "mkfifo"):
         os.mkfifo(top / "good" / "pipe.py")
-    done = run_survey(top, "--max-size", "2", "-o", tmp_path / "out")
+    commit_all(large)
+    done = run_survey(top, f"git+file://{large}", "--max-size", "1", "-o", tmp_path / "out")
     assert done.return_value == 2
     rows = {row["repository"]: row["failure"] for row in read_table(tmp_path / "out", "repositories")}
     assert rows["good"] is None
     assert "no-such-setting" in rows["settings"]
     assert rows["no-git"].startswith("git ")
     assert "--max-size" in rows["large"]
+    assert rows["top/large"]
     assert all(f"torchmigrate: {name}: " in done.output for name in ("settings", "no-git", "large"))
+
+
+def test_the_memory_of_a_run_does_not_grow_with_its_repositories(tmp_path: Path) -> None:
+    request = SurveyRequest((), False, False, LIMITS)
+
+    def measure_peak(number: int) -> int:
+        listed = [Repository(f"r{index}", folder=f"/nowhere/{index}") for index in range(number)]
+        store = Store(str(tmp_path / str(number)))
+        tracemalloc.start()
+        run_request(listed, request, store, answer, lambda *_: None)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    def answer(jobs: Any) -> Any:
+        for repository, _ in jobs:
+            steps = [f"{repository.name} {number:050}" for number in range(2_000)]
+            yield repository, {"state": "s", "result": {"plan": {"steps": steps}}}
+
+    # An answer has more than 100,000 bytes.
+    assert measure_peak(100) - measure_peak(10) < 90 * 2_000
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class Git:
     """Git, run in a folder."""
 
     def __init__(self, folder: str, *, transport: str = "") -> None:
-        """``transport`` is the one protocol over which this git may reach another repository; "" is none."""
+        """``transport`` has the protocols, separated by colons, over which git may reach other repositories; "" is none."""
         self._folder = folder
         self._transport = transport
 

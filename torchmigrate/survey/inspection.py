@@ -67,7 +67,7 @@ def inspect_repository(job: dict[str, Any], limits: Limits) -> dict[str, Any]:
 def answer_job(file: str) -> None:
     """Do the job in the JSON ``file``, and replace the file by the answer; this is what the process runs."""
     job = json.loads(Path(file).read_text("utf-8"))
-    _limit_memory(job["memory_bytes"])
+    _limit_process(job["memory_bytes"], job["most_bytes"])
     with tempfile.TemporaryDirectory(prefix="torchmigrate-", ignore_cleanup_errors=True) as folder:
         try:
             answer = _work_on(job, folder)
@@ -85,13 +85,15 @@ def answer_job(file: str) -> None:
     Path(file).write_text(json.dumps(answer), "utf-8")
 
 
-def _limit_memory(most: int) -> None:
-    """Limit the memory of this process and of those that it starts, where the system can."""
+def _limit_process(memory_bytes: int, most_bytes: int) -> None:
+    """Limit the memory of this process and of those that it starts, and the size of what they write, where the system can."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        # One file may be the pack of all others, or the copy of all of them.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2 * most_bytes, 2 * most_bytes))
 
 
 def _work_on(job: dict[str, Any], folder: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Repository:
     ref: str = ""
     """The branch, tag or commit of an address; "" is the default branch."""
     transport: str = ""
-    """The protocol of the address: ``https``, ``ssh`` or ``file``."""
+    """The protocols over which git may reach the address, as in ``GIT_ALLOW_PROTOCOL``."""
 
     @property
     def location(self) -> str:
@@ -122,7 +122,9 @@ def _parse_address(entry: str) -> Repository:
         raise ListError(f"{entry} has no host")
     parts = match["path"].removesuffix("/").removesuffix(".git").split("/")
     name = "/".join(parts[-2:])
-    return Repository(name, url=match["url"], ref=match["ref"] or "", transport=match["transport"])
+    # Users may have git replace one of these protocols by the other (`url.BASE.insteadOf`).
+    transport = "file" if match["transport"] == "file" else "https:ssh"
+    return Repository(name, url=match["url"], ref=match["ref"] or "", transport=transport)
 
 
 def _find_repositories(folder: str, top: str) -> Iterator[Repository]:
