@@ -29,6 +29,7 @@ def summarize(number: int, name: str = "team/repository-") -> Summary:
             "owners": [f"@owner-{index % 3}"],
             "min_version": "2.4",
             "target_version": "2.15",
+            "allows_target": True,
             "works_until": "2.13" if severity == "error" else "2.15",
             "files": 3,
             "error": int(severity == "error"),
@@ -88,6 +89,14 @@ def test_the_page_tells_how_many_repositories_run_on_a_release() -> None:
     assert '<th scope="row">2.14</th><td>10</td><td>5</td>\n<td>5</td>' in page
 
 
+def test_a_library_that_is_not_ready_is_named_with_what_needs_it() -> None:
+    summary = summarize(2)
+    assert "What others wait for" not in render(summary)
+    summary.repositories[1].update(needed_by=["app"], allows_target=False)
+    page = render(summary)
+    assert "0001</th><td>its metadata does not allow the target</td>\n<td>app</td>" in page
+
+
 DRIVER = """<script>
 setTimeout(() => {
   const said = [], body = document.getElementById("table").tBodies[0];
@@ -95,6 +104,7 @@ setTimeout(() => {
   said.push(body.rows.length < 1000, shown());
   document.querySelector("button[data-rule=RM701]").click(); said.push(shown());
   document.querySelector("button[data-owner=nobody]").click(); said.push(shown());
+  document.querySelector("button[data-family=torchscript]").click(); said.push(shown());
   document.getElementById("reset").click();
   const head = document.querySelector("button[data-key=repository]");
   head.click(); head.click(); said.push(body.rows[0].cells[0].textContent);
@@ -110,7 +120,7 @@ def test_the_page_filters_sorts_and_makes_rows_when_they_are_seen(tmp_path: Path
     page = re.sub(r"<meta http-equiv=[^>]*>", "", render(summarize(1000))).replace("</body>", DRIVER)
     match = re.search(r"<title>(.*?)</title>", dumped(page, tmp_path))
     assert match
-    assert match[1].split(" ") == ["true", "1000", "500", "1000", "team/repository-0999", "1"]
+    assert match[1].split(" ") == ["true", "1000", "500", "1000", "500", "team/repository-0999", "1"]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -52,6 +52,7 @@ def test_the_records_say_what_a_plan_says(surveyed: Path) -> None:
     assert list(rows) == ["group/application", "library", "plain"]
     library = rows["library"]
     assert (library["min_version"], library["works_until"], library["error"]) == ("2.4", "2.13", 1)
+    assert library["allows_target"] is True
     assert (library["owners"], library["needed_by"]) == (["@base"], ["group/application"])
     assert [rows[name]["wave"] for name in rows] == [2, 1, 1]
     assert rows["plain"]["works_until"] == rows["plain"]["target_version"]

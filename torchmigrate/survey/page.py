@@ -17,7 +17,7 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.plan.charts import render_effort_chart, render_severity_chart, render_severity_key
 from torchmigrate.plan.model import Effort
 from torchmigrate.plan.page import escape_html, read_asset, render_page, render_prose
-from torchmigrate.survey.summary import RuleTotals, Summary
+from torchmigrate.survey.summary import FindingTotals, Summary
 
 _HEADS = (
     ("repository", "Repository"),
@@ -34,6 +34,7 @@ _HEADS = (
     ("redo_artifact", "Redo artifact"),
     ("waits_for", "Waits for"),
     ("needed_by", "Needed by"),
+    ("commits", "Commits in patch"),
 )
 
 
@@ -65,8 +66,9 @@ def _render_body(
         yield f'<figure id="history"><figcaption>Burn-down</figcaption>{render_severity_chart(days)}</figure>'
     yield "</section>"
     yield from _render_releases(summary)
-    yield from _render_rules(summary, rules)
-    yield from _render_owners(summary)
+    yield from _render_blockers(summary)
+    for name, counted in (("rule", summary.rules), ("family", summary.families), ("owner", summary.owners)):
+        yield from _render_totals(name, counted, rules)
     yield from _render_repositories(summary)
     yield "</main>"
 
@@ -90,24 +92,43 @@ def _render_releases(summary: Summary) -> Iterator[str]:
     yield '</tbody></table></div><p class="faint">A repository counts from the oldest torch that it supports.</p>'
 
 
-def _render_rules(summary: Summary, rules: Mapping[str, Rule]) -> Iterator[str]:
-    yield '<h2 id="rules">By rule</h2><div class="scroll" tabindex="0"><table class="sums"><thead><tr>'
-    yield '<th scope="col">Rule</th><th scope="col">Family</th><th scope="col">About</th>'
-    yield '<th scope="col">Breaks in</th>' + _SUM_HEADS + "</tr></thead><tbody>"
-    for code, totals in sorted(summary.rules.items(), key=_rank_totals):
-        about = rules[code].summary if code in rules else ""
-        yield f'<tr><th scope="row"><button type="button" class="link" data-rule="{escape_html(code)}">{escape_html(code)}</button></th>'
-        yield f"<td>{escape_html(totals.family)}</td><td>{render_prose(about)}</td>"
-        yield f"<td>{escape_html(totals.breaks_in)}</td>{_render_sums(totals)}</tr>"
+def _render_blockers(summary: Summary) -> Iterator[str]:
+    """Yield the table of the repositories that others wait for and that are not ready, the most wanted first."""
+    blocking = [
+        one
+        for one in summary.repositories
+        if one["needed_by"] and (one["error"] or one["allows_target"] is False or one["failure"])
+    ]
+    if not blocking:
+        return
+    yield '<h2 id="blockers">What others wait for</h2><div class="scroll" tabindex="0"><table class="sums"><thead><tr>'
+    yield '<th scope="col">Repository</th><th scope="col">Why</th><th scope="col">Needed by</th></tr></thead><tbody>'
+    for one in sorted(blocking, key=lambda one: (-len(one["needed_by"]), one["repository"])):
+        reasons = [
+            f"{one['error']:,} places break" if one["error"] else "",
+            "its metadata does not allow the target" if one["allows_target"] is False else "",
+            "it could not be checked" if one["failure"] else "",
+        ]
+        yield f'<tr><th scope="row">{escape_html(one["repository"])}</th><td>{"; ".join(filter(None, reasons))}</td>'
+        yield f"<td>{escape_html(', '.join(one['needed_by']))}</td></tr>"
     yield "</tbody></table></div>"
 
 
-def _render_owners(summary: Summary) -> Iterator[str]:
-    yield '<h2 id="owners">By owner</h2><div class="scroll" tabindex="0"><table class="sums"><thead><tr>'
-    yield f'<th scope="col">Owner</th>{_SUM_HEADS}</tr></thead><tbody>'
-    for owner, totals in sorted(summary.owners.items(), key=_rank_totals):
-        yield f'<tr><th scope="row"><button type="button" class="link" data-owner="{escape_html(owner)}">{escape_html(owner)}</button></th>'
-        yield f"{_render_sums(totals)}</tr>"
+def _render_totals(
+    name: str, totals: Mapping[str, FindingTotals], rules: Mapping[str, Rule]
+) -> Iterator[str]:
+    """Yield the table of the findings by ``name``: rule, family or owner. Its buttons filter the repositories."""
+    about = name == "rule"
+    more = '<th scope="col">Family</th><th scope="col">About</th>' if about else ""
+    yield f'<h2 id="by-{name}">By {name}</h2><div class="scroll" tabindex="0"><table class="sums"><thead><tr>'
+    yield f'<th scope="col">{name.capitalize()}</th>{more}<th scope="col">Breaks in</th>{_SUM_HEADS}</tr></thead><tbody>'
+    for value, counted in sorted(totals.items(), key=_rank_totals):
+        shown = escape_html(value)
+        yield f'<tr><th scope="row"><button type="button" class="link" data-{name}="{shown}">{shown}</button></th>'
+        if about:
+            summary = rules[value].summary if value in rules else ""
+            yield f"<td>{escape_html(counted.family)}</td><td>{render_prose(summary)}</td>"
+        yield f"<td>{escape_html(counted.breaks_in)}</td>{_render_sums(counted)}</tr>"
     yield "</tbody></table></div>"
 
 
@@ -123,13 +144,13 @@ _SUM_HEADS = "".join(
 )
 
 
-def _rank_totals(item: tuple[str, RuleTotals]) -> tuple[int, int, str]:
+def _rank_totals(item: tuple[str, FindingTotals]) -> tuple[int, int, str]:
     """Order totals: the ones with the most errors first, then with the most findings."""
     name, totals = item
     return -totals.severities["error"], -sum(totals.severities.values()), name
 
 
-def _render_sums(totals: RuleTotals) -> str:
+def _render_sums(totals: FindingTotals) -> str:
     numbers = [
         len(totals.repositories),
         *(totals.severities[one.value] for one in Severity),
@@ -145,10 +166,9 @@ def _render_repositories(summary: Summary) -> Iterator[str]:
     yield "<noscript><p>The rows need scripts; <code>repositories.jsonl</code> has them, too.</p></noscript>"
     yield '<div class="controls" id="controls" role="search" hidden>'
     yield '<label class="wide">Search (press /)<input type="search" id="search" autocomplete="off"></label>'
-    families = sorted({one.family for one in summary.rules.values() if one.family})
     for name, title, values in (
         ("rule", "Rule", sorted(summary.rules)),
-        ("family", "Family", families),
+        ("family", "Family", sorted(summary.families)),
         ("owner", "Owner", sorted({owner for one in summary.repositories for owner in one["owners"]})),
     ):
         listed = "".join(f"<option>{escape_html(value)}</option>" for value in values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchmigrate.model.rule import Rule
@@ -29,6 +30,7 @@ def create_repository_record(kept: Kept, order: Order) -> Record:
         "min_version": plan.get("min_version"),
         "min_version_source": plan.get("min_version_source"),
         "target_version": plan.get("target_version"),
+        "allows_target": _allows_target(result.get("torch", ()), plan.get("target_version")),
         "works_until": _find_last_working(plan),
         "files": plan.get("files", 0),
         "unread_files": len(plan.get("errors", ())),
@@ -49,6 +51,17 @@ def create_repository_record(kept: Kept, order: Order) -> Record:
 
 def _key(effort: str) -> str:
     return effort.replace(" ", "_")
+
+
+def _allows_target(specifiers: Iterable[str], target: str | None) -> bool | None:
+    """Return whether one of several specifiers allows the target; None if there is none in the syntax of PEP 440."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    found = []
+    for text in specifiers if target else ():
+        with contextlib.suppress(InvalidSpecifier):
+            found.append(SpecifierSet(text).contains(f"{target}.0"))
+    return any(found) if found else None
 
 
 def _find_last_working(plan: Mapping[str, Any]) -> str | None:

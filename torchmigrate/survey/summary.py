@@ -15,10 +15,11 @@ NOBODY = "nobody"
 
 
 @dataclass(slots=True)
-class RuleTotals:
-    """The findings of one rule, or of one owner."""
+class FindingTotals:
+    """The findings of one rule, family or owner."""
 
     family: str = ""
+    """The family of a rule; "" for others."""
     repositories: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
     efforts: Counter[str] = field(default_factory=Counter)
@@ -40,8 +41,9 @@ class Summary:
     """The totals of a survey, and a short row for each repository."""
 
     repositories: list[dict[str, Any]] = field(default_factory=list)
-    rules: dict[str, RuleTotals] = field(default_factory=dict)
-    owners: dict[str, RuleTotals] = field(default_factory=dict)
+    rules: dict[str, FindingTotals] = field(default_factory=dict)
+    families: dict[str, FindingTotals] = field(default_factory=dict)
+    owners: dict[str, FindingTotals] = field(default_factory=dict)
     releases: dict[str, Counter[str]] = field(default_factory=dict)
     """By release the findings of each severity."""
     totals: Counter[str] = field(default_factory=Counter)
@@ -55,11 +57,11 @@ class Summary:
         owners: dict[str, None] = dict.fromkeys(repository["owners"])
         for finding in findings:
             rules.setdefault(finding["code"], Counter())[finding["severity"]] += 1
-            rule = self.rules.setdefault(finding["code"], RuleTotals(finding["family"]))
-            rule.add_finding(finding)
+            self.rules.setdefault(finding["code"], FindingTotals(finding["family"])).add_finding(finding)
+            self.families.setdefault(finding["family"], FindingTotals()).add_finding(finding)
             for owner in finding["owners"] or (NOBODY,):
                 owners[owner] = None
-                self.owners.setdefault(owner, RuleTotals()).add_finding(finding)
+                self.owners.setdefault(owner, FindingTotals()).add_finding(finding)
             self.totals[finding["severity"]] += 1
             self.totals[finding["effort"]] += 1
         for one in releases:
@@ -73,6 +75,7 @@ class Summary:
             "repository",
             "failure",
             "min_version",
+            "allows_target",
             "works_until",
             "error",
             "warning",

@@ -29,7 +29,7 @@ def read_schema() -> dict[str, Any]:
 
 
 def read_columns() -> Mapping[str, Mapping[str, str]]:
-    """Return the columns of each table with their type, ``string``, ``integer`` or ``array``, from the schema."""
+    """Return the columns of each table with their type, ``string``, ``integer``, ``boolean`` or ``array``, from the schema."""
     found = {}
     for table in TABLES:
         fields = read_schema()["$defs"][table]["properties"]
@@ -59,7 +59,8 @@ class Tables:
         )
         for table, columns in self._columns.items():
             listed = ", ".join(
-                f'"{name}" {"INTEGER" if kind == "integer" else "TEXT"}' for name, kind in columns.items()
+                f'"{name}" {"INTEGER" if kind in ("integer", "boolean") else "TEXT"}'
+                for name, kind in columns.items()
             )
             self._database.execute(f"CREATE TABLE {table} ({listed})")
         if find_spec("pyarrow"):
@@ -103,7 +104,12 @@ def _to_sql(value: Any) -> Any:
 def _open_parquet(place: str, columns: Mapping[str, str]) -> Any:
     arrow: Any = importlib.import_module("pyarrow")
     parquet: Any = importlib.import_module("pyarrow.parquet")
-    types = {"string": arrow.string(), "integer": arrow.int64(), "array": arrow.list_(arrow.string())}
+    types = {
+        "string": arrow.string(),
+        "integer": arrow.int64(),
+        "boolean": arrow.bool_(),
+        "array": arrow.list_(arrow.string()),
+    }
     return parquet.ParquetWriter(place, arrow.schema([(name, types[kind]) for name, kind in columns.items()]))
 
 

@@ -74,7 +74,7 @@
     const head = event.target.closest("th");
     if (head) sort(head);
   });
-  for (const name of ["rule", "owner"]) {
+  for (const name of ["rule", "family", "owner"]) {
     for (const button of document.querySelectorAll(`button[data-${name}]`)) {
       button.addEventListener("click", () => {
         choose(name, button.dataset[name]);
