@@ -92,7 +92,12 @@ class Checked:
         """How often each code was found on each line of the file's text."""
         source = read_source(str(file), file.read_bytes())
         findings = self.results[str(file)].findings
-        return Counter((source.line_of(f.span.start), f.code) for f in findings if f.span is not None)
+        return Counter(
+            (source.line_of(span.start), found.code)
+            for found in findings
+            if found.span is not None
+            for span in (found.span, *found.further)
+        )
 
     @staticmethod
     def text_of(file: Path) -> str:

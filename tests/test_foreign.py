@@ -200,7 +200,7 @@ def test_comments_silence(tmp_path: Path) -> None:
         b"<!-- torchmigrate: ignore ER613 -->\n",
         "d.cpp": b"// torchmigrate: ignore ER6\nint x;\n" + LOAD,
     }
-    assert said(checked(tmp_path, files)) == [("ER621", "b.kt"), ("ER601", "d.cpp"), ("XX001", "d.cpp")]
+    assert said(checked(tmp_path, files)) == [("ER621", "b.kt"), ("XX001", "d.cpp"), ("ER601", "d.cpp")]
 
 
 @GRAMMARS
@@ -209,6 +209,17 @@ def test_python_is_asked_where_only_the_family_is_selected(tmp_path: Path) -> No
     results = checked(tmp_path, {"export.py": export, "a.cpp": LOAD}, "--select", "ER")
     [finding] = [one for result in results for one in result.findings]
     assert finding.message.endswith(f"`net.pt` is written at {tmp_path}/export.py:3")
+
+
+@GRAMMARS
+def test_one_finding_names_all_its_lines(tmp_path: Path) -> None:
+    silenced = LOAD + LOAD.replace(b";", b";  // torchmigrate: ignore ER601", 1) + LOAD
+    (result,) = checked(tmp_path, {"a.cpp": LOAD * 9})
+    assert [one.message.rpartition("; ")[2] for one in result.findings] == [
+        "also in lines 2, 3, 4, 5, 6, 7 and 2 more"
+    ]
+    (result,) = checked(tmp_path, {"a.cpp": silenced})
+    assert [one.message.rpartition("; ")[2] for one in result.findings] == ["also in line 3"]
 
 
 @GRAMMARS
@@ -288,7 +299,10 @@ class TestHeaders:
 def test_a_typedef_names_its_last_word(tmp_path: Path) -> None:
     text = b"typedef torch::jit::Module Net;\nvoid f() {\n  int Module;\n  Net net;\n}\n"
     (result,) = checked(tmp_path, {"a.cpp": text})
-    assert [one.location.line for one in result.findings if one.location is not None] == [1, 4]
+    [finding] = result.findings
+    assert finding.location is not None
+    assert finding.location.line == 1
+    assert finding.message.endswith("; also in line 4")
 
 
 def test_lost_headers_are_those_that_the_newest_release_lacks() -> None:

@@ -22,11 +22,17 @@ from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule
 from torchmigrate.foreign.foreign_context import ForeignContext
-from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_use import FORKED_PACKAGE, ForeignUse
 
 rule = Rule(
     code="ER613",
-    foreign=("org.pytorch:pytorch_*", "org.pytorch:torchvision_ops", "library pytorch_jni*", "libs.*"),
+    foreign=(
+        "org.pytorch:pytorch_*",
+        "org.pytorch:torchvision_ops",
+        f"{FORKED_PACKAGE}*",
+        "library pytorch_jni*",
+        "libs.*",
+    ),
     message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; use "
     "`org.pytorch:executorch-android`",
     deprecated=(2, 10),

@@ -1,14 +1,14 @@
-"""A header of TorchScript is included.
+"""A header of TorchScript is included in a source that does not use TorchScript.
 
 Why: `torch/script.h` and `torch/csrc/jit/` declare TorchScript's C++ API, deprecated since torch 2.10.
 
     #include <torch/script.h>
     →
-    #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+    #include <torch/torch.h>
 
-What to do: include the header of the replacement (see `torchmigrate explain ER601`). A source that only registers operators
-or classes needs `<torch/library.h>` or `<torch/custom_class.h>`; one that only works with tensors, `<torch/torch.h>`:
-where the source uses nothing of TorchScript, the finding is informational.
+What to do: a source that only registers operators or classes needs `<torch/library.h>` or `<torch/custom_class.h>`; one that only
+works with tensors, `<torch/torch.h>`. Sources that use TorchScript have a finding where they do so (`torchmigrate explain ER601`
+names the header of the replacement).
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
 torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/csrc/api/include/torch/jit.h, torch/include/torch/library.h.
@@ -25,22 +25,14 @@ from torchmigrate.foreign.foreign_use import ForeignUse
 rule = Rule(
     code="ER605",
     foreign=("<torch/script.h>", "<torch/jit.h>", "<torch/csrc/jit/*"),
-    message="`{symbol}` declares TorchScript, deprecated since torch {deprecated}; AOTInductor's loader is in "
-    "`<torch/csrc/inductor/aoti_package/model_package_loader.h>`, the registration of operators in `<torch/library.h>`",
+    message="`{symbol}` declares TorchScript, deprecated since torch {deprecated}, and nothing here uses it; tensors are in "
+    "`<torch/torch.h>`, the registration of operators in `<torch/library.h>`",
     since=(2, 6),
     deprecated=(2, 10),
 )
 
 
-_UNUSED = (
-    "`{symbol}` declares TorchScript, deprecated since torch {deprecated}, and nothing here uses it; tensors are in `<torch/torch.h>`, "
-    "the registration of operators in `<torch/library.h>`"
-)
-
-
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if any(name.startswith("torch::jit") for name in ctx.names):
-        yield ctx.finding(use)
-    else:
-        yield ctx.finding(use, _UNUSED, severity=Severity.INFO)
+    if not any(name.startswith("torch::jit") for name in ctx.names):
+        yield ctx.finding(use, severity=Severity.INFO)

@@ -17,10 +17,11 @@ https://docs.pytorch.org/tutorials/recipes/mobile_interpreter.html, https://pyto
 from __future__ import annotations
 
 from torchmigrate.api import Rule
+from torchmigrate.foreign.foreign_use import FORKED_POD
 
 rule = Rule(
     code="ER614",
-    foreign=("LibTorch*",),
+    foreign=("LibTorch*", f"{FORKED_POD}*"),
     message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; use the Swift package of ExecuTorch",
     deprecated=(2, 10),
     recipe='use `.package(url: "https://github.com/pytorch/executorch.git", branch: "swiftpm-<version>")` with the products `executorch`, '

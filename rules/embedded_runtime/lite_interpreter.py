@@ -23,6 +23,7 @@ https://docs.pytorch.org/tutorials/recipes/mobile_interpreter.html, https://pyto
 from __future__ import annotations
 
 from torchmigrate.api import Rule
+from torchmigrate.foreign.foreign_use import FORKED_HEADER
 
 from ._linking.file_loads import ASKS, LINK_EXECUTORCH, check_load, note_save
 
@@ -39,6 +40,7 @@ rule = Rule(
         "<LibTorch*",
         "<Libtorch*",
         "<libtorch*",
+        f"{FORKED_HEADER}*",
     ),
     asks=ASKS,
     message="`{symbol}` is part of PyTorch Mobile, which is no longer supported; lower the exported model with ExecuTorch and load the "

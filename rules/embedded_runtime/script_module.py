@@ -1,8 +1,8 @@
 """Types or functions of TorchScript's C++ API are used.
 
 Why: all of the namespace `torch::jit` belongs to TorchScript, which has been deprecated since torch 2.10: modules, methods,
-compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, `torch::jit::Stack`) stay, and so
-does pickling of tensors; `torch::jit::IValue` is another name of the former.
+compilation units, graphs and passes. The values and stacks of boxed operators (`c10::IValue`, which is also
+`torch::jit::IValue`, and `torch::jit::Stack`) stay, and so does pickling of tensors.
 
     torch::jit::script::Module module_;
     →

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchmigrate.adoption.comment_places import CommentPlaces
 from torchmigrate.model.findings import Edit, Finding, Span
@@ -74,11 +74,16 @@ def add_ignore_comments(
     done = IgnoreResult(data)
     starts = [statement.start for statement in places.statements]
     for finding in findings:
-        at = bisect_right(starts, finding.span.start) - 1 if finding.span is not None else -1
-        if at < 0:
+        if finding.span is None:
             done.left.append(finding)
-        else:
-            groups.setdefault(places.statements[at], []).append(finding)
+            continue
+        for span in (finding.span, *finding.further):
+            at = bisect_right(starts, span.start) - 1
+            one = replace(finding, span=span, further=())
+            if at < 0:
+                done.left.append(one)
+            else:
+                groups.setdefault(places.statements[at], []).append(one)
     edits = _prove_edits(places, groups, ignore, target)
     for statement, group in groups.items():
         (done.silenced if statement in edits else done.left).extend(group)

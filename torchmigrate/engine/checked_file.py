@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from torchmigrate.engine.rule_set import RuleSet
-from torchmigrate.model.findings import Edit, FixChange
+from torchmigrate.model.findings import Edit, Finding, FixChange
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.rule_results import RuleResults
 from torchmigrate.text.source_text import SourceText
@@ -34,6 +34,10 @@ class CheckedFile(Protocol):
 
     def apply_edits(self, edits: Sequence[Edit]) -> CheckedFile:
         """Return the file with edits applied. Raises VerifyError or SourceError if they change more than intended."""
+
+    def merge_findings(self, findings: list[Finding]) -> list[Finding]:
+        """Return what is reported for the findings that no comment suppresses, ordered by position."""
+        return findings
 
     def find_unused_imports(self, before: CheckedFile, keeps: Callable[[str], bool]) -> Iterator[FixChange]:
         """Return changes that remove imports which were used in an earlier state of the file and no longer are."""

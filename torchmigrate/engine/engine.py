@@ -167,7 +167,8 @@ class Engine:
                 findings, lambda codes: self.rules.covers(codes, source.path), self.rules.options.target
             )
             findings = _withhold_suppressed_fixes(every, findings) if number else findings
-        return FileResult(source.path, tuple(findings), tuple(said.faults.values()), number)
+        merged = subject.merge_findings(findings)
+        return FileResult(source.path, tuple(merged), tuple(said.faults.values()), number)
 
 
 def _withhold_suppressed_fixes(every: Iterable[Finding], kept: Iterable[Finding]) -> list[Finding]:

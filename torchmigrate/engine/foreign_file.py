@@ -9,7 +9,8 @@ from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.foreign import rule_checks
 from torchmigrate.foreign.foreign_source import ForeignSource
-from torchmigrate.model.findings import Edit, Span
+from torchmigrate.foreign.merged_places import merge_findings
+from torchmigrate.model.findings import Edit, Finding, Span
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
 from torchmigrate.project.rule_results import RuleResults
@@ -36,6 +37,10 @@ class ForeignFile(CheckedFile):
     def with_rules(self, rules: RuleSet) -> ForeignFile:
         """Return the same file for other rules."""
         return replace(self, rules=rules)
+
+    def merge_findings(self, findings: list[Finding]) -> list[Finding]:
+        """Return one finding for all that say the same."""
+        return merge_findings(findings)
 
     def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the facts that the file contributes to the project."""

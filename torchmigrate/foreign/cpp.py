@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from torchmigrate.foreign import model_file_names
 from torchmigrate.foreign.cpp_namespaces import JIT, NamespaceStack
-from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_use import FORKED_HEADER, ForeignUse
 from torchmigrate.foreign.grammar_tokens import (
     MARK,
     STRING,
@@ -25,14 +25,27 @@ from torchmigrate.foreign.preprocessor import blank_disabled_code
 from torchmigrate.model.findings import Span
 
 _KEPT = frozenset(
-    {"Stack", "peek", "peekSlice", "last", "drop", "pop", "push", "push_one", "push_list_elements", "pack"}
+    {
+        "IValue",
+        "Stack",
+        "peek",
+        "peekSlice",
+        "last",
+        "drop",
+        "pop",
+        "push",
+        "push_one",
+        "push_list_elements",
+        "pack",
+    }
     | {"TuplePacker", "pickle", "unpickle", "pickle_save", "pickle_load", "CodeGen", "CustomClassHolder"}
 )
-"""The names in `torch::jit` that do not belong to the runtime: boxed calls of operators, custom classes, pickling of tensors.
+"""The names in `torch::jit` that do not belong to the runtime: values and boxed calls of operators, custom classes, pickling of tensors.
 
 Source: torch 2.13 wheel: torch/include/ATen/core/stack.h, torch/include/ATen/core/ivalue.h, torch/include/torch/csrc/jit/serialization/pickle.h.
 """
-_HEADERS = re.compile(r"torch/(?:script\.h|jit\.h|csrc/jit/.*)|[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
+_HEADERS = re.compile(r"torch/(?:script\.h|jit\.h|csrc/jit/.*)|\w*[Ll]ib[Tt]orch(?:-Lite)?(?:-Nightly)?/.*")
+_FORK = re.compile(r"\w+[Ll]ib[Tt]orch(?:-|/)")
 _NO_RUNTIME = re.compile(
     r"torch/csrc/jit/(?:serialization/(?:pickle|unpickle)\w*|runtime/custom_operator|api/object)\.h"
 )
@@ -141,7 +154,8 @@ class _CppReader:
         if token is not None and token.kind == STRING:
             path = token.text
             if _HEADERS.fullmatch(path) and not _NO_RUNTIME.fullmatch(path):
-                yield ForeignUse(f"<{path}>", Span(token.start, token.end))
+                fork = FORKED_HEADER if _FORK.match(path) else ""
+                yield ForeignUse(f"{fork}<{path}>", Span(token.start, token.end))
             self.index += 1
 
     def _read_macro(self) -> None:
@@ -266,6 +280,16 @@ def find_cpp_uses(
     found = tokenize_source("cpp", blank_disabled_code(text))
     reader = _CppReader(found, included)
     return list(reader.find_uses()), found, reader.namespaces.exports
+
+
+def find_called_methods(found: Sequence[ForeignToken]) -> list[tuple[str, Span]]:
+    """Return the methods that a source calls, and `torch::autograd::grad`; the first call of each is the last in the list."""
+    return [
+        (name.text, Span(name.start, name.end))
+        for before, name, after in zip(found, found[1:], found[2:], strict=False)
+        if name.kind == WORD and after.text in ("(", "<")
+        if (before.text == "::" if name.text == "grad" else before.text in (".", "->"))
+    ][::-1]
 
 
 def find_implemented_classes(found: Sequence[ForeignToken]) -> Iterator[str]:

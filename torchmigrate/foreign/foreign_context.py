@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
-from torchmigrate.model.findings import Finding, Fix, NoFix
+from torchmigrate.model.findings import Finding, Fix, NoFix, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.torch_versions import severity_at
 from torchmigrate.model.vocabulary import Safety
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from torchmigrate.text.source_text import SourceText
 
 
+_KIND = re.compile(r"^(?:class|forked \w+) ")
+"""What a use's name says beside the name in the source."""
+
+
 @dataclass
 class ForeignContext:
     """One file in another language, as a rule sees it."""
@@ -36,6 +41,8 @@ class ForeignContext:
     rule: Rule
     names: frozenset[str] = frozenset()
     """All names of the runtime in the file."""
+    methods: Mapping[str, Span] = field(default_factory=dict)
+    """The methods that the file calls, in C++, each with its first call."""
     asked_project: bool = False
 
     @property
@@ -116,7 +123,7 @@ class ForeignContext:
 
         With a ``title``, it has the fix that the edits of the use are.
         """
-        symbol = f"{use.name.removeprefix('class ')} {use.version}".rstrip()
+        symbol = f"{_KIND.sub('', use.name)} {use.version}".rstrip()
         text = self.rule.fill_message(message or self.rule.message, symbol)
         hint = hint or self.rule.recipe or None
         return create_finding(

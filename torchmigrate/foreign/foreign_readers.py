@@ -107,6 +107,8 @@ class ForeignContents:
     """The names of model files, each with its span."""
     classes: Sequence[str] = ()
     """The Objective-C classes that the file implements."""
+    methods: Mapping[str, Span] = field(default_factory=dict)
+    """The methods that a C++ source calls, each with its first call."""
     exports: Mapping[str, str] = field(default_factory=dict)
     """The names of torch that a C++ source exports to the files that include it."""
 
@@ -147,7 +149,8 @@ def _read_code(language: str, text: bytes, included: Mapping[str, str]) -> Forei
         uses, found = _CODE[language](text)
     named = [(name, Span(token.start, token.end)) for name, token in model_file_names.find_model_files(found)]
     classes = list(cpp.find_implemented_classes(found)) if language == "cpp" else []
-    return ForeignContents(_sort_uses(uses), named, classes, exports)
+    methods = dict(cpp.find_called_methods(found)) if language == "cpp" else {}
+    return ForeignContents(_sort_uses(uses), named, classes, methods, exports)
 
 
 def _sort_uses(uses: Iterable[ForeignUse]) -> list[ForeignUse]:

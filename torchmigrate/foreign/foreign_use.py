@@ -24,6 +24,9 @@ LIBTORCH_REQUIRED = "LibTorch required"
 CLASS_BRIDGED = "class around TorchScript"
 """The fact that an Objective-C++ file that calls the runtime implements the class ``name``."""
 
+FORKED_PACKAGE, FORKED_POD, FORKED_HEADER = "forked package ", "forked pod ", "forked header "
+"""What the names of uses begin with that belong to a fork of PyTorch Mobile under another name."""
+
 LANGUAGES = {
     "cpp": "C++",
     "java": "Java",

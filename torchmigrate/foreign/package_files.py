@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchmigrate.foreign.comment_styles import blank_comments, is_in_string
-from torchmigrate.foreign.foreign_use import ForeignUse
+from torchmigrate.foreign.foreign_use import FORKED_PACKAGE, FORKED_POD, ForeignUse
 from torchmigrate.model.findings import Span
 from torchmigrate.text.source_text import SourceError
 
 _ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|pytorch_java_only|torchvision_ops"
+_GROUP = r"(?:[\w-]+\.)+pytorch"
+"""The group of PyTorch Mobile's packages, and those of forks, which keep the artifacts' names."""
 _GRADLE = re.compile(
-    rf"[\"'](?P<whole>org\.pytorch:(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
+    rf"[\"'](?P<whole>(?P<group>{_GROUP}):(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
     rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
     r"(?:\s*,\s*(?:version\s*[:=]\s*)?[\"'](?P<last>[^\"']*)[\"'])?)"
 )
@@ -33,7 +35,7 @@ _NUGET = re.compile(
     r"(?:[^>]*?\b[Vv]ersion\s*=\s*[\"'](?P<version>[^\"']*)[\"'])?"
 )
 _POD = re.compile(
-    r"(?:^\s*pod\s*\(?\s*|\.dependency\s*\(?\s*)(?P<whole>[\"'](?P<name>LibTorch[\w-]*)(?:/\w+)?[\"'](?:\s*,\s*[\"'](?P<version>[^\"']*)[\"'])?)",
+    r"(?:^\s*pod\s*\(?\s*|\.dependency\s*\(?\s*)(?P<whole>[\"'](?P<name>LibTorch[\w-]*|\w+LibTorch(?:-Lite)?(?:-Nightly)?)(?:/\w+)?[\"'](?:\s*,\s*[\"'](?P<version>[^\"']*)[\"'])?)",
     re.MULTILINE,
 )
 _GO = re.compile(r"(?P<name>github\.com/[\w-]+/gotch)\s+v(?P<version>[\w.+-]+)")
@@ -77,7 +79,10 @@ def find_packages(language: str, view: str, patterns: str = "") -> Iterator[Fore
     for match in pattern.finditer(blank_comments(language, view), start):
         groups = match.groupdict()
         span = Span(*match.span("whole" if "whole" in groups else 0))
-        yield ForeignUse(name.format_map(groups), span, version=_parse_version(groups.get("version")))
+        fork = "" if language != "pods" or groups["name"].startswith("LibTorch") else FORKED_POD
+        yield ForeignUse(
+            f"{fork}{name.format_map(groups)}", span, version=_parse_version(groups.get("version"))
+        )
 
 
 def parse_coordinate(text: str) -> tuple[str, str] | None:
@@ -85,17 +90,15 @@ def parse_coordinate(text: str) -> tuple[str, str] | None:
     match = _GRADLE.fullmatch(f"'{text}'")
     if match is None or not match["artifact"]:
         return None
-    return f"org.pytorch:{match['artifact']}", _parse_version(match["version"])
+    return _name_artifact(match["group"], match["artifact"]), _parse_version(match["version"])
 
 
 def find_gradle_packages(view: str) -> Iterator[ForeignUse]:
     """Find the dependencies of a Gradle script in Groovy or Kotlin."""
     for match in _GRADLE.finditer(blank_comments("gradle", view)):
-        artifact = match["artifact"] or match["name"]
+        name = _name_artifact(match["group"] or "org.pytorch", match["artifact"] or match["name"])
         span = Span(*match.span("whole" if match["whole"] else "parts"))
-        yield ForeignUse(
-            f"org.pytorch:{artifact}", span, version=_parse_version(match["version"] or match["last"])
-        )
+        yield ForeignUse(name, span, version=_parse_version(match["version"] or match["last"]))
     # Kotlin Multiplatform declares pods in its Gradle script.
     for patterns in ("djl", "accessor", "pods"):
         yield from find_packages("gradle", view, patterns)
@@ -118,7 +121,7 @@ def find_catalog_packages(view: str) -> Iterator[ForeignUse]:
             continue
         if _is_known_artifact(group, name):
             yield ForeignUse(
-                f"{group}:{name}",
+                _name_artifact(group, name),
                 _find_line(view, rf"[\"']?{re.escape(key)}[\"']?\s*="),
                 version=_parse_version(version),
             )
@@ -145,8 +148,14 @@ def _find_dependency_tables(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_known_artifact(group: str, artifact: str) -> bool:
-    expected = {"org.pytorch": _ARTIFACT, _DJL: _ENGINE}.get(group)
-    return expected is not None and re.fullmatch(expected, artifact) is not None
+    if group == _DJL:
+        return re.fullmatch(_ENGINE, artifact) is not None
+    return bool(re.fullmatch(_GROUP, group) and re.fullmatch(_ARTIFACT, artifact))
+
+
+def _name_artifact(group: str, artifact: str) -> str:
+    fork = "" if group in ("org.pytorch", _DJL) else FORKED_PACKAGE
+    return f"{fork}{group}:{artifact}"
 
 
 def find_maven_packages(view: str) -> Iterator[ForeignUse]:
@@ -157,7 +166,7 @@ def find_maven_packages(view: str) -> Iterator[ForeignUse]:
         if _is_known_artifact(group, artifact):
             start = match.start("body") + match["body"].index(artifact)
             yield ForeignUse(
-                f"{group}:{artifact}",
+                _name_artifact(group, artifact),
                 Span(start, start + len(artifact)),
                 version=_parse_version(values.get("version")),
             )

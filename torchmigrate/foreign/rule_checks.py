@@ -54,7 +54,9 @@ def check_uses(
         loaded.update({use.file} - {""})
         if not (is_first or is_other or use.edits) or not selects(rule.code, source.path):
             continue
-        context = contexts.setdefault(rule.code, ForeignContext(source, project, options, rule, names))
+        context = contexts.setdefault(
+            rule.code, ForeignContext(source, project, options, rule, names, reading.methods)
+        )
         check = rule.check_foreign_function or (lambda use, context: iter([context.finding(use)]))
         answer.run_check(rule.code, partial(check, use, context), partial(source.locate_span, use.span))
     answer.asked_project |= any(context.asked_project for context in contexts.values())

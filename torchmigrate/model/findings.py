@@ -186,6 +186,8 @@ class Finding:
     """What a recorded run shows about the place."""
     blocked: Proposal | None = None
     """The move of an environment that something blocks (`Blocked`)."""
+    further: tuple[Span, ...] = ()
+    """The other places in the file that the finding is about; its message names their lines."""
 
     @property
     def proposal(self) -> Proposal | None:

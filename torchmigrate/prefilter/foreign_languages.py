@@ -79,7 +79,8 @@ MODULES = {
 
 _HEADERS = re.compile(
     r"(?:^|[/\\])(?:(?:ATen|torch[/\\]csrc|c10[/\\](?:core|cuda|hip|macros|metal|util|xpu))[/\\]"
-    r"|include[/\\](?:caffe2[/\\]|torch[/\\](?:script|extension|library|custom_class\w*)\.h$))"
+    r"|(?:include|Headers)[/\\]caffe2[/\\]|torch[/\\](?:script|jit|all|extension|library|custom_class\w*)\.h$"
+    r"|[Ll]ib[Tt]orch(?:-Lite)?\.h$)"
 )
 """Sources of torch itself, where a project keeps a copy of them."""
 
