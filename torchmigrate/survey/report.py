@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
+from torchmigrate.cli.options import Failure
 from torchmigrate.engine.registry import load_rules
+from torchmigrate.model.rule import Rule
 from torchmigrate.survey import records
 from torchmigrate.survey.order import order_repositories
 from torchmigrate.survey.page import render_survey
@@ -33,17 +37,12 @@ def write_report(store: Store, today: str | None) -> Summary:
 
     What is kept is read twice, one repository at a time.
     """
-    order, summary, rules = order_repositories(store.iterate()), Summary(), load_rules()
-    with Tables(store) as tables:
-        for kept in store.iterate():
-            repository = records.create_repository_record(kept, order)
-            findings = list(records.iterate_finding_records(kept, rules))
-            releases = list(records.iterate_release_records(kept))
-            tables.add_record("repositories", repository)
-            for table, rows in (("findings", findings), ("releases", releases)):
-                for row in rows:
-                    tables.add_record(table, row)
-            summary.add_repository(repository, findings, releases)
+    rules = load_rules()
+    try:
+        summary = _write_tables(store, rules)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Failure(f"the tables in {store.folder} cannot be written: {reason}") from None
     history = read_history(store.folder)
     if today:
         entry = {"date": today, **{name: summary.totals[name] for name in _COUNTED}}
@@ -52,6 +51,24 @@ def write_report(store: Store, today: str | None) -> Summary:
             file.writelines(json.dumps(one) + "\n" for one in history)
     with store.write_text("index.html") as file:
         file.write(render_survey(summary, history, rules))
+    return summary
+
+
+def _write_tables(store: Store, rules: Mapping[str, Rule]) -> Summary:
+    order, summary = order_repositories(store.iterate()), Summary()
+    with Tables(store) as tables:
+        for kept in store.iterate():
+            repository = records.create_repository_record(kept, order)
+            findings = list(records.iterate_finding_records(kept, rules))
+            releases = list(records.iterate_release_records(kept))
+            for table, rows in (
+                ("repositories", [repository]),
+                ("findings", findings),
+                ("releases", releases),
+            ):
+                for row in rows:
+                    tables.add_record(table, row)
+            summary.add_repository(repository, findings, releases)
     return summary
 
 

@@ -63,13 +63,13 @@ def list_files(folder: str) -> list[str]:
     In git these are the tracked files and those that no pattern ignores; else all files, without caches. Raises GitError.
     """
     if is_repository(folder):
-        shown = ("--cached", "--others", "--exclude-standard", "--deduplicate")
+        shown = ("--cached", "--others", "--exclude-standard")
         paths = [
             os.fsdecode(path) for path in split_records(Git(folder).run_command("ls-files", "-z", *shown))
         ]
     else:
         paths = list(_walk_folder(folder, ""))
-    return sorted(path for path in paths if _is_copied(os.path.join(folder, path)))
+    return sorted(path for path in set(paths) if _is_copied(os.path.join(folder, path)))
 
 
 def _walk_folder(folder: str, prefix: str) -> Iterator[str]:
