@@ -9,9 +9,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
+from torchmigrate.cli.commands import cli
 from torchmigrate.model import torch_versions
 from torchmigrate.project.ignores import EXCLUDE
+from torchmigrate.run.profiles import Profiles
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
 from torchmigrate.settings.settings import Settings, default_to_toml, setting_fields, toml_key
@@ -349,3 +352,40 @@ def test_the_documentation_has_a_row_for_every_setting() -> None:
     rows = config.render_table().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == [toml_key(one.name) for one in setting_fields()]
     assert all(row.count("|") == 5 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "length"),
+    [
+        ("pyproject.toml", "[tool.black]\nline-length = 100\n", 100),
+        ("pyproject.toml", "[tool.black]\n\n[tool.other]\nline-length = 100\n", 88),
+        ("pyproject.toml", '[project]\nname = "a"\n\n[tool.ruff] # all\nselect = []\nline-length=79\n', 79),
+        ("pyproject.toml", '[tool.ruff]\nselect = ["E"]\n', None),
+        ("ruff.toml", 'line-length = 120\n[lint]\nselect = ["E"]\n', 120),
+        (".ruff.toml", "[lint.pycodestyle]\nline-length = 60\n", None),
+        ("setup.cfg", "[flake8]\nmax-line-length = 100\n", None),
+    ],
+)
+def test_the_line_length_of_the_formatter_is_that_of_the_project(
+    tmp_path: Path, name: str, text: str, length: int | None
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / name).write_text(text)
+    folder = str(tmp_path / "pkg")
+    assert Profiles({}).get_profile(folder).line_length == length
+    assert Profiles({}, isolated=True).get_profile(folder).line_length is None
+
+
+def test_a_fix_keeps_to_the_line_length_of_the_formatter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import torch\n\nmodule.load_state_dict(torch.load(path, map_location=device))\n"
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a.py").write_text(code)
+    (tmp_path / "pyproject.toml").write_text("[tool.black]\nline-length = 70\n")
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(cli, ["fix", "--unsafe", "--apply", "-q", "--no-cache", "a.py"], standalone_mode=False)
+    assert (tmp_path / "a.py").read_text() == (
+        "import torch\n\nmodule.load_state_dict(\n    torch.load(path, map_location=device, weights_only=True)\n)\n"
+    )

@@ -19,11 +19,15 @@ LEFT_OUT = shutil.ignore_patterns(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of the project; building in place would leave a build folder."""
+    """The wheel of the sdist of a copy of the project; building in place would leave a build folder."""
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, folder / "source", ignore=LEFT_OUT)
+    build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    command = [sys.executable, "-c", build, str(folder)]
+    subprocess.run(command, cwd=folder / "source", check=True, capture_output=True)
+    [sdist] = folder.glob("*.tar.gz")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
-    subprocess.run([*command, str(folder / "source")], check=True)
+    subprocess.run([*command, str(sdist)], check=True)
     return next(folder.glob("*.whl"))
 
 

@@ -33,6 +33,7 @@ class PythonModule(CheckedFile):
         self, source: SourceText, rules: RuleSet, project: Project, links: ModuleLinks | None
     ) -> None:
         self.source = source
+        source.line_length = rules.options.line_length
         self._rules = rules
         self._project = project
         self._links = links

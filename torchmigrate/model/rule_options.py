@@ -22,6 +22,8 @@ class RuleOptions:
     relax: bool = False
     cuda: str = ""
     allow_unverified_images: bool = False
+    line_length: int | None = None
+    """The line length of the project's formatter, if it names one."""
     declared: Version = OLDEST
     """The lower bound in the project's own files, which tells what its code was written for; ``minimum``, which the user can
     set, tells what it has to support."""

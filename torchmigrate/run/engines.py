@@ -67,7 +67,7 @@ class Engines:
         if profile not in self._contexts:
             settings = profile.settings
             edits = b"edits" if settings.wants_edits else b""
-            bounds = f"{profile.minimum.version} {profile.declared}".encode()
+            bounds = f"{profile.minimum.version} {profile.declared} {profile.line_length}".encode()
             self._contexts[profile] = compute_digest(self.facts_key, bounds, settings.digest_values(), edits)
         return self._contexts[profile]
 
@@ -98,5 +98,6 @@ def _create_options(profile: Profile) -> RuleOptions:
         settings.relax,
         settings.cuda,
         settings.allow_unverified_images,
+        profile.line_length,
         profile.declared,
     )

@@ -13,6 +13,7 @@ from torchmigrate.project.folders import is_repository
 from torchmigrate.project.ignores import Excludes
 from torchmigrate.settings import config
 from torchmigrate.settings.config import ConfigError, Layer
+from torchmigrate.settings.line_length import find_own_line_length
 from torchmigrate.settings.settings import Settings
 
 
@@ -26,6 +27,8 @@ class Profile:
     """The file that the settings come from, if any."""
     declared: Version = OLDEST
     """The lower bound on torch in the project's own files, whatever the settings say."""
+    line_length: int | None = None
+    """The line length of the project's formatter, if it names one."""
 
 
 def create_uniform_profile(settings: Settings, minimum: Version) -> Callable[[str], Profile]:
@@ -57,6 +60,7 @@ class Profiles:
         self._settings: dict[str | None, Settings] = {}
         self._excludes: dict[str | None, Excludes] = {}
         self._profiles: dict[str, Profile] = {}
+        self._lengths: dict[str, int | None] = {}
         self._minimums = MinimumFinder()
 
     def get_profile(self, folder: str) -> Profile:
@@ -73,7 +77,8 @@ class Profiles:
                     f"the minimum torch, {render_version(minimum.version)}{where}, is newer than the target, {render_version(settings.target_version)}; "
                     f"torchmigrate covers torch {KNOWN}"
                 )
-            self._profiles[folder] = Profile(settings, minimum, file, declared.version)
+            length = None if self._isolated else self._find_line_length(folder)
+            self._profiles[folder] = Profile(settings, minimum, file, declared.version, length)
         return self._profiles[folder]
 
     def get_layers(self, folder: str) -> list[Layer]:
@@ -100,6 +105,15 @@ class Profiles:
             settings = self.get_settings(folder)
             self._excludes[file] = Excludes.from_patterns(settings.excluded, forced=settings.force_exclude)
         return self._excludes[file]
+
+    def _find_line_length(self, folder: str) -> int | None:
+        """Return the line length of the formatter in ``folder``, an absolute path, or None."""
+        if folder not in self._lengths:
+            own, parent = find_own_line_length(folder), os.path.dirname(folder)
+            if own is None and parent != folder and not is_repository(folder):
+                own = self._find_line_length(parent)
+            self._lengths[folder] = own
+        return self._lengths[folder]
 
     def _find_config_file(self, folder: str) -> str | None:
         """Return the configuration file that applies in ``folder``, an absolute path."""

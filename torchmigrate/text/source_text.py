@@ -53,6 +53,8 @@ class SourceText:
         self.encoding = encoding
         self.bom = bom
         self.original = text
+        self.line_length: int | None = None
+        """The line length of the project's formatter, if it names one."""
 
     @classmethod
     def decode_source(cls, path: str | PathLike[str], data: bytes) -> SourceText:
