@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import rules
 import torchmigrate
+from torchmigrate.documents import resolver
+from torchmigrate.project.program_search import find_program
 
 STARTERS = {
     "torchmigrate/documents/resolver.py",
@@ -77,3 +81,33 @@ def test_programs_get_a_list_of_words_and_no_shell() -> None:
         for node in ast.walk(tree):
             if name in STARTERS and isinstance(node, ast.keyword) and node.arg == "shell":
                 assert name == "torchmigrate/trials/judging_command.py", f"{name}:{node.value.lineno}"
+
+
+@pytest.mark.parametrize("entry", [".", "", "bin", "./bin", "../project/bin"])
+def test_no_program_is_found_through_a_relative_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    folder = tmp_path / "project"
+    for name in ("git", "uv", "pip", "pip3", "python3", "nvidia-smi"):
+        for path in (folder / name, folder / "bin" / name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#!/bin/sh\ntouch ran\n")
+            path.chmod(0o755)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", entry)
+    assert find_program("git") is None
+    assert resolver.find_resolver() is None
+    monkeypatch.setenv("PATH", f"{entry}:{folder / 'bin'}")
+    assert find_program("git") == str(folder / "bin" / "git")
+
+
+def test_programs_are_searched_for_in_one_place() -> None:
+    found = {
+        name
+        for name, tree in list_sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "shutil.which"
+    }
+    # The commands only ask whether the interpreter that the user named is there.
+    own = {"torchmigrate/cli/artifacts.py", "torchmigrate/cli/probe_call.py"}
+    assert found == {"torchmigrate/project/program_search.py"} | own

@@ -125,3 +125,11 @@ def test_a_module_with_such_a_name_may_export_something(tmp_path: Path) -> None:
     done = run(*CHECK, "--target-version", "2.13", "--output-format", "json", ".", folder=tmp_path)
     assert (done.status, done.errors) == (1, {})
     assert paths_of(done.document["findings"]) >= set(NAMES)
+
+
+def test_a_name_that_is_no_text_is_searched_for_in_other_files(tmp_path: Path) -> None:
+    names = [os.fsdecode(name) for name in (b"word\xff.py", b"plain.py", b"package\xff/__init__.py")]
+    text = b"import torch\n\n\n@torch.jit.script\ndef f(x):\n    return x\n"
+    done = run(*CHECK, "--output-format", "concise", ".", folder=plant(tmp_path, dict.fromkeys(names, text)))
+    assert done.out.count(b" TS101 ") == 3
+    assert b"fault" not in done.out

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from torchmigrate.documents.references import Reference, VersionStyle, normalize
 from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.program_search import find_program
 
 _TIME_LIMIT = 120.0
 """The time limit for an answer, in seconds."""
@@ -72,7 +72,7 @@ class ResolverNotApplicable(Exception):
 
 def find_resolver() -> str | None:
     """Return the path of uv, else of pip; None if there is neither."""
-    return shutil.which("uv") or shutil.which("pip") or shutil.which("pip3")
+    return find_program("uv") or find_program("pip") or find_program("pip3")
 
 
 def create_question(

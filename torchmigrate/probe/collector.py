@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +34,7 @@ from torchmigrate.probe.system_files import (
     read_first_line,
     read_system,
 )
+from torchmigrate.project.program_search import find_program
 
 IMPORT_LIMIT = 60.0
 """Seconds that an import of torch may take: two on an idle machine, six on a busy one, more from a network."""
@@ -57,7 +57,7 @@ def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) ->
     # A path is made absolute, since questions are asked from another folder; but a symbolic link is not resolved, since
     # it is what makes an environment's interpreter.
     if wanted:
-        found = shutil.which(wanted, path=environ.get("PATH")) or wanted
+        found = find_program(wanted, environ) or wanted
         return os.path.abspath(folder / found) if os.path.dirname(found) else found
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if prefix := environ.get(variable):
@@ -70,10 +70,8 @@ def find_python(wanted: str | None, environ: Mapping[str, str], folder: Path) ->
 
 
 def find_on_path(environ: Mapping[str, str]) -> str | None:
-    """Find the interpreter on ``PATH``, passing over relative folders: they lie in the project that is checked."""
-    folders = environ.get("PATH", os.defpath).split(os.pathsep)
-    absolute = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
-    return shutil.which("python3", path=absolute) or shutil.which("python", path=absolute)
+    """Find the interpreter on ``PATH``."""
+    return find_program("python3", environ) or find_program("python", environ)
 
 
 def _join_python(prefix: Path, conda: bool = False) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from torchmigrate.probe import processes
 from torchmigrate.probe.machine_facts import DriverSource, Gpu, NvidiaDriver
 from torchmigrate.probe.system_files import find_bus_devices, find_match, read_first_line, read_text_file
+from torchmigrate.project.program_search import find_program
 
 
 def ask_nvidia_smi(environ: Mapping[str, str]) -> processes.ProcessAnswer | None:
@@ -118,9 +118,9 @@ def _is_compat_loaded(environ: Mapping[str, str], root: Path) -> bool:
 
 def _find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Find a program on PATH, even one that may not be executed, since that deserves a finding."""
-    if found := shutil.which(name, path=environ.get("PATH")):
+    if found := find_program(name, environ):
         return found
-    for folder in environ.get("PATH", "").split(os.pathsep):
+    for folder in filter(os.path.isabs, environ.get("PATH", "").split(os.pathsep)):
         candidate = Path(folder, name)
         try:
             if stat.S_ISREG(candidate.stat().st_mode):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from torchmigrate.project.folders import is_repository, iter_upward
+from torchmigrate.project.program_search import find_program
 
 _TIMEOUT = 300
 """Seconds after which a git process is ended: a FIFO among the repository's files makes it wait forever."""
@@ -164,9 +164,7 @@ def _clean_environment() -> dict[str, str]:
 
 def _find_git() -> str:
     """Return the path of git. Raises GitError."""
-    # A relative folder on PATH may be the checked project, which could bring a program of this name.
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    path = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))
-    if path is None or not os.path.isabs(path):
+    path = find_program("git")
+    if path is None:
         raise GitError("git is not installed")
     return path

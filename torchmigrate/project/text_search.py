@@ -49,7 +49,7 @@ class TextSearch:
     def _iter_spellings(
         self, sought: tuple[Sought, ...], beside: str, paths: Iterable[str]
     ) -> Iterator[tuple[str, int]]:
-        encoded = [([*map(str.encode, words)], [*map(str.encode, regexes)]) for words, regexes in sought]
+        encoded = [([*map(os.fsencode, words)], [*map(os.fsencode, regexes)]) for words, regexes in sought]
         for path in paths:
             text = self.read_text(path) if path != beside else None
             if text is None:
@@ -69,7 +69,7 @@ class TextSearch:
             return self._paths
         words = {words[0] for words in choices}
         new = {word: set[str]() for word in words - self._having.keys()}
-        having = [(word.encode(), paths) for word, paths in new.items()]
+        having = [(os.fsencode(word), paths) for word, paths in new.items()]
         for path in self._paths if new else ():
             text = self.read_text(path) or b""
             for word, paths in having:
