@@ -79,7 +79,8 @@ def _collect_mentions(
 ) -> Iterator[Mention]:
     """Collect what other files need to know: that the file calls the runtime, its model files, and its Objective-C classes."""
     path, language = source.path, language_of(source.path)
-    first = next((use for use in known if use.calls), None)
+    called = [use for use in known if use.calls]
+    first = next((use for use in called if "load" in use.name.lower()), next(iter(called), None))
     if any(use.name != UNREAD for use in known):
         loaded = [(use.file, use.span) for use in known if use.file]
         others = [(name, span) for name, span in reading.files if name not in dict(loaded)]
