@@ -37,15 +37,15 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.ray
 def test_a_node_that_dies_loses_nothing(cluster: Any, tmp_path: Path) -> None:
-    for number in range(8):
+    for number in range(5):
         make_repository(tmp_path / "top" / f"r{number}", CODE * (number + 1))
     other = cluster.add_node(**NODE)
     cluster.wait_for_nodes()
-    addresses = [f"git+file://{tmp_path}/top/r{number}" for number in range(4)]
+    addresses = [f"git+file://{tmp_path}/top/r{number}" for number in range(3)]
     listed = list_repositories([str(tmp_path / "top"), *addresses], [])
 
     def kill_node(done: int, total: int) -> None:
-        if done == 3:
+        if done == 2:
             # Both nodes are at work, and as many tasks wait for them.
             cluster.remove_node(other, allow_graceful=False)
 
@@ -58,7 +58,7 @@ def test_a_node_that_dies_loses_nothing(cluster: Any, tmp_path: Path) -> None:
     assert run_survey("--report", store.folder).return_value == 0
     here = tmp_path / "here"
     run_survey(tmp_path / "top", *addresses, "--fix", "-o", here)
-    assert len(listed) == 12
+    assert len(listed) == 8
     assert read_results(Path(store.folder)) == read_results(here)
 
 
