@@ -355,7 +355,7 @@ def test_programs_that_load_artifacts_stand_with_the_code_that_writes_them() -> 
     plan = planned(list(evaluate_tree(Tree(inputs, create_uniform_profile(settings, (2, 6))), edits=False)))
     [step] = plan.steps
     assert step.stage is Stage.ARTIFACTS
-    assert {"ER601", "ER605", "ER611", "TS102"} <= {group.code for group in step.groups}
+    assert {"ER601", "ER611", "TS102"} <= {group.code for group in step.groups}
 
 
 def test_text_keeps_to_its_width(found: list[Evaluation]) -> None:
