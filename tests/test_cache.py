@@ -208,6 +208,34 @@ class TestResults:
         compat.write_text("import torch\nscript = torch.compile\n")
         assert not check(compat, user)
 
+    @pytest.mark.parametrize("root", ["", "tmp_path"])
+    def test_through_other_files_survive_an_answer_that_comes_late(
+        self, check: Check, tmp_path: Path, later: None, root: str
+    ) -> None:
+        """The first look at a file, without links to others, is kept, and must not replace the second."""
+        texts = {
+            "__init__.py": "",
+            "hmm.py": "import torch\nfrom .util import lazy\n\n\n@lazy\ndef f(x):\n    return torch.ger(x, x)\n",
+            "saves.py": "import torch\n\n\ndef save(m):\n    torch.jit.trace(m, torch.ones(2, 3)).save('m.pt')\n",
+            "util.py": "import torch\n\nlazy = torch.jit.script_if_tracing\n",
+        }
+        files = [tmp_path / "pkg" / name for name in texts]
+        files[0].parent.mkdir()
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write_text(text)
+        expected = check(*files, folder=None, root=root and tmp_path)
+        assert {one.code for one in expected[0].findings} == {"RM732", "TS157"}
+        for _ in range(3):
+            assert check(*files, root=root and tmp_path) == expected
+        files[2].write_text(texts["saves.py"].replace("trace(m, torch.ones(2, 3))", "script(m)"))
+        expected = check(*files, folder=None, root=root and tmp_path)
+        for _ in range(3):
+            assert check(*files, root=root and tmp_path) == expected
+        files[3].write_text("def lazy(f):\n    return f\n")
+        expected = check(*files, folder=None, root=root and tmp_path)
+        for _ in range(3):
+            assert check(*files, root=root and tmp_path) == expected
+
     def test_depend_on_settings_and_on_the_minimum(self, check: Check, hit: Path, later: None) -> None:
         assert check(hit)
         assert not check(hit, flags=("--select", "SC"))

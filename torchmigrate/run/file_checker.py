@@ -53,6 +53,8 @@ class FileChecker:
         """Whether no file has to wait for others any more."""
         self.foresees = False
         """Whether the expected facts of the project are those of an earlier run, which most of its files still have."""
+        self.corrects = False
+        """Whether results are corrected that other files have changed, with links to these; the cache has them without links."""
         self._asked: dict[bytes, set[str]] = {}
         """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both."""
 
@@ -71,7 +73,8 @@ class FileChecker:
             and not self.project.may_be_warned(place)
         ):
             return FileCheck(None)
-        key = self._compute_key(place, file, data) if is_first and self.cache.is_enabled else None
+        is_kept = is_first and self.cache.is_enabled and not self.corrects
+        key = self._compute_key(place, file, data) if is_kept else None
         if key is not None:
             from torchmigrate.engine.engine import FileScan
 

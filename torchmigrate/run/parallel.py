@@ -60,6 +60,7 @@ def _check_in_processes(
         looker.cache.folder,
         looker.awaited,
         looker.foresees,
+        looker.corrects,
     )
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
@@ -77,11 +78,12 @@ def create_worker(
     folder: str | None,
     awaited: bool = False,
     foresees: bool = False,
+    corrects: bool = False,
 ) -> Callable[[WorkItem], WorkResult]:
     """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
     looker = FileChecker(Engines(profiles), project, cache)
-    looker.awaited, looker.foresees = awaited, foresees
+    looker.awaited, looker.foresees, looker.corrects = awaited, foresees, corrects
     looker.garbage.__enter__()
 
     def look(item: WorkItem) -> WorkResult:

@@ -193,8 +193,9 @@ class Scanner:
         ]
         if wrong:
             self._set_expected(facts)
-            self._looker.foresees = self._looker.awaited = True
+            self._looker.foresees = self._looker.awaited = self._looker.corrects = True
             self._check_files(wrong, facts, None, 0)
+            self._looker.corrects = False
 
     def _load_judgements(self, known: KnownFacts) -> dict[str, Judgement]:
         """Return the judgements of an earlier run for the named files whose facts are known as well."""
