@@ -162,3 +162,25 @@ def test_moves_grow_with_the_files_and_with_the_commands(project: Callable[[int]
 
     least, once, twice = (calls(partial(check, number)) for number in (1, 60, 120))
     assert (twice - least) / (once - least) < 3  # each finding of a script has all of its fix
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        after("x = [", "torch.jit.annotate(int, #), ", "]\n"),
+        after("f(", "torch.jit.annotate(int, #), ", ")\n"),
+        after("", "x# = torch.jit.annotate(int, #); ", "\n"),
+    ],
+    ids=["a list", "a call", "a line"],
+)
+def test_fixing_grows_with_the_findings_of_one_line(make: Callable[[int], str]) -> None:
+    settings, minimum = settings_of(["--unsafe"])
+    fixed: list[bytes] = []
+
+    def fix(program: bytes) -> None:
+        tree = Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
+        fixed.extend(one.after for one in runner.fix_tree(tree) if not one.result.errors)
+
+    assert growth(make, fix, 100) < 3
+    assert b"annotate" not in fixed[-1]
+    assert b"199" in fixed[-1]

@@ -27,6 +27,8 @@ _BEHIND = 60
 
 def break_long_lines(region: Region, module: cst.Module) -> cst.Module:
     """Return the module with line breaks in new calls that make lines longer than the file's longest line."""
+    if region.is_part:
+        return module
     # Without a formatter's setting, a change keeps to the longest line of the file, within what formatters allow.
     limit = region.source.line_length or min(max(region.source.longest_line, _LEAST), _MOST)
     for _ in range(_ROUNDS):

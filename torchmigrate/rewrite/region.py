@@ -1,4 +1,4 @@
-"""The lines of a file that a fix rewrites as one libcst tree: as few whole lines as possible.
+"""The lines of a file that a fix rewrites as one libcst tree: as few whole lines as possible, of long lines a part.
 
 libcst parses at about 0.6 MB/s, so only the statement that changes is parsed, and of a compound statement only
 its header if the body stays as it is.
@@ -29,7 +29,7 @@ PASS = b"pass\n"
 
 @dataclass(frozen=True)
 class Region:
-    """Whole lines of a file, parsed as a libcst module between ``before`` and ``behind``, which make them parse."""
+    """Whole lines of a file (or a part of one), parsed as a libcst module between ``before`` and ``behind``, which make them parse."""
 
     source: SourceText
     span: Span
@@ -37,6 +37,8 @@ class Region:
     behind: bytes = b""
     gap: int = 0
     """The number of blank lines directly above the region."""
+    is_part: bool = False
+    """Whether the region is a part of a line, so that nothing is known of the line's length and indentation."""
 
     @cached_property
     def text(self) -> bytes:

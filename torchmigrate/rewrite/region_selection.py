@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from torchmigrate.model.findings import NoFix, Span
 from torchmigrate.text.source_text import SourceText
 
+from .narrow_regions import LONG, NarrowRegions
 from .region import PASS, SUITE, Region
 from .statement_positions import StatementIndex, StatementPosition
 
@@ -21,6 +22,7 @@ class RegionSelector:
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self.statements = StatementIndex(source)
+        self._narrow = NarrowRegions(source)
         self._made: dict[tuple[Span, bytes, bytes], Region] = {}
 
     def select_header(self, stand: StatementPosition) -> Region:
@@ -40,6 +42,16 @@ class RegionSelector:
     def select_statement(self, stand: StatementPosition) -> Region:
         """Return the region of all lines of a statement, and of the statements that share a line with it."""
         return self._select_block_lines(self.find_lines(stand))
+
+    def narrow_region(self, region: Region, stand: StatementPosition, node: ast.AST) -> Region:
+        """Return a part of a region that is long: the element around a node, or the statement alone; else the region."""
+        if region.span.end - region.span.start <= LONG:
+            return region
+        if node is not stand.statement and (span := self._narrow.find_element(stand.statement, node)):
+            return self._get_region(span, b"[", b", 0]\n", is_part=True)
+        if span := self._narrow.find_statement(stand.statement):
+            return self._get_region(span, b"", b"\n", is_part=True)
+        return region
 
     def select_slot(self, stand: StatementPosition) -> Region:
         """Return the region of a statement to remove, with the comments that end its block and blank lines after."""
@@ -149,10 +161,12 @@ class RegionSelector:
     def _get_prefix(self, start: int) -> bytes:
         return SUITE if self.source.text[start : start + 1] in (b" ", b"\t", b"\f") else b""
 
-    def _get_region(self, span: Span, before: bytes, behind: bytes = b"", gap: int = 0) -> Region:
+    def _get_region(
+        self, span: Span, before: bytes, behind: bytes = b"", gap: int = 0, *, is_part: bool = False
+    ) -> Region:
         key = (span, before, behind)
         if key not in self._made:
-            self._made[key] = Region(self.source, span, before, behind, gap)
+            self._made[key] = Region(self.source, span, before, behind, gap, is_part)
         return self._made[key]
 
 

@@ -25,6 +25,7 @@ class Rewriter:
     def __init__(self, source: SourceText) -> None:
         self._source = source
         self._regions = RegionSelector(source)
+        self._strings: dict[ast.stmt, list[Span]] = {}
 
     def build_edits(self, changes: Iterable[FixChange | Edit]) -> tuple[Edit, ...]:
         """Return the smallest edits that make the changes, by position. Raises NoFix if a change cannot be made."""
@@ -53,10 +54,11 @@ class Rewriter:
         """Return whether the expression is inside a string, as in ``x: "torch.jit.Final[int]"``."""
         # libcst sees such a string and nothing in it.
         start, end = span = self._source.span_of(node)
-        nodes = ast.walk(self._regions.statements.find_enclosing(span).statement)
-        strings = (n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
-        spans = (self._source.span_of(string) for string in strings)
-        return any(span.start < start and end < span.end for span in spans)
+        statement = self._regions.statements.find_enclosing(span).statement
+        if statement not in self._strings:
+            strings = (n for n in ast.walk(statement) if isinstance(n, ast.Constant))
+            self._strings[statement] = [self._source.span_of(n) for n in strings if isinstance(n.value, str)]
+        return any(span.start < start and end < span.end for span in self._strings[statement])
 
     def _group_by_region(
         self, changes: Iterable[FixChange]
@@ -91,7 +93,7 @@ class Rewriter:
             )
         node = kinds.get_subject(change)
         if not isinstance(node, ast.stmt):
-            return self._select_smallest_region(node)
+            return self._select_smallest_region(change, node)
         stand = regions.statements.find_position(node)
         match change:
             case kinds.DropItems() | kinds.RemoveDecorator() | kinds.DropArguments():
@@ -101,14 +103,18 @@ class Rewriter:
             case kinds.Remove() | kinds.Unwrap() | kinds.Decide() | kinds.DropImports():
                 stand = regions.find_line_owner(stand)
                 return regions.select_slot(stand), stand
+            case kinds.Annotate():
+                return regions.narrow_region(regions.select_statement(stand), stand, node), stand
         stand = regions.find_line_owner(stand)
         return regions.select_statement(stand), stand
 
-    def _select_smallest_region(self, node: ast.AST) -> tuple[Region, StatementPosition]:
+    def _select_smallest_region(self, change: FixChange, node: ast.AST) -> tuple[Region, StatementPosition]:
         stand = self._regions.statements.find_enclosing(self._source.span_of(node))
         region = self._regions.select_header(stand)
         if not region.contains_node(node):
             region = self._regions.select_statement(stand)
+        if isinstance(change, (kinds.Replace, kinds.DropArguments, kinds.AddArgument)):
+            region = self._regions.narrow_region(region, stand, node)
         return region, stand
 
     def _is_whole_block(self, region: Region, stand: StatementPosition) -> bool:
