@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import Part, replace
+from torchmigrate.semantics.tensors import is_size
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.missing_names import has_alternative
@@ -80,21 +81,8 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context) -> Fix:
 
 def _choose_function(arguments: list[ast.expr]) -> str:
     """Return the function that makes the same tensor. Raises NoFix if one argument may be a size or the values."""
-    if len(arguments) != 1 or _is_size(arguments[0]):
+    if len(arguments) != 1 or is_size(arguments[0]):
         return "torch.empty"
     if isinstance(arguments[0], (ast.List, ast.Tuple, ast.ListComp)):
         return "torch.tensor"
     raise NoFix("the argument may be a size, or values; use `torch.empty` or `torch.tensor` by hand")
-
-
-def _is_size(argument: ast.expr) -> bool:
-    match argument:
-        case ast.Constant(value=int()) | ast.Starred():
-            return True
-        case ast.Call(func=ast.Name(id="len" | "int")) | ast.Call(func=ast.Attribute(attr="size" | "numel")):
-            return True
-        case ast.Attribute(attr="shape") | ast.Subscript(value=ast.Attribute(attr="shape")):
-            return True
-        case ast.BinOp(left=left, right=right):
-            return _is_size(left) and _is_size(right)
-    return False

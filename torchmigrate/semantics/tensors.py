@@ -216,3 +216,17 @@ def list_sizes(call: ast.Call) -> list[ast.expr]:
         return several.elts
     # The first numbers of `randint` are bounds, and those of `full` no sizes unless in a tuple.
     return [] if name in ("randint", "full") else call.args
+
+
+def is_size(argument: ast.expr) -> bool:
+    """Return whether an argument certainly is one size or several: a number, a length, ``x.shape[0]``, ``*sizes``."""
+    match argument:
+        case ast.Constant(value=int()) | ast.Starred():
+            return True
+        case ast.Call(func=ast.Name(id="len" | "int")) | ast.Call(func=ast.Attribute(attr="size" | "numel")):
+            return True
+        case ast.Attribute(attr="shape") | ast.Subscript(value=ast.Attribute(attr="shape")):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return is_size(left) and is_size(right)
+    return False

@@ -23,7 +23,7 @@ from torchmigrate.rewrite.changes import (
 )
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.tensors import is_tensor
+from torchmigrate.semantics.tensors import is_size, is_tensor
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ChangeRecipe
 
@@ -290,9 +290,12 @@ def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
 
 
 def _is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
-    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``any`` for anything."""
+    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``any`` for anything, and
+    ``no size`` for what is not evidently a size."""
     if code == "any":
         return True
+    if code == "no size":
+        return not isinstance(node, tuple) and not is_size(node)
     if isinstance(node, tuple):
         return False
     if code == "int":
