@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import NameArgument, Rename, replace
+from torchmigrate.semantics.dataflow import ValueEscapes
+from torchmigrate.semantics.name_resolution import string_value
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables.companion_releases import render_release
 from torchmigrate.tables.model_weights import WeightsArgument, load_arguments
@@ -35,14 +37,15 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = load_arguments()
 _WARNS = (1, 12)
-_BY_NAME = "torchvision.models.__dict__"
+_DICTIONARY, _MODULE = "torchvision.models.__dict__", "torchvision.models"
+_BY_NAME = frozenset({_DICTIONARY, _MODULE})
 _OF_ANY = WeightsArgument("pretrained", "weights", "IMAGENET1K_V1", None)
 """The argument of a model whose name is not written: all models in `torchvision.models` have weights of this name."""
 
 rule = Rule(
     code="RM763",
-    symbols=(*_ARGUMENTS, _BY_NAME),
-    pairs={**dict.fromkeys(_ARGUMENTS, ()), _BY_NAME: ("pretrained",)},
+    symbols=(*_ARGUMENTS, *sorted(_BY_NAME)),
+    pairs={**dict.fromkeys(_ARGUMENTS, ()), **dict.fromkeys(_BY_NAME, ("pretrained",))},
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     since=_WARNS,
     safety=Safety.SAFE,
@@ -51,18 +54,17 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    call = _find_call_by_name(use) if use.symbol == _BY_NAME else use.call
-    if call is None:
-        return
+    calls = _find_calls_by_name(use, ctx) if use.symbol in _BY_NAME else [use.call] if use.call else []
     found = [
-        (argument, given)
+        (call, argument, given)
+        for call in calls
         for argument in _ARGUMENTS.get(use.symbol, (_OF_ANY,))
         if (given := _find_argument(call, argument)) is not None
     ]
     reached = find_reach(use, ctx.uses) if found else None
     if reached is None or reached.unheard or has_alternative(use, ctx, reached):
         return
-    for argument, given in found:
+    for call, argument, given in found:
         yield ctx.finding(
             use,
             f"`{argument.old}{'=' if isinstance(given, ast.keyword) else ''}` of `{{symbol}}` has warned since {render_release('torchvision', _WARNS)}; "
@@ -73,11 +75,27 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _find_call_by_name(use: Use) -> ast.Call | None:
-    """Return the call ``torchvision.models.__dict__[name](…)``; None for any other use of the dictionary."""
-    read, call = use.parents[-1], use.parents[-2] if len(use.parents) > 1 else None
-    is_called = isinstance(call, ast.Call) and call.func is read and isinstance(read, ast.Subscript)
-    return call if is_called and isinstance(call, ast.Call) else None
+def _find_calls_by_name(use: Use, ctx: Context) -> list[ast.Call]:
+    """List the calls of a model whose name is not written: ``models.__dict__[name](…)``, or ``getattr(models, name)(…)``.
+
+    The model may stand in a variable before it is called.
+    """
+    read = use.parents[-1] if use.parents else None
+    match read:
+        case ast.Subscript(value=value) if value is use.node and use.symbol == _DICTIONARY:
+            pass
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if (
+            owner is use.node and use.symbol == _MODULE and string_value(name) is None
+        ):
+            pass
+        case _:
+            return []
+    flow = ctx.uses.data_flow
+    try:
+        parents = [(place, flow.parents[place]) for place in flow.find_value_places(read, use.place.scope)]
+    except ValueEscapes:
+        return []
+    return [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
 
 
 def _find_argument(call: ast.Call, argument: WeightsArgument) -> ast.keyword | ast.Constant | None:
