@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 _ARGUMENTS = load_arguments()
 _WARNS = (1, 12)
 _DICTIONARY, _MODULE = "torchvision.models.__dict__", "torchvision.models"
-_BY_NAME = frozenset({_DICTIONARY, _MODULE})
+_BY_NAME = (_MODULE, _DICTIONARY)
 _OF_ANY = WeightsArgument("pretrained", "weights", "IMAGENET1K_V1", None)
 """The argument of a model whose name is not written: all models in `torchvision.models` have weights of this name."""
 
 rule = Rule(
     code="RM763",
-    symbols=(*_ARGUMENTS, *sorted(_BY_NAME)),
+    symbols=(*_ARGUMENTS, *_BY_NAME),
     pairs={**dict.fromkeys(_ARGUMENTS, ()), **dict.fromkeys(_BY_NAME, ("pretrained",))},
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
     since=_WARNS,

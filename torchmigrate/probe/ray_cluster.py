@@ -108,11 +108,19 @@ def collect_node_facts(address: str, limit: float, seconds: float = 120.0) -> li
         return facts
 
 
+_SHARED = ("project/__init__.py", "project/program_search.py")
+"""Modules of other packages that the probe needs."""
+
+
 def zip_packages(*packages: str) -> bytes:
     """Return a zip file to import from: ``packages`` of torchmigrate, and pyelftools, which is pure Python."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("torchmigrate/__init__.py", "")
+        for module in _SHARED:
+            archive.writestr(
+                f"torchmigrate/{module}", (resources.files("torchmigrate") / module).read_bytes()
+            )
         for name in packages:
             _add_package(archive, resources.files("torchmigrate") / name, f"torchmigrate/{name}")
         _add_package(archive, resources.files("elftools"), "elftools")
