@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 
 VIEWS = {"code": "code", "graph": "graph", "inlined_graph": "graph"}
 """Attributes of a ScriptModule, and those of an exported module that show the same. An exported graph is always inlined."""
-_PRINTS = frozenset({"print", "pprint", "display", "str", "repr"})
+_PRINTS = frozenset({"print", "pprint", "display"})
+_TEXTS = frozenset({"str", "repr"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "log"})
 
 
 def is_printed(view: ast.Attribute, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Return whether an expression such as ``m.code`` is printed, logged, or the last one of a notebook's cell."""
-    if view.attr not in VIEWS:
-        return False
-    parent = parents[view]
-    if isinstance(parent, ast.Call):
+    return view.attr in VIEWS and _is_shown(view, parents)
+
+
+def _is_shown(value: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    parent = parents[value]
+    if isinstance(parent, ast.Call) and value in parent.args:
         name = last_name(parent.func)
-        is_method = isinstance(parent.func, ast.Attribute)
-        return view in parent.args and name in (_LOGS if is_method else _PRINTS)
+        if isinstance(parent.func, ast.Attribute):
+            return name in _LOGS
+        return name in _PRINTS or (name in _TEXTS and _is_shown(parent, parents))
     return isinstance(parent, ast.Expr)
 
 
