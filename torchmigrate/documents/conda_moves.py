@@ -45,10 +45,12 @@ def create_conda_edits(
     text: bytes,
     releases: Mapping[str, str],
     find_item: Callable[[Reference], Span | None],
+    index: str = "",
 ) -> tuple[list[Edit], list[str]]:
     """Return the edits of a list or command that let pip install torch instead of conda, and the packages that conda loses.
 
-    ``releases`` are those to pin by the names for pip; ``find_item`` returns the line of an item of a list. Raises NoFix.
+    ``releases`` are those to pin by the names for pip; ``find_item`` returns the line of an item of a list; ``index`` is one
+    that pip needs besides the default one. Raises NoFix.
     """
     is_list = re.search(rb"(?m)^dependencies:", text) is not None
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
@@ -63,7 +65,8 @@ def create_conda_edits(
         command = find_command(text, moved[0])
         if command is None:  # a recipe has no list for pip
             raise NoFix(_REASON + _IN_LIST)
-        return create_command_edits(text, command, moved, pins), [one.name for one in moved]
+        options = [f"--extra-index-url {index}"] if index else []
+        return create_command_edits(text, command, moved, [*pins, *options]), [one.name for one in moved]
     listed = [
         (one, item) for one in every if one.style is not VersionStyle.CONDA and (item := find_item(one))
     ]
@@ -71,6 +74,7 @@ def create_conda_edits(
     if any(one is None for one in lines) or any(one.name in _NAMES.values() for one, _ in listed):
         raise NoFix(reason)
     edits = [Edit(line.start, line.end, "") for line in lines if line is not None]
+    pins = [f"--extra-index-url {index}", *pins] if index else pins
     if listed:
         first, item = listed[0]
         indent = text[item.start : first.span.start].rstrip(b"'\"").decode("latin-1")
