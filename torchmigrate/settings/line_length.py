@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from torchmigrate.project.file_search import read_file
+
 _BLACK = 88
 """The line length of black where a project sets none. Source: https://black.readthedocs.io/en/stable/the_black_code_style/."""
 _FILES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
@@ -20,8 +22,7 @@ def find_own_line_length(folder: str) -> int | None:
 
 def _read_line_length(path: str) -> int | None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            text = stream.read()
+        text = read_file(path).decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError:
         return None
     if os.path.basename(path) != "pyproject.toml":
