@@ -10,7 +10,7 @@ from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
-from torchmigrate.tables.torch_builds import INDEX, TorchBuild, find_index_url
+from torchmigrate.tables.torch_builds import TorchBuild, find_index_url, render_index_url
 from torchmigrate.text.source_text import SourceText
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
@@ -66,7 +66,7 @@ def create_page_edit(page: Reference, variant: str, source: SourceText) -> Edit 
     Nobody says which releases such a page lists; an index of its own has those of a build. None where the page is not
     written out.
     """
-    url, before = f"{INDEX}/{variant}", source.text[: page.span.start]
+    url, before = render_index_url(variant), source.text[: page.span.start]
     if page.value.pieces[0].span != page.span:
         return None
     if (links := re.search(rb"(?:-f|--find-links)([ =]+['\"]?)$", before)) is not None:

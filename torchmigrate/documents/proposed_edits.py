@@ -50,7 +50,7 @@ from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.tables import build_selection, torch_builds
 from torchmigrate.tables.build_selection import find_last_release
 from torchmigrate.tables.package_requirements import find_requirements
-from torchmigrate.tables.torch_builds import INDEX, TorchBuild
+from torchmigrate.tables.torch_builds import TorchBuild, render_index_url
 from torchmigrate.text.source_text import SourceText
 
 
@@ -161,7 +161,7 @@ class ProposedEdits:
             )
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
         # The default index has no build with CUDA for Windows.
-        index = f"{INDEX}/{self.chosen.variant}" if concerns_windows(self.source, self.beside) else ""
+        index = render_index_url(self.chosen.variant) if concerns_windows(self.source, self.beside) else ""
         edits, gone = create_conda_edits(
             unit, self.source.original, {"torch": self.chosen.version, **releases}, self._find_item, index
         )

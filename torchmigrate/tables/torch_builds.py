@@ -256,7 +256,12 @@ def _find_companion_row(project: str, version: str) -> dict[str, Any] | None:
 
 def find_index_url(build: TorchBuild) -> str | None:
     """Return the ``--index-url`` for a build; None for the default build, which is on the package index."""
-    return None if build.default else f"{INDEX}/{build.variant}"
+    return None if build.default else render_index_url(build.variant)
+
+
+def render_index_url(variant: str) -> str:
+    """Return the address of the index with the builds of a variant, which also has the default one."""
+    return f"{INDEX}/{variant}"
 
 
 def rank_build(build: TorchBuild) -> tuple[int, bool, bool, tuple[int, ...]]:

@@ -27,7 +27,7 @@ from .._script import script_patches
 from . import multi_file_fix
 from .chain_outcomes import get_outcomes
 from .expression_kinds import find_class
-from .file_readers import SAVED
+from .file_readers import is_saved
 from .in_place_observers import ASKS as TELLING_ASKS
 from .load_bridge import create_bridge_fix
 from .module_origins import explain_origin, is_of_result
@@ -120,8 +120,7 @@ def find_convert_hint(use: Use, ctx: Context) -> str | None:
     if id(use.node) in get_outcomes(ctx):
         return None
     name = find_used_name(use, ctx)
-    saved = [dict(mention.constants).get("name") for mention in ctx.project.find_uses(SAVED)]
-    if name in saved:
+    if is_saved(name, ctx):
         return None
     text = path.value if isinstance(path, ast.Constant) else name or "FILE.pt"
     stem = os.path.splitext(str(text))[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.name_resolution import string_value
 
-from .file_readers import SAVED
+from .file_readers import is_saved
 from .path_literals import find_literal
 
 if TYPE_CHECKING:
@@ -26,16 +26,8 @@ def find_converted_file(path: ast.expr | None, name: str | None, scope: Scope, c
     literal = find_literal(path, scope, ctx) if path is not None else None
     parts = getattr(literal, "values", [literal])
     text = string_value(parts[-1]) if parts else None
-    if (
-        name is None
-        or not text
-        or any(_is_saved(name, dict(m.constants)) for m in ctx.project.find_uses(SAVED))
-    ):
+    if name is None or not text or is_saved(name, ctx):
         return None
     end = os.path.splitext(os.path.normpath(text))[0].lstrip(f".{os.sep}") + ".pt2"
     found = (os.path.abspath(place) for place, _, _ in ctx.search_elsewhere({" .pt2 ": r"\A"}))
     return end if any(place.endswith(os.sep + end) for place in found) else None
-
-
-def _is_saved(name: str, saved: dict[str, object]) -> bool:
-    return saved.get("name") == name

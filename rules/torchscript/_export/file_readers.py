@@ -89,6 +89,11 @@ class FileGroup:
         return tuple(sorted({link.path for link in self.links}))
 
 
+def is_saved(name: str | None, ctx: Context) -> bool:
+    """Return whether the project saves a file of this name, or one whose name it does not spell where ``name`` is None."""
+    return any(dict(mention.constants).get("name") == name for mention in ctx.project.find_uses(SAVED))
+
+
 def find_group(
     name: str | None, ctx: Context, *, is_saved: bool, is_read: bool, is_open: bool = False
 ) -> FileGroup:
