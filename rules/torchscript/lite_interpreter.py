@@ -9,12 +9,16 @@ Why: since torch 2.10 its save methods warn "Please consider switching to ExecuT
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
     exported = torch.export.export(model.eval(), (x,))
-    program = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
-    with open("model.pte", "wb") as file:
-        file.write(program.buffer)
+    mobile = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch()
+    mobile.save("model.pte")
 
-What to do: export the model and lower it with ExecuTorch, a package of its own. Released apps read `.ptl` files with the
-old runtime: change the app together with the file.
+What to do: export the model and lower it with ExecuTorch, a package of its own (`pip install executorch`). Released apps read
+`.ptl` files with the old runtime: change the app together with the file.
+
+Fix safety: unsafe, and offered where a model is traced, or scripted with example inputs in sight, and only saved for
+phones; with `--export-unread-files`, where nothing in the tree reads the file.
+- ExecuTorch plans the memory for the sizes of the example: other sizes, such as more rows, raise.
+- The app has to load the new file with ExecuTorch's runtime.
 
 Source: https://docs.pytorch.org/executorch/stable/getting-started.html,
 https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py.
@@ -24,10 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmigrate.api import Context, Finding, Rule, Use
+from torchmigrate.api import Context, Finding, Rule, Safety, Use
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_OWNERS
 
-from ._export.chain_fixes import find_consumers_hint
+from ._export.chain_fixes import ASKS, collect_notes, create_mobile_finding, find_consumers_hint
 
 rule = Rule(
     code="TS171",
@@ -46,11 +50,14 @@ rule = Rule(
     deprecated=(2, 10),
     recipe="`to_edge_transform_and_lower(torch.export.export(model.eval(), (x,)), "
     "partitioner=[XnnpackPartitioner()]).to_executorch()`",
+    safety=Safety.UNSAFE,
+    asks=ASKS,
     artifact=True,
 )
+rule.note(collect_notes)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     hints = [rule.recipe, find_consumers_hint(use, ctx)]
-    yield ctx.finding(use, hint="; ".join(hint for hint in hints if hint))
+    yield create_mobile_finding(use, ctx, "; ".join(hint for hint in hints if hint))

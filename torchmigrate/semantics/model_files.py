@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.symbol_uses import SymbolUses
     from torchmigrate.semantics.use import Use
 
-SCRIPTED_RESULTS = tuple(
-    f"torch.jit.{maker}()"
-    for maker in ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
+_JIT = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
+SCRIPTED_RESULTS = (
+    *(f"torch.jit.{maker}()" for maker in _JIT),
+    "torch.utils.mobile_optimizer.optimize_for_mobile()",
 )
 """The results of the functions that return a ScriptModule."""
 SAVES = ("torch.jit.save", "torch.jit._serialization.save")
 """The functions that save a TorchScript file."""
 SAVE_METHODS = tuple(f"{result}.save" for result in SCRIPTED_RESULTS)
 LITE_METHODS = ("._save_for_lite_interpreter", "._save_to_buffer_for_lite_interpreter")
-LITE_OWNERS = ("", *SCRIPTED_RESULTS, "torch.utils.mobile_optimizer.optimize_for_mobile()")
+LITE_OWNERS = ("", *SCRIPTED_RESULTS)
 """The owners of `LITE_METHODS`: any object, and the results that are known more closely."""
 LITE_SAVES = tuple(f"{owner}{LITE_METHODS[0]}" for owner in LITE_OWNERS)
 """The methods that save a file for the Lite Interpreter."""

@@ -19,6 +19,7 @@ FREEZES = (
     *("torch.jit.run_frozen_optimizations", "torch.jit._freeze.run_frozen_optimizations"),
 )
 OPTIMIZES = ("torch.jit.optimize_for_inference", "torch.jit._freeze.optimize_for_inference")
+MOBILE_OPTIMIZERS = ("torch.utils.mobile_optimizer.optimize_for_mobile",)
 LOADING = ("torch.jit.load", "torch.jit._serialization.load")
 BASES = ("torch.jit.ScriptModule", "torch.jit._script.ScriptModule")
 

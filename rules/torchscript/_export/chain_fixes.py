@@ -30,6 +30,7 @@ from .expression_kinds import find_class
 from .file_readers import is_saved
 from .in_place_observers import ASKS as TELLING_ASKS
 from .load_bridge import create_bridge_fix
+from .mobile_programs import describe_program
 from .module_origins import explain_origin, is_of_result
 from .multi_file_fix import add_file_changes, create_load_fix
 from .open_loads import READS_BOTH, is_open, reads_both
@@ -52,6 +53,12 @@ def check_member(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield the finding of a rule whose every use is a member of a chain, if it can have a fix at all."""
     hints = [hint for find in _HINTS if (hint := find(use, ctx))]
     yield ctx.finding(use, fix=lambda: create_chain_fix(use, ctx), hint="; ".join(hints) or None)
+
+
+def create_mobile_finding(use: Use, ctx: Context, hint: str | None) -> Finding:
+    """Return the finding of what makes a model for phones, with a fix where it belongs to a chain."""
+    is_member = id(use.node) in get_outcomes(ctx)
+    return ctx.finding(use, fix=(lambda: create_chain_fix(use, ctx)) if is_member else None, hint=hint)
 
 
 def create_chain_fix(use: Use, ctx: Context) -> Fix:
@@ -146,6 +153,8 @@ def _render_stub(chain: ResultChain) -> str:
         takes = f" (`forward({re.sub(r'^self(, /)?(, |$)', '', ast.unparse(forward.args))})`)"
     inputs = f"({needed[0]},)" if len(needed) == 1 else f"({', '.join(needed)})"
     export = f"torch.export.export({text}, {inputs})"
+    if chain.mobile_saves:
+        return f'export the module with example inputs{takes}: `{describe_program(export)}.save("….pte")`'
     if not chain.saves:
         return f"export the module with example inputs{takes}: `{export}.module()`"
     path = chain.find_path(*chain.saves[0])

@@ -72,9 +72,9 @@ def _create_fix(chain: ResultChain) -> Fix:
     except NoFix as none:
         leaves = none.reason
     call_purpose.check_purpose(chain.use, chain.ctx)
-    if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.saves):
+    if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.all_saves):
         raise NoFix(leaves)
-    calls = [call for _, call in (*chain.wrappers, *chain.modes)]
+    calls = [call for _, call in (*chain.wrappers, *chain.lowered, *chain.modes)]
     if not all(has_exact_position(node, chain.flow.parents) for node in (*chain.members, *calls)):
         raise NoFix("the call, or a use of its result, is inside an f-string, which cannot be rewritten")
     # A scripted module that leaves its scope may still be compiled in place; a trace has no such replacement.
@@ -114,6 +114,8 @@ def _create_trace_fix(chain: ResultChain) -> Fix:
         function = find_binding(model, chain.scope, chain.ctx)
         title = compile_choice.explain_rejection("function", function, chain.ctx)
         return create_eager_fix(chain, model, title) if title else create_compile_fix(chain, model)
+    if chain.mobile_saves:
+        _check_mode(model, chain, f"line {chain.mobile_saves[0][1].lineno} saves the result for phones,")
     return create_export_fix(chain, model, _find_inputs(chain))
 
 
@@ -147,7 +149,7 @@ def _find_plain_module(chain: ResultChain) -> ast.expr:
 
 def _create_script_fix(chain: ResultChain) -> Fix:
     model = _find_plain_module(chain)
-    if not chain.saves and not chain.views:
+    if not chain.all_saves and not chain.views:
         _check_original(model, chain)
         definition = find_class(model, chain.use, chain.ctx)
         if title := compile_choice.explain_uncompiled("module", definition, chain.ctx):
@@ -156,15 +158,20 @@ def _create_script_fix(chain: ResultChain) -> Fix:
         return create_compile_fix(chain, model)
     example = find_example(model, chain)
     needed = (
-        f"line {chain.saves[0][1].lineno} saves the result,"
-        if chain.saves
+        f"line {chain.all_saves[0][1].lineno} saves the result,"
+        if chain.all_saves
         else f"line {chain.views[0].lineno} prints `.{chain.views[0].attr}` of the result,"
     )
     if example is None:
         raise _NoInputs(f"{needed} but nothing shows example inputs for `torch.export.export`")
+    _check_mode(model, chain, needed)
+    return create_export_fix(chain, model, example)
+
+
+def _check_mode(model: ast.expr, chain: ResultChain, needed: str) -> None:
+    """Raise NoFix, for what is ``needed``, where an export may fix the mode for training."""
     if not _is_in_eval_mode(model, chain) and depends_on_mode(model, chain.use, chain.ctx):
         raise NoFix(f"{needed} and an export fixes the mode of the module: call `.eval()` first")
-    return create_export_fix(chain, model, example)
 
 
 def _check_original(model: ast.expr, chain: ResultChain) -> None:

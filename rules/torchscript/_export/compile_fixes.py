@@ -31,18 +31,10 @@ from .._script import compile_choice
 from .._script.equal_branches import merge_branches
 from . import in_place_observers
 from .expression_kinds import find_class, find_declared_kind, find_kind
+from .kept_attributes import get_targets, has_plain_bases, is_attribute_of_self
 from .module_keepers import find_reads
 from .printed_views import check_unseen
-from .result_chain import (
-    KEYS,
-    MODES,
-    MOVES,
-    PARTS,
-    ResultChain,
-    get_targets,
-    has_plain_bases,
-    is_attribute_of_self,
-)
+from .result_chain import KEYS, MODES, MOVES, PARTS, ResultChain
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `nn.Module.compile`."""

@@ -27,6 +27,7 @@ from .compile_fixes import drop_mode_calls, unwrap_results
 from .dynamic_sizes import ExampleSizes, size_inputs, size_keywords, size_sequence, spell
 from .expression_kinds import find_binding, find_input_form, find_kind, find_shape
 from .made_inputs import MadeInputs
+from .mobile_programs import FIXED_SIZES, check_made_example, convert_mobile_saves
 from .printed_views import rename_views
 from .result_chain import ResultChain
 from .saves_and_loads import convert_saves
@@ -68,9 +69,12 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
             f"line {chain.moved_line} moves or converts the result; do that to the model before the export"
         )
     if isinstance(inputs, MadeInputs):
+        check_made_example(chain)
         sizes = ExampleSizes(inputs.shapes, inputs.code, fixed=f"; {inputs.origin}")
     else:
         sizes = _size_example(chain, model, inputs)
+    if chain.mobile_saves:
+        sizes.shapes, sizes.fixed = None, FIXED_SIZES
     if chain.use.symbol in SCRIPTS:
         given = _convert_script_arguments(chain, model, sizes)
     else:
@@ -82,9 +86,7 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
         *_convert_options(chain, model, sizes),
         *unwrap_results(chain),
         *drop_mode_calls(chain),
-        *_call_through_module(chain),
-        *rename_views(chain.views),
-        *convert_saves(chain),
+        *(convert_mobile_saves(chain) if chain.mobile_saves else _use_program(chain)),
     )
     title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}"
     return Fix(changes, Safety.UNSAFE, title)
@@ -230,6 +232,13 @@ def _find_form_in_calls(chain: ResultChain, inputs: ast.expr) -> str | None:
         if isinstance(given, ast.Starred) and ast.dump(given.value) == ast.dump(inputs):
             return "list"
     return None
+
+
+def _use_program(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes of all that is done with the result."""
+    yield from _call_through_module(chain)
+    yield from rename_views(chain.views)
+    yield from convert_saves(chain)
 
 
 def _call_through_module(chain: ResultChain) -> Iterator[FixChange]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .result_chain import ResultChain
 
 _LITERALS = (ast.Constant, ast.JoinedStr)
-SUFFIXES = (".pt", ".pth", ".ts", ".jit", ".torchscript", ".script")
+SUFFIXES = (".pt", ".pth", ".ptl", ".ts", ".jit", ".torchscript", ".script")
 """The suffixes of files that hold TorchScript."""
 
 
@@ -72,8 +72,8 @@ def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:
     return re.search(r"(?i)te?mp", text) is not None
 
 
-def create_renames(paths: list[ast.expr], ctx: Context, use: Use) -> list[RenameFile]:
-    """Return the changes that give the file of all the paths the suffix ``.pt2``.
+def create_renames(paths: list[ast.expr], ctx: Context, use: Use, suffix: str = ".pt2") -> list[RenameFile]:
+    """Return the changes that give the file of all the paths another suffix.
 
     Empty where another literal in the module equals the one of a path.
     """
@@ -87,7 +87,7 @@ def create_renames(paths: list[ast.expr], ctx: Context, use: Use) -> list[Rename
     spelled = ctx.uses.compute_once(_group_literals, lambda: _group_literals(ctx.source.syntax_tree))
     if any(node not in literals for literal in literals for node in spelled[_literal_key(literal)]):
         return []
-    return [RenameFile(literal, ".pt2") for literal in dict.fromkeys(literals)]
+    return [RenameFile(literal, suffix) for literal in dict.fromkeys(literals)]
 
 
 def _group_literals(tree: ast.AST) -> dict[object, list[ast.AST]]:

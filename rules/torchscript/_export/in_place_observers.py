@@ -20,8 +20,9 @@ from .._script.plain_bodies import IS_SCRIPTING
 from .._script.traced_code import find_trace_of
 from .export_checks import find_origin_files
 from .expression_kinds import find_binding, find_class, get_assigned_attributes
+from .kept_attributes import get_targets
 from .module_keepers import find_keepers
-from .result_chain import ResultChain, get_targets
+from .result_chain import ResultChain
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
 ASKS = (*AUTHORING, *SAVES, *TRACES_ASKS, *_CLASSES, *IS_SCRIPTING)

@@ -16,8 +16,9 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script.function_escapes import find_importers, find_parameter
 from .expression_kinds import find_binding
+from .kept_attributes import get_targets, is_attribute_of_self
 from .printed_views import is_printed
-from .result_chain import MODES, MOVES, PARTS, get_targets, is_attribute_of_self
+from .result_chain import MODES, MOVES, PARTS
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

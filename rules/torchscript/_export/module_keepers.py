@@ -9,7 +9,8 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.scopes import Scope
 
-from .result_chain import ResultChain, get_targets
+from .kept_attributes import get_targets
+from .result_chain import ResultChain
 
 _KEEPING = frozenset(
     [

@@ -11,6 +11,7 @@ from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import Edit, FixChange, MultiFileFix
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import (
+    LITE_SAVES,
     SAVE_METHODS,
     SAVES,
     find_path_argument,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
 
+_FORMATS = {".pt2": "exports (`.pt2`)", ".pte": "programs of ExecuTorch (`.pte`)"}
+
+
 def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
     """Return the fix of a chain with the changes that its files need. Raise NoFix where they have to stay as they are."""
     changes: list[FixChange] = []
@@ -51,9 +55,11 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
                 *file.paths,
                 *(path for _, path in _find_loads(name, chain.ctx) if path not in file.paths),
             ]
-            changes += create_renames(paths, chain.ctx, chain.use)
+            changes += create_renames(paths, chain.ctx, chain.use, file.suffix)
+        if file.suffix != ".pt2" and not group.is_unread:
+            raise NoFix("code in this project may load the file, and only ExecuTorch reads its programs")
         if group.is_unread:
-            loader = f"what loads {f'`{name}`' if name else 'the file'} has to read exports (`.pt2`) instead"
+            loader = f"what loads {f'`{name}`' if name else 'the file'} has to read {_FORMATS[file.suffix]} instead"
             fix = replace(fix, title=f"{fix.title}; {loader}")
         groups.append(group)
     several = [group for group in groups if len(group.paths) > 1]
@@ -100,7 +106,7 @@ def _group_uses(ctx: Context) -> Mapping[str | None, list[tuple[Use, ast.expr]]]
     """Return the saves and loads of this module by the name of the file."""
     found: dict[str | None, list[tuple[Use, ast.expr]]] = {}
     for use in ctx.uses.all_uses:
-        if use.symbol in (*LOADING, *SAVES, *SAVE_METHODS) and use.kind is Kind.CALL:
+        if use.symbol in (*LOADING, *SAVES, *SAVE_METHODS, *LITE_SAVES) and use.kind is Kind.CALL:
             path = find_path_argument(use)
             if path is not None:
                 found.setdefault(find_name(path, use, ctx), []).append((use, path))
@@ -122,7 +128,7 @@ def note_file_uses(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[st
     if use.symbol in LOADING:
         if not is_buffer(find_path_argument(use), use, ctx.uses):
             yield LOADED, _create_link(use, ctx).details
-    elif use.symbol in (*SAVES, *SAVE_METHODS):
+    elif use.symbol in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
         yield SAVED, _create_link(use, ctx).details
 
 

@@ -13,7 +13,7 @@ from torchmigrate.semantics.node_walks import Function
 
 from .._script.function_escapes import find_importers
 from .expression_kinds import get_assigned_attributes
-from .result_chain import is_attribute_of_self
+from .kept_attributes import is_attribute_of_self
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use

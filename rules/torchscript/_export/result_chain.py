@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
-from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.model_files import LITE_METHODS, LITE_SAVES, SAVE_METHODS, SAVES
 
-from .._authoring.torchscript_makers import FREEZES, LOADING, OPTIMIZES, SCRIPTS, TRACE_MODULES, TRACES
+from .._authoring.torchscript_makers import (
+    FREEZES,
+    LOADING,
+    MOBILE_OPTIMIZERS,
+    OPTIMIZES,
+    SCRIPTS,
+    TRACE_MODULES,
+    TRACES,
+)
 from .._script.function_escapes import find_importers, is_program
 from .foreign_callers import collect_calls
+from .kept_attributes import find_attribute_reads, get_targets
 from .passed_inputs import find_passed_calls
 from .printed_views import is_printed
 
@@ -22,7 +30,10 @@ if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.semantics.scopes import Scope
 
-ASKS = (*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES, *SAVES, *SAVE_METHODS, *LOADING)
+ASKS = (
+    *(*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES),
+    *(*SAVES, *SAVE_METHODS, *LITE_SAVES, *LOADING, *MOBILE_OPTIMIZERS),
+)
 """The symbols that a rule must add to its ``asks`` for chains to be found."""
 
 PARTS = frozenset(
@@ -39,10 +50,9 @@ _CORE_ML = (
 )
 _TAKES_INSTEAD = dict.fromkeys(("coremltools.convert", "coremltools.converters.convert"), _CORE_ML)
 """Functions of other packages, and what they accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
+_LITE_SAVE = LITE_METHODS[0].removeprefix(".")
 MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
 MODES = frozenset({"eval", "train"})
-_PLAIN_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
-"""Base classes of classes that are no modules."""
 
 
 @dataclass(slots=True)
@@ -53,6 +63,8 @@ class SavedFile:
     """The expressions for its path in this module: of the saves first, then of the loads."""
     is_read: bool = False
     """Whether this module runs the model that it loads from the file."""
+    suffix: str = ".pt2"
+    """The suffix that the file gets."""
     is_open: bool = False
     """Whether a load that reads both formats may read the file, which then needs a name that ends in `.pt2`."""
 
@@ -83,6 +95,11 @@ class ResultChain:
         self.passed: list[ast.Call] = []
         """The calls of the result in functions of the file that it is passed to, with the inputs of their callers."""
         self.saves: list[tuple[ast.expr, ast.Call]] = []
+        self.lowered: list[tuple[ast.expr, ast.expr]] = []
+        """The places that become programs for phones, each with the node that this replaces: itself, or the call of
+        `optimize_for_mobile(…)`."""
+        self.mobile_saves: list[tuple[ast.expr, ast.Call]] = []
+        """The saves for phones."""
         self.doubled: list[ast.expr] = []  # example inputs that get a second row
         self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
@@ -110,6 +127,11 @@ class ResultChain:
         parents = ((place, self.flow.parents[place]) for place in self.modules)
         calls = [parent for place, parent in parents if isinstance(parent, ast.Call) and parent.func is place]
         return calls + self.passed
+
+    @property
+    def all_saves(self) -> list[tuple[ast.expr, ast.Call]]:
+        """All saves, for Python and for phones."""
+        return [*self.saves, *self.mobile_saves]
 
     def find_path(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
         """Return the path argument of a save of this chain."""
@@ -158,62 +180,18 @@ class ResultChain:
 
     def _follow_attribute(self, statement: ast.Assign | ast.AnnAssign) -> None:
         """Follow a module that a method keeps in ``self.name`` through all methods of its class."""
-        target, *others = get_targets(statement)
-        assert isinstance(target, ast.expr)
-        out = NoFix(
-            f"line {target.lineno} stores the result in `{self.ctx.get_text(target)}`, which other functions can use"
-        )
-        owner = self.scope.parent.node if self.scope.parent is not None else None
-        if self.use.symbol in SCRIPTS or others or not is_attribute_of_self(target):
-            raise out  # a script is compiled in place, wherever it is kept
-        if not isinstance(owner, ast.ClassDef):
-            raise out
-        assert isinstance(target, ast.Attribute)
-        if not has_plain_bases(owner):
-            raise NoFix(
-                f"line {target.lineno} stores the result in `{owner.name}`, whose `.eval()` and `.train()` would reach it if "
-                "that is a module, and an exported program rejects both"
-            )
-        name = f"{owner.name}.{target.attr}"
-        if name in self.kept:  # by the statement above: `self.m = freeze(self.m)`
-            return
-        self.kept.append(name)
-        inside, is_read = set(ast.walk(owner)), False
-        for node in self.flow.parents:
-            if not isinstance(node, ast.Attribute) or node.attr != target.attr or node is target:
-                continue
-            if node not in inside and self._is_of_other_class(node, owner):
-                continue
-            if node not in inside or not is_attribute_of_self(node):
-                raise out
-            if isinstance(node.ctx, ast.Load):
-                self._sort_place(node)
-                is_read = True
-            elif not (self._wraps_itself(node) or _is_none_value(self.flow.parents[node])):
-                raise out
-        if not is_read:
-            raise out
-
-    def _is_of_other_class(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
-        """Return whether an attribute of ``self`` belongs to a class that is not derived from ``owner``."""
-        around = self.flow.parents.get(node)
-        while around is not None and not isinstance(around, ast.ClassDef):
-            around = self.flow.parents.get(around)
-        return isinstance(around, ast.ClassDef) and is_attribute_of_self(node) and has_plain_bases(around)
-
-    def _wraps_itself(self, target: ast.expr) -> bool:
-        """Return whether a statement freezes what an attribute keeps: ``self.m = freeze(self.m)``."""
-        statement = self.flow.parents[target]
-        call = statement.value if isinstance(statement, ast.Assign) else None
-        if not isinstance(call, ast.Call) or not self.ctx.is_named(call.func, self.use, *FREEZES, *OPTIMIZES):
-            return False
-        return [*map(ast.unparse, list_arguments(call))] == [ast.unparse(target)]
+        for place in find_attribute_reads(statement, self.kept, self.use, self.ctx):
+            self._sort_place(place)
 
     def _sort_method(self, place: ast.expr, attribute: ast.Attribute, call: ast.Call) -> None:
         name = attribute.attr
         if name == "save":
             self.members.append(attribute)
             self.saves.append((place, call))
+        elif name == _LITE_SAVE:
+            self.members.append(attribute)
+            self.lowered.append((place, place))
+            self.mobile_saves.append((place, call))
         elif name in MODES:
             self.modes.append((place, call))
             self.follow_value(call)
@@ -242,6 +220,10 @@ class ResultChain:
             self.members.append(call.func)
             self.wrappers.append((place, call))
             self.follow_value(call)
+        elif name in MOBILE_OPTIMIZERS and is_first:
+            self.members.append(call.func)
+            self.lowered.append((place, call))
+            self._follow_optimized(call)
         elif name == "typing.cast":
             self.follow_value(call)
         elif passed := find_passed_calls(place, call, self.use, self.ctx):
@@ -250,6 +232,23 @@ class ResultChain:
         elif name is not None or not isinstance(call.func, ast.Name) or call.func.id != "print":
             instead = _TAKES_INSTEAD.get(name or "", "")
             raise NoFix(f"line {call.lineno} passes the result to `{text}`{instead}")
+
+    def _follow_optimized(self, optimized: ast.Call) -> None:
+        """Record the saves of what `optimize_for_mobile` returns. Raise NoFix where more is done with it."""
+        if len(list_arguments(optimized)) > 1:
+            raise NoFix(
+                f"line {optimized.lineno} passes options to `optimize_for_mobile`; with ExecuTorch, a partitioner chooses the backend"
+            )
+        for place in self.flow.find_value_places(optimized, self.find_scope(optimized)):
+            method = self.flow.parents[place]
+            call = self.flow.parents.get(method)
+            if isinstance(method, (ast.Expr, ast.Delete)):
+                continue
+            is_save = isinstance(method, ast.Attribute) and method.attr in ("save", _LITE_SAVE)
+            if not is_save or not isinstance(call, ast.Call):
+                raise NoFix(f"line {place.lineno} uses the optimized module for more than to save it")
+            self.members.append(method)
+            self.mobile_saves.append((place, call))
 
     def _follow_callers(self, statement: ast.Return) -> None:
         """Follow a module through the calls of the function that returns it."""
@@ -282,29 +281,9 @@ class ResultChain:
             raise out
 
 
-def get_targets(statement: ast.AST) -> list[ast.expr | None]:
-    """Return the targets of an assignment; ``[None]`` for a node that assigns nothing."""
-    return [*statement.targets] if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-
-
-def has_plain_bases(definition: ast.ClassDef) -> bool:
-    """Return whether a class derives from nothing that may be a module."""
-    return all(last_name(base) in _PLAIN_BASES for base in definition.bases)
-
-
 def is_method_save(place: ast.expr, call: ast.Call) -> bool:
     """Return whether a save is the method of the module, and not the function."""
     return isinstance(call.func, ast.Attribute) and call.func.value is place
-
-
-def is_attribute_of_self(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _is_none_value(statement: ast.AST) -> bool:
-    """Return whether a statement assigns None."""
-    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else statement
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _is_none_test(node: ast.AST) -> bool:

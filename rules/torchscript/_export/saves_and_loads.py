@@ -146,8 +146,8 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     """
     result.follow_value(result.call)
     call, ctx = result.call, result.ctx
-    for _, again in (*result.saves, *result.wrappers):
-        raise NoFix(f"line {again.lineno} saves or freezes the loaded module again")
+    for _, again in (*result.saves, *result.wrappers, *result.lowered):
+        raise NoFix(f"line {again.lineno} saves, freezes or lowers the loaded module again")
     if find_argument(call, 2, "_extra_files") is not None:
         raise NoFix("`torch.export.load` returns extra files as str, not as bytes")
     if any(keyword.arg not in ("f", "map_location") for keyword in call.keywords):
