@@ -51,6 +51,11 @@ DIFFERENT = {
     "a size gets an item": ("x: Tensor)", "s = x.shape; s.append(1); return x.new_zeros(s)", X),
     "a size loses an item": ("x: Tensor)", "s = x.shape; s[0] = 1; return x.new_zeros(s)", X),
     "a copied size": ("x: Tensor)", "return x.new_zeros(x.shape.copy())", X),
+    "a size in a text that is returned and shown": (
+        "x: Tensor)",
+        "text = f'{x.shape}'\n    assert x.dim() == 2, text\n    return text",
+        X,
+    ),
     "a returned size": ("x: Tensor) -> List[int]", "return x.shape", X),
     "a tuple and a list": ("s: List[int])", "return s + [1]", "(1, 2)"),
     "a tuple is a list": ("s: List[int])", "return s == [1, 2]", "(1, 2)"),
@@ -136,6 +141,11 @@ ALIKE = {
     ),
     "a dictionary of its own": ("n: int)", "d = {'a': 1}; d['b'] = n; return d", "3"),
     "a shown size": ("x: Tensor)", "assert x.dim() == 2, f'{x.shape}'; return x", X),
+    "a size shown by a variable": (
+        "x: Tensor)",
+        "text = f'{x.shape}'\n    if x.dim() > 9:\n        raise ValueError(text)\n    return x",
+        X,
+    ),
     "an int in a text": ("k: int)", "return f'{k}' + str(k)", "3"),
     "a rounded int": ("k: float)", "return int(round(k))", "2.6"),
     "a divided power": ("k: int)", "return 1 / k ** 2", "3"),

@@ -34,7 +34,7 @@ from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring.torchscript_makers import LOADING
 from .expression_kinds import find_binding
-from .open_loads import OpenLoad, analyze_load, check_saves, is_open
+from .open_loads import OpenLoad, analyze_load, check_saves, is_open, is_pure
 from .result_chain import MODES, MOVES
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 _TITLE = "Read exported programs (`.pt2`), too"
 _NAMES = ("load_model", "load_module", "load_model_file", "load_module_file")
-_PURE = (ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.operator)
-_PURE_CALLS = frozenset({"str", "Path", "join", "abspath", "expanduser", "realpath", "fspath", "joinpath"})
 
 
 def create_bridge_fix(use: Use, ctx: Context) -> Fix:
@@ -67,7 +65,7 @@ def find_obstacle(use: Use, ctx: Context) -> str | None:
     if isinstance(load, str):
         return load
     shared = _get_shared_fix(ctx)
-    if _is_pure(load.path) or (shared is not None and load in shared[0]):
+    if is_pure(load.path) or (shared is not None and load in shared[0]):
         return None
     return "the path is the result of a call; assign it to a variable first"
 
@@ -80,28 +78,16 @@ def _is_simple(load: OpenLoad) -> bool:
     """Return whether a load is all that its statement is about, so that it can branch where it stands."""
     statement = load.use.place.statement
     is_whole = isinstance(statement, (ast.Return, ast.Assign)) and statement.value is load.whole
-    return is_whole and _is_pure(load.path) and _is_on_its_own_lines(load.use)
-
-
-def _is_pure(path: ast.AST) -> bool:
-    """Return whether an expression can be evaluated twice."""
-    if isinstance(path, ast.Call):
-        parts = [path.func, *path.args, *(keyword.value for keyword in path.keywords)]
-        return last_name(path.func) in _PURE_CALLS and all(map(_is_pure, parts))
-    if isinstance(path, ast.Subscript):
-        return _is_pure(path.value) and _is_pure(path.slice)
-    if isinstance(path, ast.expr_context):
-        return True
-    return isinstance(path, _PURE) and all(map(_is_pure, ast.iter_child_nodes(path)))
+    return is_whole and is_pure(load.path) and _is_on_its_own_lines(load.use)
 
 
 def _render_test(load: OpenLoad, ctx: Context) -> Template:
     """Return the condition that the path of a load ends in `.pt2`."""
-    path = find_binding(load.path, load.use.place.scope, ctx) or load.path
+    path = find_binding(load.named, load.use.place.scope, ctx) or load.named
     is_text = isinstance(path, ast.JoinedStr) or (
         isinstance(path, ast.Call) and last_name(path.func) == "str"
     )
-    return template('{path}.endswith(".pt2")' if is_text else 'str({path}).endswith(".pt2")', path=load.path)
+    return template('{path}.endswith(".pt2")' if is_text else 'str({path}).endswith(".pt2")', path=load.named)
 
 
 def _render_export(load: OpenLoad, symbol: Symbol) -> Template:
@@ -178,7 +164,7 @@ def _create_shared_fix(ctx: Context) -> tuple[Sequence[OpenLoad], Fix] | None:
     found = [analyze_load(use, ctx) for use in calls if is_open(use, ctx)]
     served: dict[bool, list[OpenLoad]] = {False: [], True: []}
     for load in found:
-        if isinstance(load, OpenLoad) and {*load.settlers} <= {"eval"}:
+        if isinstance(load, OpenLoad) and load.named is load.path and {*load.settlers} <= {"eval"}:
             served[bool(load.settlers)].append(load)
     is_settled = len(served[True]) >= len(served[False])
     loads = served[is_settled]

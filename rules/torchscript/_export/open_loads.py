@@ -36,6 +36,8 @@ class OpenLoad:
     use: Use
     call: ast.Call
     path: ast.expr
+    named: ast.expr
+    """The expression that names the file: the path, or the one that the loaded content was read from."""
     device: ast.expr | None
     whole: ast.expr
     """The call with the methods and functions applied to it: ``torch.jit.load(path).eval()``."""
@@ -99,19 +101,14 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
         raise NoFix("a test loads the file; change it together with what it tests")
     if is_temporary(path, use, ctx) or _is_opened_temporarily(path, use, ctx):
         raise NoFix("the file does not outlive the program; change the load together with the save")
-    if line := _find_opening(path, use, ctx):
-        raise NoFix(f"line {line} opens the file; pass its path to the load instead")
-    if _CONTENT.search(ast.unparse(path)):
-        raise NoFix(
-            f"`{ast.unparse(path)}` may be the content of the file; pass its path to the load instead"
-        )
+    named = _find_named(path, use, ctx)
     device = find_argument(call, 1, "map_location")
     value = find_binding(device, use.place.scope, ctx) or device
     if isinstance(value, (ast.Lambda, ast.Dict, ast.FunctionDef)):
         raise NoFix("`map_location` is not a device")
     if isinstance(value, ast.Constant) and value.value is None:
         device = None
-    load = OpenLoad(use, call, path, device, call, widenings=widen_conditions(path, use, ctx))
+    load = OpenLoad(use, call, path, named, device, call, widenings=widen_conditions(named, use, ctx))
     _extend(load, ctx)
     uses = LoadedUses(use, ctx)
     uses.follow_value(call)
@@ -146,11 +143,56 @@ def _create_reason(call: ast.Call, ctx: Context) -> NoFix:
     )
 
 
-def _find_opening(path: ast.expr, use: Use, ctx: Context) -> int | None:
-    """Return the line of a ``with`` statement that opens the file that is loaded."""
-    for item in _find_context_managers(path, use, ctx) if isinstance(path, ast.Name) else ():
-        return item.context_expr.lineno
-    return None
+def _find_named(path: ast.expr, use: Use, ctx: Context) -> ast.expr:
+    """Return the expression that names the file: the path, or that of the call which opens or reads it above the load.
+
+    Raise NoFix where the load gets the content of a file of which no name is in sight.
+    """
+    items = _find_context_managers(path, use, ctx) if isinstance(path, ast.Name) else []
+    made = items[0].context_expr if items else find_binding(path, use.place.scope, ctx)
+    if not items and not _CONTENT.search(ast.unparse(path)):
+        return path
+    source: ast.expr | None = None
+    match made:
+        case ast.Call(func=ast.Attribute(attr="open", value=opened)) if last_name(opened) not in _OPENERS:
+            source = opened if last_name(opened) not in _UNPACKERS else None
+        case ast.Call(args=[named, *others]) if items or not (others or made.keywords):
+            source = named
+    is_sole = source is not None and len(items) < 2 and _keeps_its_value(source, use)
+    if source is not None and is_sole and is_pure(source) and not is_fixed_path(source, use, ctx.uses):
+        return source
+    if items:
+        raise NoFix(f"line {items[0].context_expr.lineno} opens the file; pass its path to the load instead")
+    raise NoFix(f"`{ast.unparse(path)}` may be the content of the file; pass its path to the load instead")
+
+
+_OPENERS = frozenset({"io", "codecs", "fs", "fsspec", "smart_open"})
+"""Modules and objects whose `open` takes the path as its argument."""
+_UNPACKERS = frozenset({"gzip", "bz2", "lzma", "zipfile", "tarfile"})
+"""Modules whose `open` gives other content than the file of that name has."""
+
+
+def _keeps_its_value(node: ast.expr, use: Use) -> bool:
+    """Return whether each variable in an expression is bound once."""
+    names = (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+    owners = ((use.place.scope.find_scope(name), name) for name in names)
+    return all(owner is not None and len(owner.bindings[name]) == 1 for owner, name in owners)
+
+
+_PURE = (ast.Name, ast.Attribute, ast.Constant, ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.operator)
+_PURE_CALLS = frozenset({"str", "Path", "join", "abspath", "expanduser", "realpath", "fspath", "joinpath"})
+
+
+def is_pure(path: ast.AST) -> bool:
+    """Return whether an expression can be evaluated twice."""
+    if isinstance(path, ast.Call):
+        parts = [path.func, *path.args, *(keyword.value for keyword in path.keywords)]
+        return last_name(path.func) in _PURE_CALLS and all(map(is_pure, parts))
+    if isinstance(path, ast.Subscript):
+        return is_pure(path.value) and is_pure(path.slice)
+    if isinstance(path, ast.expr_context):
+        return True
+    return isinstance(path, _PURE) and all(map(is_pure, ast.iter_child_nodes(path)))
 
 
 def _is_opened_temporarily(path: ast.expr, use: Use, ctx: Context) -> bool:

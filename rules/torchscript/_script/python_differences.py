@@ -193,13 +193,25 @@ def _is_converted(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     )
 
 
-def _is_message(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Return whether a text is only shown to somebody: in a message, a warning or an exception."""
+def _is_message(node: ast.AST, parents: dict[ast.AST, ast.AST], variables: tuple[str, ...] = ()) -> bool:
+    """Return whether a text is only shown to somebody: in a message, a warning or an exception, also through a variable.
+
+    ``variables`` are those that the text has already passed through.
+    """
     parent = parents.get(node)
     while parent is not None and not isinstance(parent, Function):
-        if isinstance(parent, (ast.Raise, ast.Assert)):
-            return True
-        if isinstance(parent, ast.Call) and last_name(parent.func) in ("print", "warn"):
-            return True
+        match parent:
+            case ast.Raise() | ast.Assert():
+                return True
+            case ast.Call() if last_name(parent.func) in ("print", "warn"):
+                return True
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                return name in variables or _is_read_as_message(name, parents, (*variables, name))
         parent = parents.get(parent)
     return False
+
+
+def _is_read_as_message(name: str, parents: dict[ast.AST, ast.AST], variables: tuple[str, ...]) -> bool:
+    """Return whether all that reads a variable only shows it."""
+    reads = (n for n in parents if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load))
+    return all(_is_message(read, parents, variables) for read in reads)
