@@ -76,7 +76,7 @@ def _find_common_index(attribute: str, ctx: Context) -> str | None:
         for value in file.attributes.get(attribute, ()) if file is not None else ():
             assert file is not None
             if not _is_derived(value, attribute):
-                found.add(_find_index(value, attribute, file))
+                found.add(_find_index(value, file, ctx))
     if not found and attribute == _OF_RSL_RL and _uses_rsl_rl(ctx):
         return "[0]"
     return found.pop() if len(found) == 1 else None
@@ -89,11 +89,11 @@ def _is_derived(value: ast.AST, attribute: str) -> bool:
     )
 
 
-def _find_index(value: ast.AST, attribute: str, file: IndexedFile) -> str | None:
+def _find_index(value: ast.AST, file: IndexedFile, ctx: Context) -> str | None:
     init = file.find_function(value)
-    if not isinstance(init, ast.FunctionDef):
+    if not isinstance(init, ast.FunctionDef) or not isinstance(value, ast.expr):
         return None
-    made = find_layer(f"self.{attribute}", init)
+    made = find_layer(value, init, file, ctx)
     if made is None or last_name(made[0].func) != "Linear" or not made[1] or names_modal_layers(init):
         return None
     return made[1]

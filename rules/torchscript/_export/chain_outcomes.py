@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix
+from torchmigrate.project.indexed_file import find_root_name
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.name_resolution import last_name
@@ -22,8 +23,8 @@ from .compile_fixes import create_compile_fix, create_eager_fix, create_in_place
 from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
-from .module_modes import depends_on_mode
-from .result_chain import MODES, ResultChain
+from .module_modes import depends_on_mode, is_free_for_eval
+from .result_chain import FIXED_MODE, MODES, ResultChain
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -169,9 +170,15 @@ def _create_script_fix(chain: ResultChain) -> Fix:
 
 
 def _check_mode(model: ast.expr, chain: ResultChain, needed: str) -> None:
-    """Raise NoFix, for what is ``needed``, where an export may fix the mode for training."""
-    if not _is_in_eval_mode(model, chain) and depends_on_mode(model, chain.use, chain.ctx):
-        raise NoFix(f"{needed} and an export fixes the mode of the module: call `.eval()` first")
+    """Have the module put into eval mode, for what is ``needed``, where an export may fix the mode for training.
+
+    Raise NoFix where the code goes on with the module.
+    """
+    if _is_in_eval_mode(model, chain) or not depends_on_mode(model, chain.use, chain.ctx):
+        return
+    chain.needs_eval = True
+    if not is_free_for_eval(model, chain):
+        raise NoFix(f"{needed} and {FIXED_MODE}")
 
 
 def _check_original(model: ast.expr, chain: ResultChain) -> None:
@@ -230,6 +237,14 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "eval"
         and call.lineno <= chain.call.lineno
-        and (call is model or ast.dump(call.func.value) == ast.dump(model))
+        and (call is model or _is_same_module(call.func.value, model, chain))
         for call in chain.flow.parents
     )
+
+
+def _is_same_module(other: ast.expr, model: ast.expr, chain: ResultChain) -> bool:
+    """Return whether two expressions are the same code, about the same variable."""
+    if ast.dump(other) != ast.dump(model):
+        return False
+    name = find_root_name(model)
+    return not name or chain.find_scope(other).find_scope(name) is chain.scope.find_scope(name)

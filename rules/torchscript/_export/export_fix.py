@@ -84,11 +84,13 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
         chain.ctx.rename_use(chain.use, "torch.export.export"),
         *given,
         *_convert_options(chain, model, sizes),
+        *([replace(model, "{model}.eval()", model=model)] if chain.needs_eval else []),
         *unwrap_results(chain),
         *drop_mode_calls(chain),
         *(convert_mobile_saves(chain) if chain.mobile_saves else _use_program(chain)),
     )
-    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}"
+    mode = "; the model is exported in eval mode" if chain.needs_eval else ""
+    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}"
     return Fix(changes, Safety.UNSAFE, title)
 
 

@@ -28,7 +28,7 @@ from .load_bridge import find_obstacle
 from .module_origins import explain_origin
 from .open_loads import is_open, reads_both
 from .path_literals import find_name, find_used_name
-from .result_chain import ResultChain
+from .result_chain import FIXED_MODE, ResultChain
 from .saves_and_loads import convert_load
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
     for file in chain.files:
         path = file.paths[0]
         name = find_name(path, chain.use, chain.ctx)
+        if chain.needs_eval and file.is_read:
+            raise NoFix(f"this module loads the file again, and {FIXED_MODE}")
         # Nothing else can load a file that does not outlive the program.
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
@@ -58,6 +60,8 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
             changes += create_renames(paths, chain.ctx, chain.use, file.suffix)
         if file.suffix != ".pt2" and not group.is_unread:
             raise NoFix("code in this project may load the file, and only ExecuTorch reads its programs")
+        if chain.needs_eval and not group.is_unread:
+            raise NoFix(f"code in this project loads the file, and {FIXED_MODE}")
         if group.is_unread:
             loader = f"what loads {f'`{name}`' if name else 'the file'} has to read {_FORMATS[file.suffix]} instead"
             fix = replace(fix, title=f"{fix.title}; {loader}")

@@ -36,6 +36,8 @@ ASKS = (
 )
 """The symbols that a rule must add to its ``asks`` for chains to be found."""
 
+FIXED_MODE = "an export fixes the mode of the module: call `.eval()` first"
+
 PARTS = frozenset(
     [
         *("parameters", "named_parameters", "buffers", "named_buffers", "modules", "named_modules"),
@@ -105,6 +107,8 @@ class ResultChain:
         """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
         """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
+        self.needs_eval = False
+        """Whether the module, which may be in training mode, is put into eval mode for the export."""
         self.keys_line: int | None = None
         """A line that uses the names of its parameters."""
         self.moved_line: int | None = None
