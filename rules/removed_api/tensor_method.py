@@ -20,6 +20,7 @@ Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.METHOD)
 
+_TRANSFORMS = frozenset({".fft", ".ifft", ".rfft", ".irfft"})
+"""Methods that take a number of dimensions first, where the functions of other libraries take an array."""
 _OF_IMAGES = frozenset({"size", "image", "images", "resample", "interpolation"})
 """Arguments of other methods named `resize`, which are in most files that have to do with images."""
 
@@ -56,8 +59,11 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
-    """Return whether a method is one of a tensor: it is called on one, or nothing else has it."""
+    """Return whether a method is one of a tensor: it is called on one, or nothing else has it or takes such arguments."""
+    assert use.call is not None
     if is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         return True
+    if use.symbol in _TRANSFORMS:
+        return bool(use.call.args) and isinstance(use.call.args[0], ast.Constant)
     defined = rf"def {use.name}\("
     return not change.common and not ctx.project.find_spellings(((use.name,), (defined,)), beside="")
