@@ -9,7 +9,10 @@ torchvision 0.15, which belongs to torch 2.0, fails.
 
 A key that is not written there becomes `torchvision.models.get_model_weights(key).IMAGENET1K_V1.url`.
 
-Fix safety: safe; the address is the same. There is no fix where the dictionary is used as a whole.
+A dictionary that is used as a whole is written out in its place.
+
+Fix safety: safe; the address is the same. Unsafe where the dictionary is used as a whole: it no longer lists models without
+weights.
 
 Source: torchvision 0.14 and 0.15 wheels: torchvision/models, which `torchmigrate/tables/data/model_weights.json` was read
 from.
@@ -18,11 +21,13 @@ from.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.name_resolution import innermost_object
+from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.semantics.version_guards import find_reach
 from torchmigrate.tables.companion_releases import render_release
 from torchmigrate.tables.model_weights import load_addresses, load_arguments
@@ -60,19 +65,42 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
     read = use.parents[-1]
-    if not isinstance(read, ast.Subscript):
-        raise NoFix(
-            "it is used as a whole; `torchvision.models.get_model_weights` finds weights by the name of a model"
-        )
     addresses = _ADDRESSES[use.symbol]
+    if not isinstance(read, ast.Subscript):
+        return _create_whole(use, ctx, addresses)
     if isinstance(read.slice, ast.Constant):
         weights = addresses.get(str(read.slice.value))
         if weights is None:
             raise NoFix(f"torchvision has no weights for {read.slice.value!r}")
-        change = replace(read, "{weights}.url", weights=ctx.write_symbol(weights, use))
+        # The class can be imported, and its member cannot.
+        owner, _, member = weights.rpartition(".")
+        change = replace(read, f"{{weights}}.{member}.url", weights=ctx.write_symbol(owner, use))
         return Fix((change,), Safety.SAFE, f"Use `{weights}.url`")
-    if not all(f"torchvision.models.{name}" in load_arguments() for name in addresses):
+    if not _are_builders(addresses):
         raise NoFix("the model is not written here, and its weights have another name than it has")
     found = ctx.write_symbol(_FIND, use)
     change = replace(read, "{found}({model}).IMAGENET1K_V1.url", found=found, model=read.slice)
     return Fix((change,), Safety.SAFE, f"Use `{_FIND}`")
+
+
+def _are_builders(addresses: Mapping[str, str]) -> bool:
+    """Return whether `get_model_weights` finds the weights of all models by the names in the old dictionary."""
+    return all(f"torchvision.models.{name}" in load_arguments() for name in addresses)
+
+
+def _create_whole(use: Use, ctx: Context, addresses: Mapping[str, str]) -> Fix:
+    """Return the fix that writes the dictionary of the addresses in the place of the old one."""
+    named = innermost_object(use.node)
+    owner = use.place.scope.find_scope(named.id) if isinstance(named, ast.Name) else None
+    bound = owner.bindings[named.id] if isinstance(named, ast.Name) and owner is not None else []
+    if not _are_builders(addresses) or not isinstance(use.node, (ast.Name, ast.Attribute)):
+        raise NoFix(
+            "it is used as a whole; `torchvision.models.get_model_weights` finds weights by the name of a model"
+        )
+    if any(one.kind not in (BindingKind.IMPORT, BindingKind.FROM) for one in bound):
+        raise NoFix("it is used under another name; the dictionary is replaced where that is assigned")
+    models = ", ".join(f'"{name}"' for name in addresses) + ("," if len(addresses) == 1 else "")
+    code = f"{{{{model: {{found}}(model).IMAGENET1K_V1.url for model in ({models})}}}}"
+    change = replace(use.node, code, found=ctx.write_symbol(_FIND, use))
+    reason = "models without weights are no longer listed"
+    return Fix((change,), Safety.UNSAFE, f"Use `{_FIND}`; unsafe because {reason}")

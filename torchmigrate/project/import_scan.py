@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.identifiers import collect_identifiers
 from torchmigrate.project.module_paths import get_module_path
@@ -96,10 +97,13 @@ class ImportPrefilter:
 
 
 class ImportedNames:
-    """The pairs of a module's last name and a name imported from it, except from modules of torch."""
+    """The pairs of a module's last name and a name imported from it, except from modules of torch and its companions."""
 
     _IMPORT = re.compile(
-        rb"^[ \t]*from[ \t]+(?!torch\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)", re.MULTILINE
+        rb"^[ \t]*from[ \t]+(?!(?:"
+        + "|".join(("torch", *COMPANION_PACKAGES)).encode()
+        + rb")\.)[.\w]*?(\w*)[ \t]+import[ \t]*(\([^)]*\)|[^\r\n;]*)",
+        re.MULTILINE,
     )
 
     def __init__(self) -> None:
