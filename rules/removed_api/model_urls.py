@@ -9,7 +9,7 @@ torchvision 0.15, which belongs to torch 2.0, fails.
 
 A key that is not written there becomes `torchvision.models.get_model_weights(key).IMAGENET1K_V1.url`.
 
-A dictionary that is used as a whole is written out in its place.
+A dictionary that is used as a whole is replaced by one that is made of `get_model_weights`.
 
 Fix safety: safe; the address is the same. Unsafe where the dictionary is used as a whole: it no longer lists models without
 weights.
