@@ -48,6 +48,7 @@ from torchmigrate.semantics.version_guards import find_reach
 from ._changes.change_fixes import find_declared, fit_needed
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
+from ._changes.partial_calls import find_partial
 from ._loading.content_names import NAMESPACES, names_state
 from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
 from ._loading.loaded_content import LoadedContent, find_content
@@ -173,9 +174,9 @@ def _is_prepared(use: Use, ctx: Context, reached: VersionReach) -> bool:
 def _find_deferred(use: Use, ctx: Context) -> ast.Call | None:
     """Return the call that takes the function and adds no arguments of its own: `functools.partial`, or ``map`` over one list."""
     call = use.parents[-1] if use.parents else None
-    if not isinstance(call, ast.Call) or call.args[:1] != [use.node]:
-        return None
-    return call if _is_map(call) or ctx.is_named(call.func, use, "functools.partial") else None
+    if isinstance(call, ast.Call) and call.args[:1] == [use.node] and _is_map(call):
+        return call
+    return find_partial(use, ctx)
 
 
 def _is_map(call: ast.Call) -> bool:

@@ -39,7 +39,9 @@ class CheckedFile(Protocol):
         """Return what is reported for the findings that no comment suppresses, ordered by position."""
         return findings
 
-    def find_unused_imports(self, before: CheckedFile, keeps: Callable[[str], bool]) -> Iterator[FixChange]:
+    def find_unused_imports(
+        self, before: CheckedFile, keeps: Callable[[str, bool], bool]
+    ) -> Iterator[FixChange]:
         """Return changes that remove imports which were used in an earlier state of the file and no longer are."""
         return iter(())
 

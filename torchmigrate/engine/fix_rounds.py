@@ -38,7 +38,7 @@ class FixSelection:
     """Whether a finding's fix is wanted, asked before its edits are made."""
     chooses: Callable[[Finding, bytes], bool] = lambda finding, text: True
     """Whether a fix is wanted, asked once its edits are made, with the text to edit."""
-    keeps: Callable[[str], bool] = lambda name: False
+    keeps: Callable[[str, bool], bool] = lambda name, with_stars: False
     """Whether other files import a name from this one, so that its import stays."""
     moved: Callable[[bytes, Sequence[Edit], Sequence[Finding]], None] = lambda text, edits, applied: None
     """Called after each round with the text before, its edits, and the fixed findings."""

@@ -94,7 +94,9 @@ class PythonModule(CheckedFile):
         verify_edits(before, source, edits)
         return PythonModule(source, self._rules, self._project, self._links)
 
-    def find_unused_imports(self, before: CheckedFile, keeps: Callable[[str], bool]) -> Iterator[FixChange]:
+    def find_unused_imports(
+        self, before: CheckedFile, keeps: Callable[[str, bool], bool]
+    ) -> Iterator[FixChange]:
         """Yield changes that remove imports which were used in ``before`` and no longer are."""
         assert isinstance(before, PythonModule)
         return find_unused_imports(before.uses, self.uses, keeps)

@@ -114,10 +114,10 @@ class ImportedNames:
         for module, names in self._IMPORT.findall(text):
             self._names.update((module, name) for name in re.findall(rb"\w+|\*", names))
 
-    def has_name(self, path: str, name: str) -> bool:
-        """Return whether some file may import ``name`` from the module at ``path``."""
+    def has_name(self, path: str, name: str, *, with_stars: bool) -> bool:
+        """Return whether some file may import ``name`` from the module at ``path``, perhaps with a star."""
         module = os.fsencode(os.path.basename(get_module_path(path)))
-        return (module, name.encode()) in self._names or (module, b"*") in self._names
+        return (module, name.encode()) in self._names or (with_stars and (module, b"*") in self._names)
 
 
 def _compile_include_pattern(headers: Collection[str]) -> re.Pattern[bytes] | None:

@@ -11,16 +11,19 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 
 
 def find_unused_imports(
-    before: SymbolUses, after: SymbolUses, keeps: Callable[[str], bool]
+    before: SymbolUses, after: SymbolUses, keeps: Callable[[str, bool], bool]
 ) -> Iterator[DropImports]:
     """Yield the changes that remove imports of ``after`` whose names were read in ``before`` and no longer are.
 
-    Names stay if other files import them (``keeps``), if they are in a package's ``__init__.py``, in a string (as in
+    Names stay if other files import them (``keeps``, which is also told whether a star would), if they are in a package's ``__init__.py``, in a string (as in
     ``__all__``) or in a type comment, and if their import has a ``noqa`` comment or is inside a ``try``.
     """
     if before.source.path.endswith("__init__.py"):
         return
-    lost = {name for name in _collect_read_names(before) - _collect_read_names(after) if not keeps(name)}
+    # A star takes only the names in `__all__`, which are strings of the file.
+    with_stars = "__all__" not in after.scopes.module.bindings
+    unread = _collect_read_names(before) - _collect_read_names(after)
+    lost = {name for name in unread if not keeps(name, with_stars)}
     for place in after.scopes.places:
         statement = place.statement
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):

@@ -52,10 +52,10 @@ class Fixer:
     def _get_settings(self, place: str) -> Settings:
         return self._scanner.engines.get_profile(place).settings
 
-    def _is_imported_elsewhere(self, place: str, name: str) -> bool:
-        """Return whether another file may import ``name`` from the file at ``place``."""
+    def _is_imported_elsewhere(self, place: str, name: str, with_stars: bool) -> bool:
+        """Return whether another file may import ``name`` from the file at ``place``, perhaps with a star."""
         unseen = not self._scanner.project.is_whole and not self._get_settings(place).unsafe_fixes
-        return unseen or self._collected_imports.has_name(place, name)
+        return unseen or self._collected_imports.has_name(place, name, with_stars=with_stars)
 
     @cached_property
     def _collected_imports(self) -> ImportedNames:
