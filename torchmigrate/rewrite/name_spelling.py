@@ -38,7 +38,8 @@ class NameSpeller:
         for length in range(len(parts), 0, -1):
             prefix = ".".join(parts[:length])
             # Unparsed it is on one line, without comments.
-            text = ast.unparse(own[prefix]) if prefix in own else self._find_in_scope(use, prefix)
+            found_here = self._find_in_scope(use, prefix) or self._find_initialized(use, prefix)
+            text = ast.unparse(own[prefix]) if prefix in own else found_here
             if text is not None:
                 return Symbol(".".join([text, *parts[length:]]))
             if length == len(parts) - 1 and (beside := self._extend_own_import(use, name)):
@@ -77,6 +78,27 @@ class NameSpeller:
             scope = scope.parent
             while scope is not None and scope.is_class:
                 scope = scope.parent
+        return None
+
+    def _find_initialized(self, use: Use, prefix: str) -> str | None:
+        """Return the global for ``prefix`` that `__init__` of the class of a method binds, or None.
+
+        Packages that can do without torch import it there: ``global torch_module; import torch; torch_module = torch``.
+        """
+        method = use.place.scope
+        first = method.node.args.args[:1] if isinstance(method.node, ast.FunctionDef) else []
+        if not first or first[0].arg != "self" or method.node.name == "__init__":  # type: ignore[union-attr]
+            return None
+        for scope in self.uses.scopes.all:
+            if scope.parent is method.parent and getattr(scope.node, "name", "") == "__init__":
+                for name, owner in scope.outer.items():
+                    bindings = owner.bindings.get(name, [])
+                    resolved = self.uses.names.resolve_name(name, method)
+                    is_bound_here = (
+                        all(one.scope is scope for one in bindings) and method.find_scope(name) is owner
+                    )
+                    if is_bound_here and resolved and resolved.certain and resolved.names[0] == prefix:
+                        return name
         return None
 
     def _collect_imported_names(self, scope: Scope) -> dict[str, list[str]]:
