@@ -81,7 +81,7 @@ def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     waiting = [(path, text)]
     for importer, content in waiting:  # the list grows while it is walked
         for one in _iter_imports(project, importer, content):
-            of_one = None if one in found or len(found) > MOST_FILES else project.read_bytes(one)
+            of_one = None if one in found or len(found) > MOST_FILES else project.read_code(one)
             if of_one is not None:
                 found[one] = None
                 waiting.append((one, of_one))

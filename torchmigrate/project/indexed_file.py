@@ -71,7 +71,7 @@ def _index_file(project: Project, path: str) -> IndexedFile | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(project.read_bytes(path) or b"")
+            tree = ast.parse(project.read_code(path) or b"")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     file, read = IndexedFile(path, tree, map_parents(tree)), list[ast.expr]()

@@ -18,6 +18,8 @@ from torchmigrate.project.project_links import ProjectLinks
 from torchmigrate.project.text_search import TextSearch, list_unread_files, search_unread_files
 from torchmigrate.record.record_facts import Deadlock, SeenWarning
 from torchmigrate.record.run_record import FileEvidence, Record
+from torchmigrate.text.source_reader import read_source
+from torchmigrate.text.source_text import SourceError
 
 if TYPE_CHECKING:
     from torchmigrate.project.file_search import InputFile
@@ -118,6 +120,16 @@ class Project:
             return self._read(path)
         except OSError:
             return None
+
+    def read_code(self, path: str) -> bytes | None:
+        """Return the Python code of a checked file: of a notebook, that of its cells, as `Notebook` joins them."""
+        data = self.read_bytes(path)
+        if data is None or not path.endswith(".ipynb"):
+            return data
+        try:
+            return read_source(path, data).text
+        except SourceError:
+            return b""
 
     def read_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the path and the content of each checked file that can be read."""

@@ -94,7 +94,7 @@ class VisibleCode:
             if root is not None:
                 waiting.append((root, file))
             elif file.path not in whole:
-                text = self._project.read_bytes(file.path) or b""
+                text = self._project.read_code(file.path) or b""
                 whole |= dict.fromkeys([file.path, *find_imported_files(self._project, file.path, text)])
         starts: dict[str, set[int]] = {}
         reads, seen = set[_Read](), {root for root, _ in waiting}
@@ -168,7 +168,7 @@ def _collect_visible_code(project: Project, path: str) -> VisibleCode | None:
             return None
     paths = dict.fromkeys(importers)
     for importer in importers:
-        paths |= dict.fromkeys(find_imported_files(project, importer, project.read_bytes(importer) or b""))
+        paths |= dict.fromkeys(find_imported_files(project, importer, project.read_code(importer) or b""))
         if len(paths) > MOST_FILES:
             return None
     files = [index_file(project, one) for one in paths]
