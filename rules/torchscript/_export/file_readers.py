@@ -205,10 +205,17 @@ def _parse_links(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterato
 
 
 def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> list[FileLink]:
-    """Return the links of a name: in ``here`` if that folder saves and loads the file, else in all folders that do not do both."""
+    """Return the links of a name: in ``here`` if that folder saves and loads the file, else in all folders that do not do both.
+
+    The only module that saves it may load it as well, to check it, while modules of other folders load it for use.
+    """
     if name is None:
         return []
     links = [link for link in every if link.name == name and not link.bridge]
+    savers = {link.path for link in links if link.saves}
+    loading = {link.folder for link in links if not link.saves and link.path not in savers}
+    if len(savers) == 1 and loading.isdisjoint(link.folder for link in links if link.saves):
+        return links
     closed = {
         folder
         for folder in {link.folder for link in links}

@@ -10,6 +10,9 @@ from torchmigrate.project.indexed_file import IndexedFile, index_file
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
+from .._script.function_escapes import find_parameter
+from .project_definitions import find_definition
+
 
 def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tuple[str, ast.Call]]:
     """Return the calls, each with its place, that other files make of the result of a function. Raise NoFix where they do more."""
@@ -19,9 +22,12 @@ def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tup
         if file is None and name.encode() in (ctx.project.read_bytes(path) or b""):
             raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
         for node in file.parents if file is not None else ():
+            is_renamed = isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name)
             is_named = isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) == name
+            if is_renamed:
+                raise NoFix(f"{shown}:{getattr(node, 'lineno', 0)} imports `{name}` under another name")
             if file is not None and is_named:
-                calls = _find_result_calls(node, file)
+                calls = _find_result_calls(node, file, ctx)
                 if calls is None:
                     place = f"{shown}:{getattr(node, 'lineno', 0)}"
                     raise NoFix(f"{place} uses `{name}`, or its result, for more than calls")
@@ -29,7 +35,7 @@ def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tup
     return found
 
 
-def _find_result_calls(function: ast.AST, file: IndexedFile) -> list[ast.Call] | None:
+def _find_result_calls(function: ast.AST, file: IndexedFile, ctx: Context) -> list[ast.Call] | None:
     """Return the calls of what a function returns that is called here; None where it is used in another way."""
     call = file.parents[function]
     if not isinstance(call, ast.Call) or call.func is not function:
@@ -40,10 +46,29 @@ def _find_result_calls(function: ast.AST, file: IndexedFile) -> list[ast.Call] |
     target = user.targets[0] if isinstance(user, ast.Assign) and len(user.targets) == 1 else None
     if not isinstance(target, ast.Name):
         return None
-    below = walk_nodes(file.find_function(call) or file.tree)
-    reads = [
-        node for node in below if isinstance(node, ast.Name) and node.id == target.id and node is not target
-    ]
-    users = [(read, file.parents[read]) for read in reads]
-    calls = [user for read, user in users if isinstance(user, ast.Call) and user.func is read]
-    return calls if len(calls) == len(reads) else None
+    reads = _find_reads(target.id, file.find_function(call) or file.tree)
+    found: list[ast.Call] = []
+    for read in (read for read in reads if read is not target):
+        calls = _find_calls_of(read, file, ctx)
+        if calls is None:
+            return None
+        found += calls
+    return found
+
+
+def _find_calls_of(read: ast.Name, file: IndexedFile, ctx: Context) -> list[ast.Call] | None:
+    """Return the calls of a module where it is read: there, or in the function of the project that it is passed to."""
+    call = file.parents[read]
+    if not isinstance(call, ast.Call) or call.func is read:
+        return [call] if isinstance(call, ast.Call) else None
+    helper, where = find_definition(call.func, file, ctx) or (None, file)
+    parameter = find_parameter(helper, read, call) if isinstance(helper, ast.FunctionDef) else None
+    if parameter is None or helper is None:
+        return None
+    calls = [where.parents[inner] for inner in _find_reads(parameter, helper)]
+    called = [one for one in calls if isinstance(one, ast.Call) and last_name(one.func) == parameter]
+    return called if called and len(called) == len(calls) else None
+
+
+def _find_reads(name: str, root: ast.AST) -> list[ast.Name]:
+    return [node for node in walk_nodes(root) if isinstance(node, ast.Name) and node.id == name]

@@ -109,6 +109,8 @@ class ResultChain:
         """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
         self.needs_eval = False
         """Whether the module, which may be in training mode, is put into eval mode for the export."""
+        self.returned_by = set[ast.AST]()
+        """The functions that return the result, and whose callers are followed."""
         self.keys_line: int | None = None
         """A line that uses the names of its parameters."""
         self.moved_line: int | None = None
@@ -260,16 +262,14 @@ class ResultChain:
         out = NoFix(f"the result {RETURNED}")
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             raise out
-        if not isinstance(self.flow.parents[function], ast.Module) or function.name in self.kept:
+        if not isinstance(self.flow.parents[function], ast.Module) or function in self.returned_by:
             raise out
         importers = find_importers(self.ctx)
-        if (
-            self.use.symbol in SCRIPTS
-            and self.ctx.options.keep_torchscript_support
-            and not is_program(self.ctx)
-        ):
+        is_load = self.use.symbol in LOADING
+        is_kept = self.ctx.options.keep_torchscript_support and not is_program(self.ctx)
+        if self.use.symbol in SCRIPTS and is_kept:
             raise out  # users may save what the function returns
-        self.kept.append(function.name)
+        self.returned_by.add(function)
         nodes = self.flow.parents
         names = [node for node in nodes if isinstance(node, ast.Name) and node.id == function.name]
         for name in names:
@@ -277,9 +277,9 @@ class ResultChain:
             if not isinstance(call, ast.Call) or call.func is not name:
                 raise out
             self.follow_value(call)
-        foreign = [] if self.use.symbol in LOADING else collect_calls(function.name, importers, self.ctx)
+        foreign = collect_calls(function.name, importers, self.ctx)
         for place, call in foreign:
-            if call.args or call.keywords:
+            if not is_load and (call.args or call.keywords):
                 raise NoFix(f"{place} calls the result, maybe with other sizes than the example's")
         if not names and not foreign:
             raise out

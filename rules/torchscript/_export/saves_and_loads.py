@@ -112,7 +112,7 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
                 f"line {use.node.lineno} also loads this file and has no fix: {none.reason}"
             ) from None
         # A load whose result nothing calls only checks that the file can be loaded.
-        file.is_read |= bool(result.find_calls() or result.kept)
+        file.is_read |= bool(result.find_calls() or result.kept or result.returned_by)
 
 
 def _find_other_saves(path: ast.expr, chain: ResultChain) -> Iterator[tuple[Use, ast.expr]]:
