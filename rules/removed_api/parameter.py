@@ -36,6 +36,7 @@ from ._changes import derived_classes
 from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
 from ._changes.missing_names import has_alternative, tests_parameter
+from ._changes.mocked_calls import find_expected_calls
 from ._changes.partial_calls import find_partial
 from ._changes.recipe_edits import (
     create_fix,
@@ -87,7 +88,7 @@ rule = Rule(
     symbols=tuple(dict.fromkeys((*_CHANGES, *derived_classes.CHANGED_BASES))),
     pairs={"torch.optim.lr_scheduler._LRScheduler": ("verbose",), **_WORDS},
     calls={symbol: _calls(_CHANGES[symbol]) for symbol in _WORDS},
-    kinds=frozenset({Kind.CALL, Kind.BASE, Kind.REFERENCE}),
+    kinds=frozenset({Kind.CALL, Kind.BASE, Kind.REFERENCE, Kind.STRING}),
     safety=Safety.SAFE,
 )
 
@@ -102,15 +103,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             # Few uses do, and the control-flow guards take longer.
             if given and has_required_arguments(use.call, change):
                 yield from _check_call(use, use.call, ctx, change, given)
-    elif use.kind is Kind.REFERENCE:
+    elif use.kind in (Kind.REFERENCE, Kind.STRING):
         prepared = find_partial(use, ctx)
-        for change in _CHANGES.get(use.symbol, ()) if prepared is not None else ():
-            assert prepared is not None
-            named = [
-                one for one in _find_arguments(prepared, change, iter(())) if isinstance(one, ast.keyword)
-            ]
-            if named and not change.by_place and has_required_arguments(prepared, change):
-                yield from _check_call(use, prepared, ctx, change, named)
+        for call in [*find_expected_calls(use), *([prepared] if prepared is not None else [])]:
+            for change in _CHANGES.get(use.symbol, ()):
+                found = _find_arguments(call, change, iter(()))
+                named = [one for one in found if isinstance(one, ast.keyword)]
+                if named and not change.by_place and has_required_arguments(call, change):
+                    yield from _check_call(use, call, ctx, change, named)
     elif use.symbol in derived_classes.CHANGED_BASES and isinstance(use.place.statement, ast.ClassDef):
         reached = find_reach(use, ctx.uses)
         if not has_alternative(use, ctx, reached):
@@ -201,7 +201,7 @@ def _is_meant(value: ast.expr, change: ApiChange) -> bool:
 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
     if use.call is None and any(one.write or one.around or one.first or one.name for one in change.recipes):
-        raise NoFix("the call is only prepared here, by `functools.partial`")
+        raise NoFix("this is no call, but `functools.partial` of one, or what a test expects of a mock")
     is_placed = change.position is not None and len(call.args) > change.position
     is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     if any(keyword.arg is None for keyword in call.keywords) or (

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.candidate_lines import CandidateLines
@@ -210,7 +211,8 @@ class UseWalk:
         value = string_value(node)
         if value is None:
             return
-        name = value if value.startswith("torch.") else "torch." + value.partition(".torch.")[2]
+        is_whole = value.partition(".")[0] in ("torch", *COMPANION_PACKAGES)
+        name = value if is_whole else "torch." + value.partition(".torch.")[2]
         symbol = self._watch.match_symbol(name)
         if symbol is not None:
             self._add_use(symbol, name, Kind.STRING, node, around, True)
