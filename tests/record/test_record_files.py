@@ -220,3 +220,16 @@ def test_recorded_inputs_are_facts_about_the_project(project: Path) -> None:
     assert (mention.symbol, mention.line) == (RECORDED_INPUTS, 2)
     assert dict(mention.constants) == {"inputs": "float32[2,4] int64[2,4]"}
     assert list(create_mentions(load_record(str(project)), files)) == [], "one of somebody else"
+
+
+def test_verified_fixes_that_no_run_has_executed_are_named(tmp_path: Path) -> None:
+    text = "from typing import List\n\nimport torch\n\n\ndef f():\n    return torch.jit.annotate(List[int], [])\n"
+    project = create_project(tmp_path, {"used.py": text, "unused.py": text, "a.py": "import used, torch\n"})
+    assert record(project, sys.executable, "a.py").returncode == 0
+    done = run_tool(
+        project, "fix", "--apply", "--no-keep-torchscript-support", "--verify", f"{sys.executable} a.py"
+    )
+    assert "verified by" in done.stdout, done.stdout + done.stderr
+    notes = [line for line in done.stdout.splitlines() if line.startswith("note: the fix of")]
+    (note,) = notes
+    assert "TS" in note and "unused.py:7" in note and "no recorded run has reached this line" in note

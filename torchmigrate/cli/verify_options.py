@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from torchmigrate.cli.options import Failure, combine_options, find_common_folder
+from torchmigrate.model.findings import UNREACHED
 from torchmigrate.project.folders import find_tree_root
 
 if TYPE_CHECKING:
@@ -102,10 +103,19 @@ def verify_fixes(
         verdict.runs,
         verdict.kept,
         tuple((one.finding, one.reason) for one in verdict.left_out),
-        tuple(verdict.notes),
+        (*verdict.notes, *_describe_unreached(verdict.fixed)),
         verdict.before.passed,
         verdict.after.passed if verdict.after else None,
     )
+
+
+def _describe_unreached(fixed: Sequence[FixResult]) -> Iterator[str]:
+    """Yield a note on each kept fix in code that no recorded run has executed, which the command may not have tried."""
+    from torchmigrate.reporters.report import format_place
+
+    for finding in (finding for one in fixed for finding in one.applied):
+        if finding.evidence and finding.evidence.endswith(UNREACHED):
+            yield f"the fix of {finding.code} in {format_place(finding)} may not have been executed: {finding.evidence}"
 
 
 @contextlib.contextmanager
