@@ -372,6 +372,52 @@ def test_proofs_make_fixes_safe_and_prevent_wrong_ones(tmp_path: Path) -> None:
     assert again.stdout == done.stdout
 
 
+SEVERAL = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, branches):
+        super().__init__()
+        self.branches = branches
+
+    def forward(self, x):
+        if self.branches:
+            if x.sum() > 0:
+                return x
+            return -x
+        return x
+
+
+def call(branches):
+    net = Net(branches)
+    net.eval()
+    scripted = torch.jit.script(net)
+    with torch.no_grad():
+        return scripted(torch.ones(3))
+
+
+print([call(branches) for branches in {order}])
+"""
+
+
+@pytest.mark.parametrize(("order", "decided"), [((False, True), False), ((True, False), True)])
+def test_one_module_proves_nothing_about_another(
+    tmp_path: Path, order: tuple[bool, bool], decided: bool
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
+    (project / "a.py").write_text(SEVERAL.replace("{order}", str(order)))
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    (proof,) = read_facts(project, "proof")
+    assert (proof["holds"], proof["decided"]) == (False, decided)
+    safe = [one["code"] for one in check(project) if one["fix"] and one["fix"]["safety"] == "safe"]
+    assert "TS101" not in safe
+
+
 @pytest.mark.parametrize(
     ("target", "backend", "severity"),
     [("2.15", "gloo", "info"), ("2.15", "cpu:gloo,cuda:nccl", "error"), ("2.13", "nccl", "info")],

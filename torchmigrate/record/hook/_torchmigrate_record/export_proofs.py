@@ -35,7 +35,8 @@ class _Kept:
     def __init__(self, made: Any, result: Any, maker: str) -> None:
         self.made, self.plain, self.result, self.maker = made, made.wraps, result, maker
         self.inputs: list[Any] = []
-        self.is_complete = True
+        self.left_out = ""
+        """What a proof would not cover, because it was not kept."""
 
 
 class _Undecided(Exception):
@@ -56,17 +57,20 @@ class Keeper:
 
     def begin(self, made: Any, result: Any, maker: str) -> None:
         """Keep a module or function for the end."""
-        if made.number not in self._kept and (made.at is not None or made.package is not None):
-            self._kept[made.number] = _Kept(made, result, maker)
+        if made.at is None and made.package is None:
+            return
+        kept = self._kept.setdefault(made.number, _Kept(made, result, maker))
+        if kept.plain is not made.wraps:
+            kept.left_out = "the line makes several, and only the first one is kept for a proof"
 
     def keep(self, made: Any, args: Any, kwargs: Any) -> None:
         """Keep a copy of the inputs of a call."""
         kept = self._kept.get(made.number)
-        if kept is None or kept.made is not made:
+        if kept is None or kept.plain is not made.wraps or kept.left_out:
             return
         size = sum(one.numel() * one.element_size() for one in self._list_tensors((args, kwargs)))
         if len(kept.inputs) >= MOST_INPUTS or self._bytes + size > MOST_BYTES:
-            kept.is_complete = False
+            kept.left_out = "there were more inputs than can be kept"
             return
         self._bytes += size
         kept.inputs.append(self._copy((args, kwargs)))
@@ -142,8 +146,6 @@ class Keeper:
 
     def _compare(self, kept: _Kept) -> int:
         torch = self._torch
-        if not kept.is_complete:
-            raise _Undecided("there were more inputs than can be kept")
         if isinstance(kept.plain, torch.nn.Module):
             if sum(one.numel() * one.element_size() for one in kept.plain.parameters()) > MOST_PARAMETERS:
                 raise _Undecided("the module is too large for a proof")
@@ -155,6 +157,8 @@ class Keeper:
             old = copy.deepcopy(kept.result) if isinstance(kept.plain, torch.nn.Module) else kept.result
             expected = self._call(old, args, kwargs)
             torch.testing.assert_close(found, expected, equal_nan=True)
+        if kept.left_out:
+            raise _Undecided(kept.left_out)
         return len(kept.inputs)
 
     def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -225,7 +229,8 @@ class Keeper:
 
 
 def _describe(error: BaseException) -> str:
-    """Return what an error says in its first line, without folders."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = re.sub(r"(?:/[\w.+@~-]+)+/", "", lines[0] if lines else "")
+    """Return what an error says in its first line, or in its last one if TorchScript has raised it, without folders."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    said = lines[-1 if "TorchScript interpreter" in lines[0] else 0]
+    text = re.sub(r"(?:/[\w.+@~-]+)+/", "", said)
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
