@@ -306,17 +306,20 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
 def _allow_globals(use: Use, names: Sequence[str], file: str, ctx: Context, reached: VersionReach) -> Fix:
     """Create the fix that loads a file with certain classes and functions, but no other objects. Raises NoFix."""
     statement = use.place.statement
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+    parts: dict[str, Part]
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        loaded = "{target} = {value}"
+        parts = {"target": statement.targets[0], "value": statement.value}
+    elif isinstance(statement, ast.Return) and statement.value is not None:
+        loaded = "return {value}"
+        parts = {"value": statement.value}
+    else:
         raise NoFix("the call is part of a longer statement; load the file in a statement of its own first")
     allowed = {f"allowed_{number}": write_global(name, use, ctx) for number, name in enumerate(names)}
-    parts: dict[str, Part] = {
-        "allowing": ctx.write_symbol("torch.serialization.safe_globals", use),
-        "target": statement.targets[0],
-        "value": statement.value,
-        **allowed,
-    }
+    parts["allowing"] = ctx.write_symbol("torch.serialization.safe_globals", use)
+    parts |= allowed
     listed = ", ".join(f"{{{name}}}" for name in allowed)
-    new = template(f"with {{allowing}}([{listed}]):\n    {{target}} = {{value}}", **parts)
+    new = template(f"with {{allowing}}([{listed}]):\n    {loaded}", **parts)
     shown = ", ".join(f"`{name}`" for name in names)
     title = f"Allow {shown}; unsafe because {file} may hold other objects"
     fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)

@@ -193,7 +193,7 @@ def main():
     save()
     args = torch.load("args.pt")
     config = torch.load("config.pt")
-    print(plain, args, config)
+    print(plain, args, config, load(path="args.pt"))
 
 
 if __name__ == "__main__":
@@ -226,6 +226,7 @@ def test_torch_load_is_decided(tmp_path: Path) -> None:
     assert (found[line["plain"]]["severity"], found[line["plain"]]["fix"]["safety"]) == ("info", "safe")
     assert found[line["args"]]["severity"] == "error"
     assert "argparse.Namespace" in found[line["args"]]["fix"]["title"]
+    assert "argparse.Namespace" in found[lines.index("    return torch.load(path)") + 1]["fix"]["title"]
     fixed = run_tool(project, "fix", "--apply", "--unsafe", "--select", "RM721")
     assert fixed.returncode in (0, 1), fixed.stderr
     again = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
