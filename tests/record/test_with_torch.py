@@ -74,6 +74,15 @@ if __name__ == "__main__":
 """
 
 
+def create_project(folder: Path, program: str) -> Path:
+    """Create a project with a program ``a.py``; return the project."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
+    (project / "a.py").write_text(program)
+    return project
+
+
 def record(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return run_tool(project, "record", *command)
 
@@ -338,10 +347,7 @@ use()
 
 
 def test_proofs_make_fixes_safe_and_prevent_wrong_ones(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
-    (project / "a.py").write_text(PROVED)
+    project = create_project(tmp_path, PROVED)
     done = record(project, "--prove", sys.executable, "a.py")
     assert done.returncode == 0, done.stderr
     assert "recorded 1 process," in done.stderr
@@ -407,16 +413,33 @@ print([call(branches) for branches in {order}])
 def test_one_module_proves_nothing_about_another(
     tmp_path: Path, order: tuple[bool, bool], decided: bool
 ) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = ["torch>=2.6"]\n')
-    (project / "a.py").write_text(SEVERAL.replace("{order}", str(order)))
+    project = create_project(tmp_path, SEVERAL.replace("{order}", str(order)))
     done = record(project, "--prove", sys.executable, "a.py")
     assert done.returncode == 0, done.stderr
     (proof,) = read_facts(project, "proof")
     assert (proof["holds"], proof["decided"]) == (False, decided)
     safe = [one["code"] for one in check(project) if one["fix"] and one["fix"]["safety"] == "safe"]
     assert "TS101" not in safe
+
+
+MANY_SIZES = """\
+import torch
+from torch import nn
+
+scripted = torch.jit.script(nn.Linear(4, 2))
+with torch.no_grad():
+    for rows in range(2, 2 + {number}):
+        scripted(torch.ones(rows, 4))
+"""
+
+
+@pytest.mark.parametrize(("number", "holds"), [(40, True), (41, False)])
+def test_a_proof_is_about_all_recorded_inputs(tmp_path: Path, number: int, holds: bool) -> None:
+    project = create_project(tmp_path, MANY_SIZES.replace("{number}", str(number)))
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    (proof,) = read_facts(project, "proof")
+    assert (proof["holds"], proof["decided"], proof["compared"]) == (holds, holds, 40 if holds else 0)
 
 
 @pytest.mark.parametrize(

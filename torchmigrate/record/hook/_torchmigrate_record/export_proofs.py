@@ -17,8 +17,6 @@ import time
 import traceback
 from typing import Any
 
-MOST_INPUTS = 5
-"""The most inputs that are kept for one script or trace."""
 MOST_BYTES = 64 << 20
 """The most bytes of inputs that are kept, of all together."""
 MOST_PARAMETERS = 1 << 30
@@ -69,11 +67,17 @@ class Keeper:
         if kept is None or kept.plain is not made.wraps or kept.left_out:
             return
         size = sum(one.numel() * one.element_size() for one in self._list_tensors((args, kwargs)))
-        if len(kept.inputs) >= MOST_INPUTS or self._bytes + size > MOST_BYTES:
-            kept.left_out = "there were more inputs than can be kept"
+        if self._bytes + size > MOST_BYTES:
+            self.leave_out(made)
             return
         self._bytes += size
         kept.inputs.append(self._copy((args, kwargs)))
+
+    def leave_out(self, made: Any) -> None:
+        """Note that a call has inputs which are not kept, so that equal results for the others prove too little."""
+        kept = self._kept.get(made.number)
+        if kept is not None and kept.plain is made.wraps:
+            kept.left_out = kept.left_out or "there were more inputs than can be kept"
 
     def _list_tensors(self, value: Any) -> list[Any]:
         from torch.utils._pytree import tree_leaves  # type: ignore[attr-defined,unused-ignore]

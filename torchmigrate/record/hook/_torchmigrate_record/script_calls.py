@@ -216,6 +216,8 @@ class _Scripts:
                     self._recorder.count(number)
                 return
             if len(made.calls) >= MOST_SIGNATURES:
+                if self.keeper is not None:
+                    self.keeper.leave_out(made)
                 return
             output = describe_value(result)
             signature, grad = describe_call(args, kwargs), bool(graded and _requires_grad(output))
