@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from torchmigrate.documents import package_fit
 from torchmigrate.documents.conda_commands import create_command_edits, find_command
+from torchmigrate.documents.conda_lists import is_conda_list
 from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.upgrade_rules import COMPANIONS
 from torchmigrate.documents.version_clauses import parse_clauses
@@ -32,6 +33,7 @@ _REASON = (
 )
 _IN_LIST = "require torch in the `pip:` section"
 _IN_COMMAND = "install torch by pip"
+_BEHIND_LIST = "remove torch and what it brings from this list, and install it by pip after `conda create`"
 
 
 def is_from_conda(unit: InstallUnit) -> bool:
@@ -64,7 +66,8 @@ def create_conda_edits(
     if not is_list:
         command = find_command(text, moved[0])
         if command is None:  # a recipe has no list for pip
-            raise NoFix(_REASON + _IN_LIST)
+            is_exported = is_conda_list(text.decode("latin-1"))
+            raise NoFix(_REASON + (_BEHIND_LIST if is_exported else _IN_LIST))
         options = [f"--extra-index-url {index}"] if index else []
         return create_command_edits(text, command, moved, [*pins, *options]), [one.name for one in moved]
     listed = [

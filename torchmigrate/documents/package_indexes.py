@@ -15,6 +15,7 @@ from torchmigrate.text.source_text import SourceText
 
 _OFFICIAL = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/")
 _MIXED_PAGE = re.compile(r"torch_(?:stable|lts)\.html$|/whl(?:/(?:torch|torchvision|torchaudio))?/?$")
+_LINKS = re.compile(rb"(?:-f|--find-links)([ =]+['\"]?)$")
 
 
 def can_use_default_index(
@@ -57,7 +58,32 @@ def find_mixed_page(indexes: Iterable[Reference]) -> Reference | None:
 
     Of equal versions there, an installer takes the build whose name is the last in the alphabet.
     """
-    return next((index for index in indexes if _MIXED_PAGE.search(index.text)), None)
+    pages = (index for index in indexes if _MIXED_PAGE.search(index.text))
+    return next((page for page in pages if find_cuda_tag(page) is None), None)
+
+
+def create_links_edit(index: Reference, variant: str, source: SourceText) -> Edit | None:
+    """Return the edit that makes an index of what ``--find-links`` names on PyTorch's host; None for any other index.
+
+    Only pages that were made for it list wheels, and nobody says which releases they list.
+    """
+    before = source.text[max(index.span.start - 40, 0) : index.span.start]
+    is_page = _OFFICIAL.match(index.text) and _LINKS.search(before)
+    return create_page_edit(index, variant, source) if is_page else None
+
+
+def create_own_line_edits(index: Reference, variant: str, source: SourceText) -> list[Edit]:
+    """Return the edits that give an index option, which pip ignores after a requirement, a line of its own.
+
+    ``variant`` is the build that the index is changed to; empty where it stays. Raises NoFix where that is not possible.
+    """
+    tag = find_cuda_tag(index)
+    if index.removal is None or index.value.pieces[0].span != index.span:
+        raise NoFix("pip ignores an index option after a requirement; put it on a line of its own")
+    url = index.text[: tag.start] + variant + index.text[tag.end :] if tag is not None else index.text
+    line_end = "\r\n" if b"\r\n" in source.text else "\n"
+    start = len(source.text[: index.removal.start].rstrip(b" \t\\\r\n"))
+    return [Edit(start, index.removal.end, ""), Edit(0, 0, f"--extra-index-url {url}{line_end}")]
 
 
 def create_page_edit(page: Reference, variant: str, source: SourceText) -> Edit | None:
@@ -69,7 +95,7 @@ def create_page_edit(page: Reference, variant: str, source: SourceText) -> Edit 
     url, before = render_index_url(variant), source.text[: page.span.start]
     if page.value.pieces[0].span != page.span:
         return None
-    if (links := re.search(rb"(?:-f|--find-links)([ =]+['\"]?)$", before)) is not None:
+    if (links := _LINKS.search(before)) is not None:
         return Edit(links.start(), page.span.end, f"--extra-index-url{links[1].decode()}{url}")
     is_index = re.search(rb"(?:--index-url|--extra-index-url|-i)[ =]+['\"]?$", before)
     return Edit(page.span.start, page.span.end, url) if is_index else None

@@ -189,6 +189,12 @@ class ProposedEdits:
     def _edit_index(self, unit: InstallUnit, index: Reference) -> None:
         """Delete an index, or change its variant."""
         tag = find_cuda_tag(index)
+        if unit.ignores_indexes:
+            variant = self.chosen.variant if tag is not None else ""
+            self.edits += package_indexes.create_own_line_edits(index, variant, self.source)
+            self.tags |= {tag.name} if tag is not None else set()
+            self.keeps_index = True
+            return
         if tag is None:
             return
         alone = "extra" not in index.option and len(self._indexes) == 1
@@ -204,7 +210,10 @@ class ProposedEdits:
             return
         self.keeps_index = True
         self.only_variant = self.chosen.variant if alone else ""
-        edit = index.value.create_edit(
+        edit = package_indexes.create_links_edit(index, self.chosen.variant, self.source)
+        if edit is not None and index.removal and any(edit.text == other.text for other in self.edits):
+            edit = Edit(index.removal.start, index.removal.end, "")  # one line names the index
+        edit = edit or index.value.create_edit(
             tag.start, tag.end, self.chosen.variant, build_selection.load_image_versions()
         )
         if edit is None:

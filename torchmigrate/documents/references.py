@@ -65,6 +65,8 @@ class InstallUnit:
     environment: Environment
     fixed: str = ""
     """The reason why nothing in the unit may be edited; empty if there is none."""
+    ignores_indexes: bool = False
+    """Whether pip ignores the index options of the unit, which stand after a requirement."""
     references: list[Reference] = field(default_factory=list)
 
     def find_references(self, sort: Sort, *names: str) -> list[Reference]:

@@ -31,7 +31,6 @@ _OPTION = re.compile(
 _TRAILING_OPTIONS = re.compile(r"(?<=[ \t\n])--?[A-Za-z].*", re.DOTALL)
 """The options after a requirement."""
 
-_INDEX_IGNORED = "pip ignores an index option after a requirement; put it on a line of its own"
 _LOCAL = re.compile(r"\.{0,2}[/\\]|[\w.+-]*://|file:|\w:[\\/]|[\w./-]+\.(?:whl|zip|tar\.gz)\b|[^\s@]*/")
 
 
@@ -94,7 +93,7 @@ def _read_requirement(reader: ReferenceReader, span: Span, unit: InstallUnit, re
     fixed = "its hashes are for the pinned version" if behind and "--hash" in behind[0] else ""
     if behind and any(match["option"] in INDEX_OPTIONS for match in _OPTION.finditer(behind[0])):
         unit = reader.begin_unit()
-        unit.fixed = _INDEX_IGNORED
+        unit.ignores_indexes = True
         _read_options(reader, Span(end, span.end), unit, Span(end, span.end))
     part = strip_blanks(reader.view, span.start, end)
     if _LOCAL.match(text):
