@@ -442,6 +442,83 @@ def test_a_proof_is_about_all_recorded_inputs(tmp_path: Path, number: int, holds
     assert (proof["holds"], proof["decided"], proof["compared"]) == (holds, holds, 40 if holds else 0)
 
 
+FUNCTIONS = """\
+import torch
+
+
+@torch.jit.script
+def called(x):
+    return torch.relu(x) + x.sum()
+
+
+@torch.jit.script
+def graded(x):
+    return x * 2
+
+
+@torch.jit.script
+def spared(x):
+    return x * 3
+
+
+@torch.jit.script
+def given(x):
+    return x * 4
+
+
+def _plain(x):
+    return torch.softmax(x @ x.T, 0)
+
+
+assigned = torch.jit.script(_plain)
+
+
+def _other(x):
+    return x - 1
+
+
+traced = torch.jit.trace(_other, torch.ones(2, 2))
+
+
+def use(x, rare=False):
+    if rare:
+        return spared(x)
+    graded(x.requires_grad_())
+    with torch.no_grad():
+        return called(x) + spared(x) + assigned(x) + list(map(given, [x]))[0] + traced(x)
+"""
+CALLER = """\
+import torch
+from lib import called, use
+
+for n in (2, 3):
+    print(use(torch.ones(n, n)).shape)
+with torch.no_grad():
+    print(called(torch.ones(5)))
+"""
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_proofs_are_about_functions_too(tmp_path: Path, is_full: bool) -> None:
+    caller = CALLER if is_full else CALLER + "if n == 4:\n    called(torch.ones(1))\n"
+    project = create_project(tmp_path, caller)
+    (project / "lib.py").write_text(FUNCTIONS)
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    assert all(proof["tried"] == "compile" and proof["holds"] for proof in read_facts(project, "proof"))
+    lines = FUNCTIONS.splitlines()
+    safe = {
+        (lines[finding["line"]] if finding["line"] < 20 else lines[finding["line"] - 1]).strip("def ")[
+            :6
+        ]: finding["fix"]["title"]
+        for finding in check(project)
+        if finding["code"] in ("TS101", "TS102") and finding["fix"]["safety"] == "safe"
+    }
+    title = "Use `torch.compile`; a recorded run has proved equal results for"
+    numbers = {"assign": 2, "traced": 3, **({"called": 3} if is_full else {})}
+    assert safe == {name: f"{title} {number} inputs" for name, number in numbers.items()}
+
+
 @pytest.mark.parametrize(
     ("target", "backend", "severity"),
     [("2.15", "gloo", "info"), ("2.15", "cpu:gloo,cuda:nccl", "error"), ("2.13", "nccl", "info")],

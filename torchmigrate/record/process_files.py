@@ -46,6 +46,7 @@ def _read_process(path: str, run: JoinedRun) -> Iterator[str]:
                 counts = file.read()
     except OSError:
         return
+    is_program = True
     for line in written:
         try:
             fact = json.loads(line)
@@ -54,12 +55,13 @@ def _read_process(path: str, run: JoinedRun) -> Iterator[str]:
         if not isinstance(fact, dict):
             continue
         if fact.get("kind") == "process":
-            run.processes += fact.get("purpose") != "proof"
+            is_program = fact.get("purpose") != "proof"
+            run.processes += is_program
             run.torch.append(str(fact.get("torch", "")))
             run.python.append(str(fact.get("python", "")))
         elif fact.get("kind") == "fault":
             run.faults.append(str(fact.get("part", "")))
-        else:
+        elif is_program or fact.get("kind") == "proof":
             number = fact.get("id")
             if isinstance(number, int) and 0 <= number < len(counts) // 8:
                 fact["count"] = max(1, _NUMBER.unpack_from(counts, number * 8)[0])

@@ -18,6 +18,7 @@ from torchmigrate.record.record_facts import (
     ReachedLine,
     ReachedModule,
     RecordedPlace,
+    ScriptCall,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class FileRecord:
     """Whether a run that has not imported the file would say so."""
     knows_lines: bool = False
     """Whether the record has all lines that a run has executed."""
+    path: str = ""
+    """The path of the file in the record."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Record:
         if not self.base:
             return FileRecord()
         path = os.path.relpath(place, self.base).replace(os.sep, "/")
-        facts = self.by_path.get(CELL if path.endswith(".ipynb") else path, ())
+        path = CELL if path.endswith(".ipynb") else path
+        facts = self.by_path.get(path, ())
         is_module = path.endswith(".py")
         return FileRecord(
             facts,
@@ -103,6 +107,7 @@ class Record:
             path in self.modules,
             is_module and bool(self.modules),
             is_module and self.knows_lines,
+            path,
         )
 
     def describe(self) -> Iterator[str]:
@@ -187,9 +192,12 @@ class FileEvidence:
     def _lines(self) -> _LineFinder:
         return _LineFinder(self._source)
 
-    def find_line(self, place: RecordedPlace) -> int | None:
-        """Return the present line of a place in this file; None where it has changed."""
-        return self._lines.find(place)
+    def find_callers(self, calls: Iterable[ScriptCall]) -> set[int]:
+        """Return the present lines of this file from which recorded calls were made."""
+        places = {
+            one.caller for one in calls if one.caller is not None and one.caller.path == self._record.path
+        }
+        return {line for place in places if (line := self._lines.find(place)) is not None}
 
     @property
     def says_anything(self) -> bool:

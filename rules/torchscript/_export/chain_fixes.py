@@ -22,6 +22,7 @@ from torchmigrate.semantics.model_files import (
     find_path_argument,
 )
 
+from .._authoring.recorded_proofs import is_covered, judge_by_proof
 from .._authoring.torchscript_makers import IF_TRACING, LOADING
 from .._script import script_patches
 from . import multi_file_fix
@@ -36,7 +37,6 @@ from .multi_file_fix import add_file_changes, create_load_fix
 from .open_loads import READS_BOTH, is_open, reads_both
 from .outside_readers import describe_foreign_readers, find_named_readers
 from .path_literals import find_used_name
-from .recorded_proofs import judge_by_proof
 from .result_chain import ASKS as CHAIN_ASKS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
         if found.fix is None:
             assert found.reason is not None
             raise NoFix(found.reason)
-        return add_file_changes(found.chain, judge_by_proof(found.fix, found.chain))
+        return add_file_changes(found.chain, _judge_by_proof(found.fix, found.chain))
     if use.kind is not Kind.CALL and not is_of_result(use):
         raise NoFix("the function is used as a value here, not called")
     if use.symbol in LOADING:
@@ -76,6 +76,18 @@ def create_chain_fix(use: Use, ctx: Context) -> Fix:
     if reads_both(use):
         raise NoFix(READS_BOTH)
     raise NoFix(explain_origin(use, ctx))
+
+
+def _judge_by_proof(fix: Fix, chain: ResultChain) -> Fix:
+    return judge_by_proof(
+        fix,
+        chain.replacement,
+        chain.call,
+        chain.ctx,
+        lambda calls: (
+            not chain.saves and is_covered(chain.find_calls(), chain.ctx.recorded.find_callers(calls))
+        ),
+    )
 
 
 def _create_load_fix(use: Use, ctx: Context) -> Fix:

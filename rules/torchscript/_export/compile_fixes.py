@@ -53,6 +53,7 @@ def create_compile_fix(chain: ResultChain, model: ast.expr) -> Fix:
         *(Rename(keyword, "model") for keyword in call.keywords if keyword.value is model),
         DropArguments(call, gone),
     ]
+    chain.replacement = "compile"
     return Fix(tuple(changes), Safety.UNSAFE, "Use `torch.compile`")
 
 

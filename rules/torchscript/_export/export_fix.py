@@ -89,6 +89,7 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
         *drop_mode_calls(chain),
         *(convert_mobile_saves(chain) if chain.mobile_saves else _use_program(chain)),
     )
+    chain.replacement = "export"
     mode = "; the model is exported in eval mode" if chain.needs_eval else ""
     title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}"
     return Fix(changes, Safety.UNSAFE, title)

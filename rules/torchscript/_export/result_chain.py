@@ -107,6 +107,8 @@ class ResultChain:
         """The files that the saves write; empty until the changes of the saves are made."""
         self.kept: list[str] = []
         """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
+        self.replacement = ""
+        """What the fix makes of the plain module or function, as a recorded proof names it: "export", "compile", or neither."""
         self.needs_eval = False
         """Whether the module, which may be in training mode, is put into eval mode for the export."""
         self.returned_by = set[ast.AST]()

@@ -12,10 +12,12 @@ from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.node_walks import Function
 
 from .._authoring import call_purpose
+from .._authoring.recorded_proofs import judge_by_proof
 from .._export.expression_kinds import find_binding
 from . import compile_choice, control_flow, function_escapes, scripted_callers
 from .equal_branches import merge_branches
 from .plain_bodies import align_with_python, check_origin
+from .recorded_calls import have_all_run
 from .traced_code import find_trace_of, find_tracing_test
 
 _KEPT = (
@@ -45,7 +47,7 @@ def fix_decorated(use: Use, ctx: Context) -> Fix:
     if (alias := _find_alias(use, ctx)) is not None:
         return fix_referenced(alias, ctx)
     scripted_callers.check_callers(definition, use, ctx)
-    return _create_compile_fix(use, ctx, aligned)
+    return _judge_by_proof(_create_compile_fix(use, ctx, aligned), use, aligned, ctx)
 
 
 def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Context) -> Fix:
@@ -72,7 +74,7 @@ def fix_called(use: Use, call: ast.Call, function: ast.expr, kind: str, ctx: Con
         if (alias := _find_alias(use, ctx)) is not None:
             return fix_referenced(alias, ctx)
         scripted_callers.check_callers(found, use, ctx)
-        return _create_compile_fix(use, ctx, aligned)
+        return _judge_by_proof(_create_compile_fix(use, ctx, aligned), use, aligned, ctx)
     call_purpose.check_plain_result(call, function, use.place, ctx)
     if isinstance(function, ast.Name) and function.id == name:
         return Fix((ctx.remove_statement(use.place), *aligned), Safety.UNSAFE, title, anytime=True)
@@ -164,6 +166,14 @@ def _create_compile_fix(use: Use, ctx: Context, aligned: tuple[FixChange, ...] =
     return Fix(
         (ctx.rename_use(use, "torch.compile"), *renamed, *aligned), Safety.UNSAFE, "Use `torch.compile`"
     )
+
+
+def _judge_by_proof(fix: Fix, use: Use, aligned: tuple[FixChange, ...], ctx: Context) -> Fix:
+    """Return the fix as a recorded proof judges it, which is about the function without further changes."""
+    made = use.call or use.node
+    if aligned or not isinstance(made, ast.expr):
+        return fix
+    return judge_by_proof(fix, "compile", made, ctx, lambda calls: have_all_run(use, calls, ctx))
 
 
 def _check_unscripted(function: ast.AST | None, use: Use, ctx: Context) -> tuple[FixChange, ...]:

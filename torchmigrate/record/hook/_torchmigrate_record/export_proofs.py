@@ -123,6 +123,7 @@ class Keeper:
     def _prove(self, kept: _Kept) -> None:
         """Export or compile a copy, compare, and note the outcome; runs in a process of its own."""
         self._silence()
+        self._kept.clear()  # the calls of the proof are none of the program
         try:
             compared = self._compare(kept)
         except (_Undecided, MemoryError) as error:
