@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -291,6 +292,49 @@ def test_a_program_may_replace_what_is_watched(tmp_path: Path) -> None:
     done = record(project, sys.executable, "a.py")
     assert (done.returncode, done.stdout) == (0, "1.0 1.0\n"), done.stderr
     assert {fact["at"]["line"] for fact in read_facts(project, "script")} == {9}
+
+
+ASKING = """\
+import torch
+import torch.distributed as dist
+from torch.distributed._functional_collectives import all_gather_tensor, all_reduce
+from torch.cuda import is_current_stream_capturing
+
+
+def main():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    group = dist.group.WORLD
+    for _ in range(3):
+        all_reduce(torch.ones(2), "sum", group.group_name)
+    all_gather_tensor(torch.ones(2), 0, group)
+    dist.destroy_process_group()
+
+
+def ask():
+    try:
+        return is_current_stream_capturing()
+    except RuntimeError:
+        return False
+
+
+ask()
+main()
+"""
+
+
+def test_named_groups_and_captures_stand_at_their_findings(tmp_path: Path) -> None:
+    project = create_project(tmp_path, ASKING)
+    done = record(project, sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    assert "could not be recorded" not in done.stderr
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    facts = [*read_facts(project, "collective"), *read_facts(project, "capture")]
+    for fact in facts:
+        validator.validate(fact)
+    assert [fact["count"] for fact in facts] == [3, 1, 1]
+    found = {finding["code"]: finding["evidence"] for finding in check(project, "--show", "ALL")}
+    assert found["PG301"] == "`all_reduce` got the group `0` of rank 0 by name 3 times"
+    assert re.match(r"asked once, (never during a capture|and raised an error once)$", found["SC201"])
 
 
 PROVED = """\

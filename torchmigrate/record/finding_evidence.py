@@ -14,6 +14,8 @@ from torchmigrate.model.vocabulary import Severity
 from torchmigrate.record.record_facts import (
     DEADLOCK_CODE,
     WARNING_CODE,
+    AskedCapture,
+    CollectiveCall,
     Deadlock,
     ExportProof,
     FileLoad,
@@ -107,6 +109,10 @@ class FindingEvidence:
             yield from map(_describe_proof, find(ExportProof, first, last))
         if finding.code.startswith("TC4"):
             yield from (f"in one communicator, {one.cycle}" for one in find(Deadlock, first, last)[:1])
+        if finding.code.startswith("PG"):
+            yield from _describe_groups(find(CollectiveCall, first, last))
+        if "is_current_stream_capturing" in finding.message and (asked := find(AskedCapture, first, last)):
+            yield _describe_captures(asked)
         if read := [one for one in find(ReadVariable, first, last) if one.name in finding.message]:
             yield f"the program {'reads' if read[0].use == 'read' else 'has'} `{read[0].name}`"
 
@@ -191,6 +197,28 @@ def _describe_proof(proof: ExportProof) -> str:
         return f"it is unknown whether it {proof.tried}s: {proof.reason}"
     at = f" ({proof.refused_at.path}:{proof.refused_at.line})" if proof.refused_at is not None else ""
     return f"does not {proof.tried}: {proof.reason}{at}"
+
+
+def _describe_groups(calls: Sequence[CollectiveCall]) -> Iterator[str]:
+    named = [call for call in calls if call.given == "name"]
+    for call in named[:3]:
+        ranks = f"rank{'' if len(call.ranks) == 1 else 's'} {', '.join(map(str, call.ranks[:8]))}"
+        more = ", …" if len(call.ranks) > 8 else ""
+        yield f"`{call.name}` got the group `{call.group}` of {ranks}{more} by name {_format_times(call.times)}"
+    if calls and not named:
+        yield f"ran {_format_times(sum(call.times for call in calls))}, and never got a name"
+
+
+def _describe_captures(asked: Sequence[AskedCapture]) -> str:
+    during, failed = (
+        sum(one.times for one in asked if one.answer == answer) for answer in ("captures", "raises")
+    )
+    said = f"asked {_format_times(sum(one.times for one in asked))}"
+    if failed:
+        return f"{said}, and raised an error {_format_times(failed)}"
+    return (
+        f"{said}, {_format_times(during)} during a capture" if during else f"{said}, never during a capture"
+    )
 
 
 def _is_deprecation(fact: SeenWarning) -> bool:

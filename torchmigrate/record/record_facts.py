@@ -126,6 +126,27 @@ class Deadlock(NamedTuple):
     backend: str
 
 
+class CollectiveCall(NamedTuple):
+    """The calls of a functional collective with one group, or one kind of group."""
+
+    at: RecordedPlace | None
+    times: int
+    name: str
+    given: str
+    """How the group is given: "name", "group" or "other"."""
+    group: str | None
+    """Its name, if it is given by name."""
+    ranks: tuple[int, ...]
+
+
+class AskedCapture(NamedTuple):
+    """The questions whether a stream is being captured, with one answer: "captures", "idle" or "raises"."""
+
+    at: RecordedPlace | None
+    times: int
+    answer: str
+
+
 class ReadVariable(NamedTuple):
     """A renamed environment variable that was set or read."""
 
@@ -160,6 +181,8 @@ Fact = (
     | ExportProof
     | IssuedOperations
     | Deadlock
+    | CollectiveCall
+    | AskedCapture
     | ReadVariable
     | ReachedLine
     | ReachedModule
@@ -306,6 +329,15 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any], int], Fact]] = {
         _text(line, "backend"),
         tuple(map(_build_operation, _list(line, "operations"))),
     ),
+    "collective": lambda line, count: CollectiveCall(
+        parse_place(line),
+        count,
+        _text(line, "name"),
+        _text(line, "given"),
+        _optional_text(line, "group"),
+        tuple(rank for rank in _list(line, "ranks") if type(rank) is int),
+    ),
+    "capture": lambda line, count: AskedCapture(parse_place(line), count, _text(line, "answer")),
     "variable": lambda line, count: ReadVariable(parse_place(line), _text(line, "name"), _text(line, "use")),
     "line": _build_line,
     "module": lambda line, count: ReachedModule(_text(line, "path")),

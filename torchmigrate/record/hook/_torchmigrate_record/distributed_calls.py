@@ -1,12 +1,18 @@
-"""Process groups as they are made, and point-to-point operations in the order in which a rank issues them."""
+"""Process groups as they are made, point-to-point operations in the order in which a rank issues them, and the groups that
+functional collectives get.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from .late_modules import act_after_import
+from .places import is_torch
 
 MOST_OPERATIONS = 2_000
 """The most operations of one rank that are recorded."""
@@ -26,6 +32,7 @@ def watch(recording: Any) -> None:
     for name in _POINTS:
         _replace(module, name, functools.partial(calls.wrap_point, name))
     _replace(module, "batch_isend_irecv", calls.wrap_batch)
+    act_after_import("torch.distributed._functional_collectives", calls.watch_collectives)
 
 
 def _replace(module: Any, name: str, wrap: Callable[[Any], Any]) -> None:
@@ -104,6 +111,54 @@ class _Calls:
                 self._depth -= 1
 
         return issue
+
+    def watch_collectives(self, module: Any) -> None:
+        """Watch the functions of a module that take a group."""
+        for name, function in list(vars(module).items()):
+            if inspect.isfunction(function) and function.__module__ == module.__name__ and name[0] != "_":
+                names = list(inspect.signature(function).parameters)
+                if "group" in names:
+                    setattr(module, name, self._wrap_collective(name, function, names.index("group")))
+
+    def _wrap_collective(self, name: str, original: Callable[..., Any], position: int) -> Callable[..., Any]:
+        """Return the function that notes which kind of group it gets."""
+
+        @functools.wraps(original)
+        def collect(*args: Any, **kwargs: Any) -> Any:
+            if not self._is_compiling():
+                with contextlib.suppress(Exception):
+                    caller = self._places.skip_neutral(sys._getframe(1))
+                    if not is_torch(self._places.find_owner(caller.f_code.co_filename)):
+                        group = args[position] if len(args) > position else kwargs.get("group")
+                        self._note_collective(name, group, caller)
+            return original(*args, **kwargs)
+
+        return collect
+
+    def _note_collective(self, name: str, group: Any, caller: Any) -> None:
+        is_name = isinstance(group, str)
+        kind = "name" if is_name else "group" if hasattr(group, "group_name") else "other"
+        at = self._describe(caller)
+        culprit = self._places.find_culprit(caller)
+        package = self._places.describe_package(culprit.name) if culprit.kind == 1 else None
+        key = ("collective", name, str(group) if is_name else kind, package, str(at))
+        if self._recorder.knows(key):
+            self._recorder.note(key, {})
+            return
+        ranks = []
+        if is_name:
+            found = self._torch.distributed.distributed_c10d._resolve_process_group(group)
+            ranks = list(self._torch.distributed.get_process_group_ranks(found))
+        fact = {
+            "kind": "collective",
+            "name": name,
+            "at": at,
+            "package": package,
+            "given": kind,
+            "group": group if is_name else None,
+            "ranks": ranks,
+        }
+        self._recorder.note(key, fact)
 
     def _describe(self, frame: Any) -> dict[str, Any] | None:
         place: dict[str, Any] | None = self._places.describe_frame(self._places.find_frame(frame))

@@ -15,6 +15,7 @@ from . import (
     file_loads,
     script_calls,
     seen_warnings,
+    stream_captures,
     used_variables,
 )
 from .places import Places
@@ -46,6 +47,7 @@ def start_recording(start: str) -> None:
         file_loads,
         script_calls,
         distributed_calls,
+        stream_captures,
         used_variables,
         executed_lines,
     ):
