@@ -1,6 +1,6 @@
 """What the pages show of the tool: their sessions on the example project, and the commands that they tell to type.
 
-A block ``console`` is a session in a fresh copy of ``fixtures/example``, continued from block to block of its page: a line
+A block ``console`` is a session in a fresh copy of the page's example, continued from block to block of its page: a line
 ``$ command``, then its output.
 """
 
@@ -18,6 +18,8 @@ from typing import NamedTuple
 from tests.documentation.declared import ROOT
 
 EXAMPLE = ROOT / "fixtures" / "example"
+_EXAMPLES = {"docs/record.md": ROOT / "fixtures" / "recorded_example"}
+"""The pages with an example of their own."""
 BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _SECONDS = re.compile(r"\b\d+\.\d\d s\b")
 
@@ -51,9 +53,10 @@ def sessions(text: str) -> Iterator[tuple[str, list[Step]]]:
             yield block[0], [Step(*step.partition("\n")[::2]) for step in steps]
 
 
-def replayed(text: str, folder: Path) -> str:
-    """The page with what its sessions print today in a copy of the example, which is made at ``folder``."""
-    shutil.copytree(EXAMPLE, folder)
+def replayed(page: Path, folder: Path) -> str:
+    """The text of a page with what its sessions print today in a copy of its example, which is made at ``folder``."""
+    shutil.copytree(_EXAMPLES.get(name_of(page), EXAMPLE), folder)
+    text = page.read_text("utf-8")
     for block, steps in sessions(text):
         printed = "".join(str(step._replace(output=run(step.command, folder))) for step in steps)
         text = text.replace(block, f"```console\n{printed}```")
@@ -64,6 +67,7 @@ def run(command: str, folder: Path) -> str:
     """What a command prints; times are all the same."""
     scripts = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "110"}
+    environment["XDG_STATE_HOME"] = str(folder.with_name("state"))
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

@@ -29,7 +29,9 @@ _RUN = re.compile(rf"""(?<![\w./-])(['"]?)(?:[\w./-]*/)?torchmigrate ((?:{_NAMES
 
 @pytest.mark.parametrize("page", SHOWN, ids=name_of)
 def test_the_sessions_print_what_the_page_says(page: Path, tmp_path: Path, accept: bool) -> None:
-    today = replayed(page.read_text("utf-8"), tmp_path / "example")
+    if "$ torchmigrate record" in page.read_text("utf-8"):
+        pytest.importorskip("torch", "2.13")
+    today = replayed(page, tmp_path / "example")
     if accept:
         page.write_text(today, "utf-8")
     assert page.read_text("utf-8") == today, "pytest tests/documentation --accept"
