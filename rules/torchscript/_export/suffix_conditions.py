@@ -32,6 +32,7 @@ _SUFFIX = re.compile(r"\.?\w+")
 _CASES = frozenset({"lower", "upper", "casefold"})
 _SPLITS = frozenset({"split", "rsplit", "splitext", "partition", "rpartition"})
 _NEW = ".pt2"
+_PARTS_OF_PATHS = frozenset({"suffix", "suffixes", "name", "stem", "parts"})
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -96,7 +97,19 @@ def _asks_for_suffix(test: ast.expr, use: Use, ctx: Context) -> bool:
 
 
 def _list_names(node: ast.expr) -> set[str]:
-    return {ast.unparse(one) for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))}
+    """Return the variables and attributes that an expression reads, but not the objects that only hold them.
+
+    ``args.path`` and ``args.kind`` have nothing in common; ``path.suffix`` and ``path.endswith(…)`` are about ``path``.
+    """
+    nodes = [*ast.walk(node)]
+    called = {one.func for one in nodes if isinstance(one, ast.Call)}
+    holders = {
+        one.value
+        for one in nodes
+        if isinstance(one, ast.Attribute) and one not in called and one.attr not in _PARTS_OF_PATHS
+    }
+    read = (one for one in nodes if isinstance(one, (ast.Name, ast.Attribute)) and one not in holders)
+    return {ast.unparse(one) for one in read}
 
 
 def _let_through(
