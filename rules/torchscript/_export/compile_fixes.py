@@ -133,7 +133,11 @@ def drop_mode_calls(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that remove `.eval()` and `.train()`, which an exported module rejects."""
     for place, call in chain.modes:
         statement = chain.flow.parents[call]
-        if isinstance(statement, ast.Expr) and isinstance(place, (ast.Name, ast.Attribute)):
+        is_alone = isinstance(statement, ast.Expr)
+        if isinstance(statement, ast.Assign):  # `model = model.eval()`
+            is_alone = [*map(ast.unparse, statement.targets)] == [ast.unparse(place)]
+        if is_alone and isinstance(place, (ast.Name, ast.Attribute)):
+            assert isinstance(statement, ast.stmt)
             yield Remove(statement)
         else:
             yield replace(call, "{module}", module=place)
