@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.requirement_lists import find_logical_lines
+from torchmigrate.documents.shell_quoting import quote_redirections
 from torchmigrate.model.findings import Edit, NoFix, Span
 from torchmigrate.text.source_text import SourceText
 
@@ -18,7 +19,8 @@ _DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\
 def merge_edits(collected: Iterable[Edit], source: SourceText) -> tuple[Edit, ...]:
     """Merge the edits of one file. Raises NoFix where two contradict each other, or a comment forbids one."""
     # A pin and its index may be made of one variable, so that several references ask for the same edit.
-    edits = tuple(dict.fromkeys(sorted(_shrink_edit(edit, source.original) for edit in collected)))
+    small = dict.fromkeys(sorted(_shrink_edit(edit, source.original) for edit in collected))
+    edits = tuple(quote_redirections(small, source))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("two of the edits contradict each other")
     if any(span.start <= edit.start < span.end for span in _find_ignored_lines(source) for edit in edits):
