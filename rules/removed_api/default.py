@@ -20,6 +20,7 @@ import ast
 from collections.abc import Iterator
 
 from torchmigrate.api import Calls, Context, Finding, Fix, Kind, NoFix, Rule, Safety, Severity, Use
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ApiChange
@@ -61,6 +62,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         or not has_required_arguments(call, change)
     ):
         return
+    if change.common and not is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
+        return
     reached = find_reach(use, ctx.uses)
     severity = change.find_severity(ctx.options.target)
     settled = change.documented is not None and change.documented <= find_declared(ctx, reached)
@@ -71,9 +74,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if tests_parameter(use, name) or has_other_call(use, name):
         return
+    owner = "Tensor." if use.symbol.startswith(".") else ""
     yield ctx.finding(
         use,
-        f"`{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
+        f"`{owner}{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
         severity=severity,
         fix=lambda: _create_fix(use, call, ctx, change, reached),
         source=change.source,

@@ -125,6 +125,7 @@ AFTER = {
     "torch.symeig(s, eigenvectors=True)[0]": "torch.linalg.eigvalsh(s)",
     "torch.matrix_rank(a)": "torch.tensor(4)",
     "torch.stft(v.repeat(50), 64, window=torch.ones(64))": "torch.stft(v.repeat(50), 64, window=torch.ones(64), return_complex=False)",
+    "v.repeat(50).stft(64, window=torch.ones(64))": "torch.stft(v.repeat(50), 64, window=torch.ones(64), return_complex=False)",
     "isinstance(1, torch._six.string_classes)": "False",
     "torch.cholesky(s, upper=len(s) > 1)": "torch.linalg.cholesky(s, upper=True)",
     "b.qr(len(b) > 9)": "torch.linalg.qr(b, mode='complete')",
@@ -207,6 +208,14 @@ def test_a_fix_gives_what_was_meant(expression: str) -> None:
     assert after != expression
     meant = value(AFTER[expression], heard=True)
     torch.testing.assert_close(value(after, heard=True), meant, rtol=1e-4, atol=1e-4)
+
+
+def test_both_parts_of_a_solution_are_what_they_were() -> None:
+    program = f"{SETUP}x, factors = torch.solve(b, a)\nresult = x, factors.diagonal().prod().abs()\n"
+    namespace: dict[str, Any] = {}
+    exec(fix_text(program, "--unsafe", "--min-version", "2.4"), namespace)
+    a, b = namespace["a"], namespace["b"]
+    torch.testing.assert_close(namespace["result"], (a.inverse() @ b, a.det().abs()), rtol=1e-4, atol=1e-4)
 
 
 def test_contexts_and_decorators_do_the_same() -> None:

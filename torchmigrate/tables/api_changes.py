@@ -82,6 +82,8 @@ class ChangeRecipe:
     """The attributes of the result, old → new; the recipe does not apply if another one is read, or the result goes elsewhere."""
     result: tuple[str, ...] = ()
     """The parts of the old result (``.solution``, ``[0]``) that the new expression gives; no other may be used."""
+    unpacked: str = ""
+    """The expression instead of ``write`` where the result is unpacked into names of which others are read as well."""
     tensors: tuple[str, ...] = ()
     """The parameters that ``write`` needs as tensors; other arguments are converted."""
     bare: str = ""

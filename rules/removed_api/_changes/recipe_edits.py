@@ -27,7 +27,7 @@ from torchmigrate.semantics.tensors import is_size, is_tensor
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ChangeRecipe
 
-from .result_parts import find_replaced
+from .result_parts import find_replaced, is_unpacked
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -235,8 +235,18 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
             parts[name] = template(
                 "{convert}({value})", convert=ctx.write_symbol("torch.as_tensor", use), value=value
             )
+    if recipe.unpacked and is_unpacked(recipe, use.call, use, ctx):
+        repeated = [name for name in parts if recipe.unpacked.count(f"{{{name}}}") > 1]
+        if not all(_is_name(parts[name]) for name in repeated):
+            raise NoFix("an argument would be computed twice; assign it to a variable first")
+        return [_replace_by_code(use.call, recipe.unpacked, parts, use, ctx)]
     replaced, edits = find_replaced(recipe, use.call, use, ctx)
     return [_replace_by_code(replaced, recipe.write, parts, use, ctx), *edits]
+
+
+def _is_name(part: Part) -> bool:
+    """Return whether a part of a recipe is a variable or an attribute, which may be written twice."""
+    return isinstance(part, ast.Name) or (isinstance(part, ast.Attribute) and _is_name(part.value))
 
 
 def _replace_by_code(place: ast.expr, code: str, parts: Mapping[str, Part], use: Use, ctx: Context) -> Edit:

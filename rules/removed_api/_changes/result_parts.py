@@ -45,6 +45,14 @@ def find_replaced(
     return call, edits
 
 
+def is_unpacked(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> bool:
+    """Return whether a result is unpacked into two names, the second of which the recipe's new function does not give."""
+    match ctx.uses.data_flow.parents.get(call):
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.expr(), ast.Name() as other])]):
+            return "[0]" in recipe.result and _is_read(other, use, ctx)
+    return False
+
+
 def _check_part(reader: ast.expr, value: ast.expr, recipe: ChangeRecipe) -> None:
     """Raise NoFix unless the new function returns the part of the result that is read."""
     if ast.unparse(reader).removeprefix(ast.unparse(value)) not in recipe.result:
