@@ -36,21 +36,23 @@ _DEPTH = 6
 
 def depends_on_mode(model: ast.expr, use: Use, ctx: Context) -> bool:
     """Return whether the mode of a module may change what it computes; true where its class is not seen."""
-    here = index_file(ctx.project, os.path.abspath(ctx.source.path))
-    definition = find_model_class(model, use, ctx)
-    if definition is not None:
-        path = find_class_file(definition, ctx)
-        file = index_file(ctx.project, path) if path is not None else None
-        return file is None or _is_modal(definition, file, ctx, _DEPTH)
-    made = find_making_call(model, use, ctx)
-    return made is None or here is None or _is_modal(made, here, ctx, _DEPTH)
+    root: ast.AST | None = find_model_class(model, use, ctx)
+    path: str | None = os.path.abspath(ctx.source.path)
+    if isinstance(root, ast.ClassDef):
+        path = find_class_file(root, ctx)
+    else:
+        root = find_making_call(model, use, ctx)
+    file = index_file(ctx.project, path) if path is not None else None
+    return root is None or file is None or _is_modal(root, file, ctx, _DEPTH)
 
 
 def is_free_for_eval(model: ast.expr, chain: ResultChain) -> bool:
-    """Return whether a module may be put into eval mode where it is scripted, since nothing uses it afterwards.
+    """Return whether a module may be put into eval mode where it is scripted, since nothing uses it or the result afterwards.
 
-    So it is where the scope itself makes it, and no loop comes back to it.
+    So it is where the scope itself makes it, no loop comes back to it, and the result is only saved or shown.
     """
+    if chain.modules:
+        return False
     owner = chain.scope.find_scope(model.id) if isinstance(model, ast.Name) else None
     if owner is not chain.scope or not isinstance(model, ast.Name):
         return False
@@ -60,11 +62,17 @@ def is_free_for_eval(model: ast.expr, chain: ResultChain) -> bool:
     around = chain.use.place.enclosing_statements()
     if any(isinstance(one, (ast.For, ast.AsyncFor, ast.While)) for one in around):
         return False
-    last = chain.use.place.statement.end_lineno or chain.use.place.statement.lineno
-    later = (
-        n for n in chain.flow.parents if isinstance(n, ast.Name) and n.id == model.id and n.lineno > last
-    )
-    return not any(chain.find_scope(node).find_scope(model.id) is owner for node in later)
+    first, parents = chain.use.place.statement.lineno, chain.flow.parents
+    last = chain.use.place.statement.end_lineno or first
+    for node in parents:
+        if not isinstance(node, ast.Name) or node.id != model.id or not isinstance(node.ctx, ast.Load):
+            continue
+        is_asked = isinstance(parents[node], ast.Attribute) or getattr(parents[node], "func", None) is node
+        # What gets the module above, such as a trainer, may go on with it.
+        is_handed_on = node.lineno < first and not is_asked
+        if (node.lineno > last or is_handed_on) and chain.find_scope(node).find_scope(model.id) is owner:
+            return False
+    return True
 
 
 def names_modal_layers(root: ast.AST) -> bool:
