@@ -13,8 +13,8 @@ since torch 2.11, and the nvFuser switches no longer do anything.
     y = model(x)
 
 Fix safety: unsafe. Once the project neither makes nor loads TorchScript, the statement is removed, and a `with` block is
-unindented. A dependency may still run scripted code that the switch was meant for. There is no fix where the value is
-used (`set_fusion_strategy` returns the old strategy), or where the old setting is restored.
+unindented; loads that read exports as well do not count, for the results of older files stay the same without the
+switch. A dependency may still run scripted code that the switch was meant for. There is no fix where the value is used (`set_fusion_strategy` returns the old strategy), or where the old setting is restored.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_fuser.py,
 torch/jit/__init__.py.
@@ -28,10 +28,12 @@ from contextlib import suppress
 
 from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, NotYet, Place, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
+from torchmigrate.project.mentions import Mention
 from torchmigrate.rewrite.changes import DropItems
 from torchmigrate.semantics.scopes import StatementPlace
 
-from ._authoring.torchscript_makers import ASKS, find_torchscript_place
+from ._authoring.torchscript_makers import ASKS, AUTHORING, BASES, INERT, LOADING, find_nearest
+from ._export.file_readers import LOADED
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
@@ -74,7 +76,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _create_fix(use: Use, ctx: Context) -> Fix:
-    if running := find_torchscript_place(ctx):
+    if running := _find_torchscript(ctx):
         raise NotYet(
             f"`{running.symbol}` at {running.path}:{running.line}, which this setting tunes, is gone",
             Place(running.path, running.line),
@@ -86,6 +88,25 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
     ):
         raise NoFix(f"line {line} keeps the old setting, which this call restores")
     return Fix((change,), Safety.UNSAFE, "Remove the switch")
+
+
+def _find_torchscript(ctx: Context) -> Mention | None:
+    """Return the nearest place that makes TorchScript, or loads nothing else; None without one."""
+    kinds = frozenset(Kind) - {*INERT, Kind.IMPORT}
+    readers = {
+        (load.path, load.line)
+        for load in ctx.project.find_uses(LOADED)
+        if dict(load.constants).get("bridge") == "made"
+    }
+    loads = ctx.project.find_uses(*LOADING, kinds=kinds)
+    found = [
+        *ctx.project.find_uses(*AUTHORING, kinds=kinds),
+        *ctx.project.find_uses(*BASES, kinds=(Kind.BASE,)),
+        *(load for load in loads if (load.path, load.line) not in readers),
+    ]
+    if not (found or loads):
+        found += ctx.project.find_uses(*AUTHORING, *LOADING, kinds=(Kind.IMPORT,))
+    return find_nearest(found, ctx) if found else None
 
 
 def _find_emptied_statement(use: Use, ctx: Context) -> StatementPlace:

@@ -34,7 +34,7 @@ AUTHORING = (*SCRIPTS, *METHODS, *UNITS, *TRACING, ".to_torchscript", *E3NN)
 ASKS = (*AUTHORING, *BASES, *LOADING)
 """The symbols that a rule lists in its ``asks`` to call the functions below."""
 
-_INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
+INERT = (Kind.GUARD, Kind.ISINSTANCE, Kind.ANNOTATION, Kind.STRING)
 
 SYMBOLIC = ("torch.fx.symbolic_trace", "torch.fx._symbolic_trace.symbolic_trace")
 IF_TRACING = (
@@ -72,19 +72,7 @@ def _measure_distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
 
 def makes_torchscript(ctx: Context) -> bool:
     """Return whether anything in the checked project scripts or traces."""
-    kinds = frozenset(Kind) - frozenset(_INERT)
+    kinds = frozenset(Kind) - frozenset(INERT)
     return bool(
         ctx.project.find_uses(*AUTHORING, kinds=kinds) or ctx.project.find_uses(*BASES, kinds=(Kind.BASE,))
     )
-
-
-def find_torchscript_place(ctx: Context) -> Mention | None:
-    """Return the nearest place where the project makes TorchScript, or loads it from a file; None without one."""
-    kinds = frozenset(Kind) - frozenset(_INERT)
-    found = [
-        *ctx.project.find_uses(*AUTHORING, kinds=kinds - {Kind.IMPORT}),
-        *ctx.project.find_uses(*BASES, kinds=(Kind.BASE,)),
-        *ctx.project.find_uses(*LOADING, kinds=kinds - {Kind.IMPORT}),
-        *ctx.project.find_uses(*AUTHORING, *LOADING, kinds=(Kind.IMPORT,)),
-    ]
-    return find_nearest(found, ctx) if found else None
