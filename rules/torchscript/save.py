@@ -16,7 +16,8 @@ file (C++, Java, Swift, Rust, .NET, Go or JavaScript sources, Triton configurati
   newer).
 - C++, Java, LibTorch or Triton servers that read the `.pt` file need AOTInductor
   (`torch._inductor.aoti_compile_and_package`) instead.
-- Names should end in `.pt2`; with another suffix, torch 2.8 and newer log a warning.
+- Names should end in `.pt2`; with another suffix, torch 2.8 and newer log a warning. Where a load of the project tells the
+  two formats apart by the name, and the caller or the user chooses the name, the fix gives it that suffix above the save.
 - `extra_files` takes str only (bytes raise), comes back as str (`torch.jit.load` returns bytes), and `torch.export.load`
   fills in all files, not only those that it is asked for.
 

@@ -82,6 +82,8 @@ class FileGroup:
     is_renamed: bool
     is_unread: bool = False
     """Whether nothing in the project loads it."""
+    reader: str | None = None
+    """The place of a load that may read the file, and knows an export by a name that ends in `.pt2` only."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -138,12 +140,28 @@ def find_group(
     if is_unread and not (can_move and ctx.options.export_unread_files):
         advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
         raise NoFix(f"{_UNREAD}{advice}")
+    reader = None
     if is_open and not renamed:
-        place = next((link.place for link in bridges if link.name in (None, name)), "another load")
-        raise NoFix(
-            f"{place} may load this file, and reads exports only if their names end in `.pt2`; let this name end so first"
-        )
-    return FileGroup(name or here, links, renamed, is_unread)
+        reader = next((link.place for link in bridges if link.name in (None, name)), "another load")
+        if name is not None:
+            raise create_suffix_reason(reader)
+        if other := _find_other_load(every):
+            raise NoFix(f"{other.place} may load this file, too, under a name that would have to change")
+    return FileGroup(name or here, links, renamed, is_unread, reader)
+
+
+def create_suffix_reason(reader: str) -> NoFix:
+    """Return the reason for no fix where a file has to end in `.pt2`, for the load at a place to know it as an export."""
+    return NoFix(
+        f"{reader} may load this file, and reads exports only if their names end in `.pt2`; let this name end so first"
+    )
+
+
+def _find_other_load(every: Sequence[FileLink]) -> FileLink | None:
+    """Return a load of a certain name, or of one that its own module makes, that may read a file without a spelled name."""
+    saved = {link.name or link.path for link in every if link.saves}
+    loads = (link for link in every if not link.saves and not link.bridge)
+    return next((load for load in loads if (load.name or load.path) not in saved), None)
 
 
 _UNREAD = "nothing in the project loads this file, and the program that does has to change as well"

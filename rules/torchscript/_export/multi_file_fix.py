@@ -19,10 +19,11 @@ from torchmigrate.semantics.model_files import (
 )
 
 from .._authoring.torchscript_makers import LOADING, TRACES
+from .added_suffix import add_suffix
 from .chain_outcomes import get_outcomes
 from .converted_files import find_converted_file
 from .file_paths import create_renames, is_temporary
-from .file_readers import LOADED, SAVED, FileGroup, FileLink, find_group
+from .file_readers import LOADED, SAVED, FileGroup, FileLink, create_suffix_reason, find_group
 from .input_sizes import render_call_sizes, render_example_sizes
 from .load_bridge import find_obstacle
 from .module_origins import explain_origin
@@ -58,6 +59,14 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
                 *(path for _, path in _find_loads(name, chain.ctx) if path not in file.paths),
             ]
             changes += create_renames(paths, chain.ctx, chain.use, file.suffix)
+        if group.reader is not None:
+            if file.suffix != ".pt2" or not (added := add_suffix(file, chain)):
+                raise create_suffix_reason(group.reader)
+            changes += added
+            fix = replace(
+                fix,
+                title=f"{fix.title}; the file's name ends in `.pt2`, which {group.reader} tells exports by",
+            )
         if file.suffix != ".pt2" and not group.is_unread:
             raise NoFix("code in this project may load the file, and only ExecuTorch reads its programs")
         if chain.needs_eval and not group.is_unread:

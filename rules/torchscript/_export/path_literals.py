@@ -129,11 +129,17 @@ def _find_default(function: Function, parameter: ast.arg) -> ast.expr | None:
 
 def _find_option_default(name: str, ctx: Context) -> PathLiteral | None:
     """Return the default of the command-line option that is read as ``args.name``."""
-    options = {f"--{name}", "--" + name.replace("_", "-")}
+    option = find_option(name, ctx)
+    default = next((k.value for k in option.keywords if k.arg == "default"), None) if option else None
+    return default if isinstance(default, ast.Constant) and isinstance(default.value, str) else None
+
+
+def find_option(name: str, ctx: Context) -> ast.Call | None:
+    """Return the call of this module that adds the command-line option which is read as ``args.name``."""
+    options = {f"--{name}", "--" + name.replace("_", "-"), name}
     for node in ctx.uses.data_flow.parents:
-        if isinstance(node, ast.Call) and last_name(node.func) == "add_argument":
-            default = next((k.value for k in node.keywords if k.arg == "default"), None)
-            is_named = options & {string_value(given) for given in node.args}
-            if is_named and isinstance(default, ast.Constant) and isinstance(default.value, str):
-                return default
+        match node:
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=given):
+                if options & set(map(string_value, given)):
+                    return node
     return None
