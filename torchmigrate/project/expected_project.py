@@ -17,12 +17,15 @@ from torchmigrate.project.project_facts import IncompleteProject, Project
 class ExpectedProject(Project):
     """A project that answers `find_uses` from the facts known so far; every other question has to wait."""
 
-    def __init__(self, told: Iterable[FileFacts] = (), *, is_whole: bool) -> None:
+    def __init__(
+        self, told: Iterable[FileFacts] = (), recorded: Iterable[Mention] = (), *, is_whole: bool
+    ) -> None:
         super().__init__(is_whole=is_whole)
         self._assumed: dict[Assumption, None] = {}
         self._has_waited = False
         for facts in told:
             self.record_mentions(facts.mentions)
+        self.record_mentions(recorded)
 
     def begin_file(self) -> None:
         """Forget the answers that were recorded for the file before."""

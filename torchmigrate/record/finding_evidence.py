@@ -19,12 +19,13 @@ from torchmigrate.record.record_facts import (
     Deadlock,
     ExportProof,
     FileLoad,
+    ModuleInput,
     ReadVariable,
     ScriptCall,
     ScriptUse,
     SeenWarning,
 )
-from torchmigrate.record.recorded_inputs import describe_inputs
+from torchmigrate.record.recorded_inputs import describe_inputs, describe_module_inputs
 from torchmigrate.record.run_record import FileEvidence
 from torchmigrate.text.finding_factory import create_finding
 from torchmigrate.text.source_text import SourceText
@@ -106,6 +107,8 @@ class FindingEvidence:
                 yield describe_inputs(calls)
             elif uses := [one for one in find(ScriptUse, first, last) if one.maker != "derivative"]:
                 yield f"ran {_format_times(sum(use.times for use in uses))}"
+            if not calls and (given := find(ModuleInput, first, last)):
+                yield describe_module_inputs(given)
             yield from map(_describe_proof, find(ExportProof, first, last))
         if finding.code.startswith("TC4"):
             yield from (f"in one communicator, {one.cycle}" for one in find(Deadlock, first, last)[:1])

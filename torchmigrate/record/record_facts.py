@@ -69,6 +69,8 @@ class ScriptUse(NamedTuple):
     times: int
     maker: str
     package: str | None
+    training: bool | None = None
+    """Whether the module was in training mode; None for what is no module."""
 
 
 class ScriptCall(NamedTuple):
@@ -82,6 +84,15 @@ class ScriptCall(NamedTuple):
     grad: bool
     caller: RecordedPlace | None = None
     """The line of the project that calls it."""
+
+
+class ModuleInput(NamedTuple):
+    """The calls, with one signature, of the plain module that one place scripts or traces."""
+
+    of: RecordedPlace | None
+    times: int
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
 
 
 class ExportProof(NamedTuple):
@@ -178,6 +189,7 @@ Fact = (
     | FileLoad
     | ScriptUse
     | ScriptCall
+    | ModuleInput
     | ExportProof
     | IssuedOperations
     | Deadlock
@@ -234,7 +246,22 @@ def parse_place(line: Mapping[str, Any], name: str = "at") -> RecordedPlace | No
     return RecordedPlace(path, number, _text(value, "text"), _optional_text(value, "cell") or "")
 
 
+def _build_script(line: Mapping[str, Any], count: int) -> ScriptUse:
+    training = line.get("training")
+    if training is not None and not isinstance(training, bool):
+        raise FactError("`training` must be a truth value")
+    maker, package = _text(line, "maker"), _optional_text(line, "package")
+    return ScriptUse(parse_place(line), count, maker, package, training)
+
+
 def _build_call(line: Mapping[str, Any], count: int) -> ScriptCall:
+    args, kwargs = _parse_signature(line)
+    is_graded, caller = line.get("grad") is True, parse_place(line)
+    return ScriptCall(parse_place(line, "of"), count, _text(line, "maker"), args, kwargs, is_graded, caller)
+
+
+def _parse_signature(line: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """Return the positional and the named arguments of a call. Raises FactError."""
     signature = line.get("signature")
     if not isinstance(signature, dict):
         raise FactError("`signature` must be an object")
@@ -243,15 +270,7 @@ def _build_call(line: Mapping[str, Any], count: int) -> ScriptCall:
         raise FactError("`kwargs` must be an object")
     for value in (*args, *kwargs.values()):
         _check_value(value, 0)
-    return ScriptCall(
-        parse_place(line, "of"),
-        count,
-        _text(line, "maker"),
-        tuple(args),
-        kwargs,
-        line.get("grad") is True,
-        parse_place(line),
-    )
+    return tuple(args), kwargs
 
 
 def _check_value(value: Any, depth: int) -> None:
@@ -309,10 +328,9 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any], int], Fact]] = {
         _optional_text(line, "package"),
     ),
     "load": _build_load,
-    "script": lambda line, count: ScriptUse(
-        parse_place(line), count, _text(line, "maker"), _optional_text(line, "package")
-    ),
+    "script": _build_script,
     "call": _build_call,
+    "input": lambda line, count: ModuleInput(parse_place(line, "of"), count, *_parse_signature(line)),
     "proof": lambda line, count: ExportProof(
         parse_place(line, "of"),
         _text(line, "tried"),

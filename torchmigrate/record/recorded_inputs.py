@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchmigrate.record.record_facts import ScriptCall
+from torchmigrate.record.record_facts import ModuleInput, ScriptCall
+
+RecordedCalls = Sequence[ScriptCall] | Sequence[ModuleInput]
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class RecordedTensor:
     dtype: str
 
 
-def find_inputs(calls: Sequence[ScriptCall]) -> tuple[RecordedTensor, ...] | None:
+def find_inputs(calls: RecordedCalls) -> tuple[RecordedTensor, ...] | None:
     """Return the inputs of all calls, if they are tensors that are passed by position, as many in each call."""
     if not calls or any(call.kwargs for call in calls) or len({len(call.args) for call in calls}) != 1:
         return None
@@ -38,7 +40,7 @@ def _merge_tensors(values: Sequence[Mapping[str, Any]]) -> RecordedTensor | None
     return RecordedTensor(tuple(max(tuple(one["shape"]) for one in values)), values[0]["dtype"])
 
 
-def describe_inputs(calls: Sequence[ScriptCall]) -> str:
+def describe_inputs(calls: RecordedCalls) -> str:
     """Return how often and with which inputs something was called, as in "called 12 times with float32 (2 to 7, 4)"."""
     number = sum(call.times for call in calls)
     times = "once" if number == 1 else f"{number:,} times"
@@ -50,7 +52,14 @@ def describe_inputs(calls: Sequence[ScriptCall]) -> str:
     return f"called {times} with {shown}"
 
 
-def _list_shapes(calls: Sequence[ScriptCall], inputs: Sequence[RecordedTensor]) -> Iterator[str]:
+def describe_module_inputs(calls: Sequence[ModuleInput]) -> str:
+    """Return the inputs of the plain module, as in "its module was called with float32 (32, 4)"."""
+    inputs = find_inputs(calls)
+    shown = ", ".join(_list_shapes(calls, inputs)) if inputs else "arguments of several kinds"
+    return f"its module was called with {shown}"
+
+
+def _list_shapes(calls: RecordedCalls, inputs: Sequence[RecordedTensor]) -> Iterator[str]:
     for position, tensor in enumerate(inputs):
         shapes = [call.args[position]["shape"] for call in calls]
         sizes = [

@@ -23,6 +23,8 @@ class KnownFacts:
     """The stamp of each file by path, including files without facts."""
     facts: dict[str, FileFacts] = field(default_factory=dict)
     exports: dict[str, dict[str, str]] = field(default_factory=dict)
+    record: bytes = b""
+    """The digest of the recorded run on which the facts rely."""
 
     def find_changed(self, stamps: Stamps) -> set[str]:
         """Return the files whose facts are unknown because they are new or have changed."""
@@ -83,16 +85,17 @@ class FactsStore:
             told.mentions = tuple(
                 one if one.path == path else replace(one, path=path) for one in told.mentions
             )
-        return KnownFacts(kept.stamps, facts, kept.exports)
+        return KnownFacts(kept.stamps, facts, kept.exports, kept.record)
 
     def store_facts(self, known: KnownFacts) -> None:
         """Store the facts, without assumptions: they were final in this run, and the next one begins with them."""
         if self._cache.is_enabled:
             facts = {place: replace(told, assumed=()) for place, told in known.facts.items()}
-            self._cache.put(self._key, _StoredTree(dict(known.stamps), facts, known.exports))
+            self._cache.put(self._key, _StoredTree(dict(known.stamps), facts, known.exports, known.record))
 
 
 class _StoredTree(NamedTuple):
     stamps: dict[str, bytes]
     facts: dict[str, FileFacts]
     exports: dict[str, dict[str, str]]
+    record: bytes

@@ -23,7 +23,7 @@ from torchmigrate.run.unread import is_unread, merge_unread
 from torchmigrate.run.wire import PackedResults, pack, unpack
 
 if TYPE_CHECKING:
-    from torchmigrate.project.mentions import FileFacts, SearchKey
+    from torchmigrate.project.mentions import FileFacts, Mention, SearchKey
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""
@@ -101,7 +101,10 @@ class Scanner:
 
     def _scan_all(self, progress: Progress | None) -> None:
         memory = FactsStore(self.cache, self.engines.facts_key, self._root) if self._root else None
-        known = self.known or (memory.load_facts(self.files) if memory is not None else None) or KnownFacts()
+        known = self.known or (memory.load_facts(self.files) if memory is not None else None)
+        if known is None or known.record != self._record.digest:
+            known = KnownFacts(record=self._record.digest)
+        self.project.record_mentions(self._recorded)  # first: what rules note about a file may rely on it
         changed = known.find_changed(self.stamps)
         judged = self._load_judgements(known)
         fresh = [
@@ -129,17 +132,13 @@ class Scanner:
             self._link_files(facts, fresh)
         for told in facts.values():
             self.project.record_mentions(told.mentions)
-        if self._record.by_path:
-            from torchmigrate.run.recorded_mentions import create_mentions
-
-            self.project.record_mentions(create_mentions(self._record, self.project))
         self._correct_results(facts)
         self.project.is_complete = True
         again = [place for place in self.named if place in facts and not self._is_final(facts[place])]
         self._check_again(again)
         self._store_judgements(facts, again)
         self._finish_results()
-        self.known = KnownFacts(self.stamps.by_place, facts, self.project.exports)
+        self.known = KnownFacts(self.stamps.by_place, facts, self.project.exports, self._record.digest)
         if memory is not None and not self.failed and self.known.stamps != known.stamps:
             memory.store_facts(self.known)
         if progress is not None:
@@ -241,7 +240,16 @@ class Scanner:
     def _set_expected(self, facts: Mapping[str, FileFacts]) -> None:
         """Let rules use the facts of some files as the expected state of the project."""
         told = (facts[place] for place in self.files if place in facts)
-        self.project.expected = ExpectedProject(told, is_whole=self.project.is_whole)
+        self.project.expected = ExpectedProject(told, self._recorded, is_whole=self.project.is_whole)
+
+    @cached_property
+    def _recorded(self) -> Sequence[Mention]:
+        """What a recorded run shows, as facts about the project."""
+        if not self._record.by_path:
+            return ()
+        from torchmigrate.run.recorded_mentions import create_mentions
+
+        return tuple(create_mentions(self._record, self.project))
 
     def _check_again(self, places: Sequence[str]) -> None:
         """Check files again with all facts about the other files."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 ASKS = (*CHAIN_ASKS, *IF_TRACING, *TELLING_ASKS)
 """The symbols that a rule must add to its ``asks`` to call the functions below."""
+_RECORD = "run `torchmigrate record -- COMMAND` with a command that calls the module, then fix again"
 _ON_DEVICES = {"Java", "Kotlin", "Swift"}
 
 
@@ -128,7 +129,8 @@ def find_stub_hint(use: Use, ctx: Context) -> str | None:
     if found is None or not found.lacks_inputs:
         return None
     readers = describe_foreign_readers(None, ctx)
-    return _render_stub(found.chain) + (f"; use AOTInductor or ExecuTorch for {readers}" if readers else "")
+    hint = f"{_render_stub(found.chain)}; or {_RECORD}"
+    return f"{hint}; use AOTInductor or ExecuTorch for {readers}" if readers else hint
 
 
 def find_convert_hint(use: Use, ctx: Context) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix
 from torchmigrate.project.indexed_file import find_root_name
+from torchmigrate.record.record_facts import ScriptUse
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.dataflow import has_exact_position
 from torchmigrate.semantics.name_resolution import last_name
@@ -174,7 +175,9 @@ def _check_mode(model: ast.expr, chain: ResultChain, needed: str) -> None:
 
     Raise NoFix where the code goes on with the module.
     """
-    if _is_in_eval_mode(model, chain) or not depends_on_mode(model, chain.use, chain.ctx):
+    if _is_in_eval_mode(model, chain) or _has_run_in_eval_mode(chain):
+        return
+    if not depends_on_mode(model, chain.use, chain.ctx):
         return
     chain.needs_eval = True
     if not is_free_for_eval(model, chain):
@@ -240,6 +243,13 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
         and (call is model or _is_same_module(call.func.value, model, chain))
         for call in chain.flow.parents
     )
+
+
+def _has_run_in_eval_mode(chain: ResultChain) -> bool:
+    """Return whether a recorded run of the project has scripted here, and always a module in eval mode."""
+    evidence, call = chain.ctx.recorded, chain.call
+    runs = evidence.find_facts(ScriptUse, call.lineno, call.end_lineno or call.lineno)
+    return evidence.is_own and {run.training for run in runs if run.maker == "script"} == {False}
 
 
 def _is_same_module(other: ast.expr, model: ast.expr, chain: ResultChain) -> bool:

@@ -66,12 +66,25 @@ class Keeper:
         kept = self._kept.get(made.number)
         if kept is None or kept.plain is not made.wraps or kept.left_out:
             return
-        size = sum(one.numel() * one.element_size() for one in self._list_tensors((args, kwargs)))
-        if self._bytes + size > MOST_BYTES:
+        copied = self.copy_within_limits((args, kwargs))
+        if copied is None:
             self.leave_out(made)
-            return
+        else:
+            kept.inputs.append(copied)
+
+    def add(self, made: Any, values: Any) -> None:
+        """Keep inputs that are copied already: a call's positional and named arguments."""
+        kept = self._kept.get(made.number)
+        if kept is not None and kept.plain is made.wraps and not kept.left_out:
+            kept.inputs.append(values)
+
+    def copy_within_limits(self, values: Any) -> Any:
+        """Return a copy of a call's arguments; None where the tensors are more than may be kept."""
+        size = sum(one.numel() * one.element_size() for one in self._list_tensors(values))
+        if self._bytes + size > MOST_BYTES:
+            return None
         self._bytes += size
-        kept.inputs.append(self._copy((args, kwargs)))
+        return self._copy(values)
 
     def leave_out(self, made: Any) -> None:
         """Note that a call has inputs which are not kept, so that equal results for the others prove too little."""

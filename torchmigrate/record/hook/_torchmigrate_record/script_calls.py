@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import export_proofs
+from .module_inputs import ModuleInputs
 from .places import is_torch
 from .signatures import describe_call, describe_value, key_values
 
@@ -34,6 +35,9 @@ def watch(recording: Any) -> None:
     torch.autograd.backward = scripts.wrap_derivative(torch.autograd.backward)
     if recording.options.get("prove"):
         scripts.keeper = export_proofs.Keeper(recording)
+    scripts.inputs = ModuleInputs(
+        recording.is_compiling, scripts.keeper and scripts.keeper.copy_within_limits
+    )
 
 
 class _Made:
@@ -58,6 +62,8 @@ class _Scripts:
         """What this process has saved, by the path of the file."""
         self.keeper: Any = None
         """What keeps inputs for the proofs, if they are wanted."""
+        self.inputs: Any = None
+        """The inputs of plain modules."""
 
     def wrap_maker(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function that notes a script, trace or load, and what it returns."""
@@ -129,7 +135,10 @@ class _Scripts:
             what, named = "module", kind.__qualname__
         else:
             what, named = "other", ""
-        at, package, number = self._note_place(name, frame, {"what": what, "name": named})
+        more: dict[str, Any] = {"what": what, "name": named}
+        if what == "module":
+            more["training"] = bool(getattr(given, "training", False))
+        at, package, number = self._note_place(name, frame, more)
         if result is given or isinstance(result, type):
             return
         made = _Made(at, package, name, number)
@@ -145,6 +154,28 @@ class _Scripts:
             if example is not None:
                 inputs = example if isinstance(example, tuple) else (example,)
                 self.keeper.keep(made, inputs, {})
+        if what == "module" and made.wraps is not None and (at or package):
+            self._note_inputs(made, given)
+
+    def _note_inputs(self, made: _Made, module: Any) -> None:
+        """Note the inputs that the plain module has had, and those that it will have."""
+
+        def tell(signature: Any, values: Any) -> None:
+            fact = {
+                "kind": "input",
+                "of": made.at,
+                "package": made.package,
+                "maker": made.maker,
+                "signature": signature,
+            }
+            self._recorder.note(("input", made.number, str(signature)), fact)
+            if self.keeper is not None and values is not None:
+                self.keeper.add(made, values)
+
+        inputs = self.inputs.find(module)
+        inputs.tell = tell
+        for number, signature in enumerate(inputs.signatures.values()):
+            tell(signature, inputs.values[number] if number < len(inputs.values) else None)
 
     def _remember(self, result: Any, made: _Made) -> None:
         known, number = self._made, id(result)
