@@ -38,7 +38,7 @@ from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SCRIPTED_RESULTS
 
 from ._authoring.torchscript_makers import SCRIPTS, TRACES
-from ._export.expression_kinds import find_class
+from ._export.expression_kinds import find_class, find_kind
 from ._script.control_flow import depends_on_values
 
 _LEGACY = (
@@ -156,7 +156,9 @@ def _find_plain_module(model: ast.expr, made: list[ast.expr], use: Use, ctx: Con
     if not isinstance(source, ast.Call) or not ctx.is_named(source.func, use, *SCRIPTS, *TRACES):
         return None
     inner = find_argument(source, 0, "obj", "func")
-    return inner if inner is not None and (source is model or _is_unchanged(inner, use)) else None
+    if inner is None or find_kind(inner, use, ctx) == "function":
+        return None
+    return inner if source is model or _is_unchanged(inner, use) else None
 
 
 def _is_unchanged(inner: ast.expr, use: Use) -> bool:

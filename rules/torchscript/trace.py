@@ -20,7 +20,8 @@ Fix safety: unsafe.
   export once: the error names the line. Use `torch.cond`, `torch.where`, `strict=True`, or `torch.compile` without export.
   There is no fix where the class of the module, in the same file, does such a thing, or where the module is quantized with
   packed weights (`convert`, `quantize_dynamic`).
-- Export accepts only an `nn.Module`: wrap a function in a module whose forward calls it, or use `torch.compile`.
+- Export accepts only an `nn.Module`: a function that is saved becomes the `forward` of one, and the tensors that it uses become
+  constants, as in a trace. One that is only called gets `torch.compile`.
 - An ExportedProgram has no `.eval()`, `.to()`, `.save()`, `.graph_for()`; its `.module()` raises on `.eval()` and `.train()`.
   Put the model in the right mode before the export.
 - Calls must pass positional and keyword arguments as the example does. Outputs keep their Python types: a named tuple stays

@@ -105,6 +105,47 @@ def test_layers_that_another_class_keeps(tmp_path: Path, monkeypatch: pytest.Mon
             sys.modules.pop(name, None)
 
 
+FUNCTIONS = """
+class Policy:
+    def __init__(self):
+        torch.manual_seed(0)
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(), nn.Linear(8, 3)).eval()
+
+    def best(self, x):
+        return self.net(x).argmax(dim=1)
+
+    def save(self, path: str):
+        def act(x):
+            return self.best(x * 2)
+
+        traced = torch.jit.trace(act, torch.ones(1, 4), check_trace=False)
+        traced.save(path)
+        return path
+
+
+def run(folder):
+    policy, rows = Policy(), torch.randn(6, 4)
+    saved = policy.save(f"{folder}/policy.pt")
+    torch.jit.trace(policy.best, torch.ones(1, 4)).save(f"{folder}/best.pt")
+    best = torch.jit.load(f"{folder}/best.pt")
+    return saved, rows, policy.best(rows * 2), best(rows), policy.best(rows)
+
+
+def load(path):
+    return torch.jit.load(path)
+"""
+
+
+def test_functions_that_are_traced_and_saved(tmp_path: Path) -> None:
+    fixed = fix_text("import torch\nfrom torch import nn\n" + FUNCTIONS, *FLAGS)
+    assert "torch.jit.trace" not in fixed
+    with loaded(fixed, tmp_path, "program_fixed") as program:
+        saved, rows, acted, read, best = program.run(tmp_path)
+        assert_equal(read, best)
+        assert saved == f"{tmp_path}/policy.pt2"
+        assert_equal(program.load(saved)(rows), acted)
+
+
 SIZES = (
     CLASSES
     + """

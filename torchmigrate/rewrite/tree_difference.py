@@ -6,6 +6,9 @@ edit.
 
 from __future__ import annotations
 
+import ast
+import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
@@ -14,6 +17,9 @@ import libcst as cst
 from torchmigrate.model.findings import Edit, Span
 
 from .region import Region, collect_spans
+
+_CLAUSE = re.compile(r"(?:else|elif|except|finally)\b")
+"""The beginnings of lines that continue a statement."""
 
 
 def find_edits(region: Region, module: cst.Module) -> Iterator[Edit]:
@@ -25,7 +31,8 @@ def find_edits(region: Region, module: cst.Module) -> Iterator[Edit]:
         if before[old_end : old.start] != after[new_end : new.start]:
             gap = _trim_gap(before, after, Span(old_end, old.start), Span(new_end, new.start))
             edit = _map_edit(region, gap[0], after[gap[1].start : gap[1].end].decode())
-            yield from _separate_blank_line(region, edit)
+            for part in _separate_statements(region, edit):
+                yield from _separate_blank_line(region, part)
         old_end, new_end = old.end, new.end
 
 
@@ -38,6 +45,30 @@ def _map_edit(region: Region, span: Span, text: str) -> Edit:
     if end > region.span.end:
         return Edit(start, region.span.end, text.removesuffix("\n"))
     return Edit(start, end, text)
+
+
+def _separate_statements(region: Region, edit: Edit) -> Iterator[Edit]:
+    """Yield an insertion of whole statements apart from the edit that changes the first line of the statement below them."""
+    line = region.source.text.rfind(b"\n", 0, edit.start) + 1
+    indent = region.source.text[line : edit.start].decode()
+    length = edit.text.rfind(f"\n{indent}") + 1 + len(indent)
+    old = region.source.text[edit.start : edit.end]
+    while old and b"\n" not in old and not indent.strip() and length > len(indent):
+        is_clause = _CLAUSE.match(edit.text, length) is not None
+        if not is_clause and _is_code(textwrap.dedent(indent + edit.text[:length])):
+            yield Edit(edit.start, edit.start, edit.text[:length])
+            yield Edit(edit.start, edit.end, edit.text[length:])
+            return
+        length = edit.text.rfind(f"\n{indent}", 0, length - len(indent) - 1) + 1 + len(indent)
+    yield edit
+
+
+def _is_code(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _separate_blank_line(region: Region, edit: Edit) -> Iterator[Edit]:

@@ -113,6 +113,8 @@ def _create_trace_fix(chain: ResultChain) -> Fix:
         raise NoFix(f"it is unclear whether `{text}` is a module or a method of another object")
     export_checks.check_tracing_queries(model, chain.use, chain.ctx)
     if kind == "function":
+        if chain.saves and isinstance(model, (ast.Name, ast.Attribute)):
+            return create_export_fix(chain, model, _find_inputs(chain), is_function=True)
         function = find_binding(model, chain.scope, chain.ctx)
         title = compile_choice.explain_rejection("function", function, chain.ctx)
         return create_eager_fix(chain, model, title) if title else create_compile_fix(chain, model)

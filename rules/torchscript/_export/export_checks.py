@@ -98,10 +98,11 @@ def _find_quantizing_calls(scope: ast.AST) -> list[ast.Call]:
 
 
 def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:
-    """Raise NoFix where `forward` of the exported class, or a method that it calls, depends on values of tensors."""
-    definition = find_class(traced, use, ctx)
+    """Raise NoFix where the exported function, or `forward` of the class and the methods it calls, depends on values of tensors."""
+    bound = find_binding(traced, use.place.scope, ctx)
+    definition = bound if isinstance(bound, Function) else find_class(traced, use, ctx)
     rejected = "a tensor's value, which `torch.export` rejects; use `torch.cond` or `torch.where`"
-    for node in _walk_forward(definition) if definition is not None else ():
+    for node in _walk_code(definition) if definition is not None else ():
         if isinstance(node, (ast.If, ast.IfExp, ast.While)) and _depends_on_tensor(node.test):
             raise NoFix(f"line {node.lineno} branches on {rejected}")
         if not isinstance(node, ast.Call):
@@ -118,8 +119,11 @@ def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:
             )
 
 
-def _walk_forward(definition: ast.ClassDef) -> Iterator[ast.AST]:
-    """Yield the nodes of `forward`, and of the methods of the class that it calls."""
+def _walk_code(definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, or of `forward` of a class and the methods that it calls."""
+    if not isinstance(definition, ast.ClassDef):
+        yield from ast.walk(definition)
+        return
     methods = {node.name: node for node in definition.body if isinstance(node, ast.FunctionDef)}
     waiting = ["forward"]
     while waiting:

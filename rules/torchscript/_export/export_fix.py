@@ -52,10 +52,12 @@ _NEW_KEYWORDS = {
 }
 
 
-def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | MadeInputs | None) -> Fix:
+def create_export_fix(
+    chain: ResultChain, model: ast.expr, inputs: ast.expr | MadeInputs | None, *, is_function: bool = False
+) -> Fix:
     """Return the fix that exports ``model`` with example ``inputs``: those of a trace, a call of the module, or made ones.
 
-    Raise NoFix where the exported module could not be used as the traced or scripted one is.
+    Where it ``is_function``, a module that has it as its `forward` is exported. Raise NoFix where the exported module could not be used as the traced or scripted one is.
     """
     if find_kind(model, chain.use, chain.ctx) == "scripted":
         raise NoFix("the argument is a scripted or traced module, and `torch.export` needs a plain one")
@@ -83,6 +85,7 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
     changes = (
         chain.ctx.rename_use(chain.use, "torch.export.export"),
         *given,
+        *(_wrap_function(chain, model) if is_function else ()),
         *_convert_options(chain, model, sizes),
         *([replace(model, "{model}.eval()", model=model)] if chain.needs_eval else []),
         *unwrap_results(chain),
@@ -91,8 +94,22 @@ def create_export_fix(chain: ResultChain, model: ast.expr, inputs: ast.expr | Ma
     )
     chain.replacement = "export"
     mode = "; the model is exported in eval mode" if chain.needs_eval else ""
-    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}"
+    function = "; a module has the function for its `forward`" if is_function else ""
+    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}{function}"
     return Fix(changes, Safety.UNSAFE, title)
+
+
+def _wrap_function(chain: ResultChain, function: ast.expr) -> Iterator[FixChange]:
+    """Yield the changes that export a module in the place of a function, whose tensors become constants as in a trace."""
+    if _shares_its_line(chain.use.place):
+        raise NoFix("`torch.export` accepts only modules; make the function the `forward` of one")
+    module, made = (
+        Symbol(_find_free_name(chain, "module")),
+        chain.ctx.write_symbol("torch.nn.Module", chain.use),
+    )
+    code = "{module} = {made}()\n{module}.forward = " + spell(function, chain)
+    yield Insert(chain.use.place.statement, template(code, module=module, made=made))
+    yield replace(function, "{module}", module=module)
 
 
 def _size_example(chain: ResultChain, model: ast.expr, inputs: ast.expr | None) -> ExampleSizes:

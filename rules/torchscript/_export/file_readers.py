@@ -137,6 +137,8 @@ def find_group(
     is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     can_move = renamed or name is None  # Who runs the program chooses the name.
+    if name is None and (is_unread or is_open) and (other := _find_other_load(every)):
+        raise NoFix(f"{other.place} may load this file, under a name that would have to change with it")
     if is_unread and not (can_move and ctx.options.export_unread_files):
         advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
         raise NoFix(f"{_UNREAD}{advice}")
@@ -145,8 +147,6 @@ def find_group(
         reader = next((link.place for link in bridges if link.name in (None, name)), "another load")
         if name is not None:
             raise create_suffix_reason(reader)
-        if other := _find_other_load(every):
-            raise NoFix(f"{other.place} may load this file, too, under a name that would have to change")
     return FileGroup(name or here, links, renamed, is_unread, reader)
 
 
