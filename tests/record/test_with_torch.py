@@ -467,6 +467,26 @@ def test_one_module_proves_nothing_about_another(
     assert "TS101" not in safe
 
 
+UNCOPIED = """\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+net.last = net(torch.ones(1, 4))
+traced = torch.jit.trace(net, torch.ones(2, 4))
+traced(torch.ones(3, 4))
+"""
+
+
+def test_a_module_that_cannot_be_copied_decides_nothing(tmp_path: Path) -> None:
+    project = create_project(tmp_path, UNCOPIED)
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert done.returncode == 0, done.stderr
+    (proof,) = read_facts(project, "proof")
+    assert (proof["holds"], proof["decided"]) == (False, False)
+    assert proof["reason"] == "the module cannot be copied: RuntimeError"
+
+
 MANY_SIZES = """\
 import torch
 from torch import nn

@@ -172,7 +172,7 @@ class Keeper:
             new = torch.compile(kept.plain, backend="eager")
         for args, kwargs in kept.inputs:
             found = self._call(new, args, kwargs)
-            old = copy.deepcopy(kept.result) if isinstance(kept.plain, torch.nn.Module) else kept.result
+            old = _copy_module(kept.result) if isinstance(kept.plain, torch.nn.Module) else kept.result
             expected = self._call(old, args, kwargs)
             torch.testing.assert_close(found, expected, equal_nan=True)
         if kept.left_out:
@@ -203,8 +203,9 @@ class Keeper:
         shapes = tuple([dim] * one.ndim if isinstance(one, torch.Tensor) else None for one in rows)
         if any(not isinstance(one, torch.Tensor) for one in rows):
             raise _Undecided("the inputs are not only tensors")
-        module = copy.deepcopy(kept.plain)
-        return torch.export.export(module, rows, dynamic_shapes=shapes, strict=False).module()
+        return torch.export.export(
+            _copy_module(kept.plain), rows, dynamic_shapes=shapes, strict=False
+        ).module()
 
     def _find_line(self, error: BaseException) -> Any:
         """Return the innermost line of the project in the frames of an error, or in its text."""
@@ -244,6 +245,14 @@ class Keeper:
             "refused_at": refused_at,
         }
         self._recorder.note(("proof", kept.made.number), fact)
+
+
+def _copy_module(module: Any) -> Any:
+    """Return a copy of a module. Raise _Undecided where it keeps what cannot be copied, such as a result of its own."""
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:
+        raise _Undecided("the module cannot be copied: %s" % type(error).__name__) from None
 
 
 def _describe(error: BaseException) -> str:
