@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from torchmigrate.api import Context, Finding, Severity, Use
+from torchmigrate.api import Context, Finding, Fix, Severity, Use
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version
 
 _TRIAL_NAME = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
@@ -24,6 +24,7 @@ def create_advice(
     at: ast.AST | None = None,
     since: Version | None = None,
     in_trials: bool = False,
+    fix: Callable[[], Fix] | None = None,
 ) -> Iterator[Finding]:
     """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
@@ -36,6 +37,7 @@ def create_advice(
     yield ctx.finding(
         use,
         f"{message or ctx.rule.message} (torch {render_version(needed)} and newer)",
+        fix=fix,
         severity=Severity.INFO,
         span=None if at is None else ctx.source.span_of(at),
     )

@@ -41,6 +41,12 @@ def enclosing_names(use: Use) -> Iterator[str]:
             yield outer.name
 
 
+def outermost_text(use: Use, ctx: Context) -> str:
+    """Return the text of the statement of the module in which a use is: a class, a function, or a choice between them."""
+    *_, outermost = use.place.enclosing_places()
+    return ctx.get_text(outermost.statement)
+
+
 def find_with(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:
     """Return the ``with`` statement that enters the context manager a use creates, and the expression it enters there.
 
