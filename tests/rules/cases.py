@@ -38,6 +38,10 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 RECORD = ".findings"
 _EXPECT = re.compile(r"(?:#|//|--|<!--)\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
 _FLAGS = re.compile(r"(?:#|//)\s*flags:\s*(.*)")
+_PURPOSE = re.compile(
+    r"(?:(?:#!|(?:#|//) *(?:flags:|syntax=|swift-tools)).*\n)*(?:#|//|<!--|\"\"\") ?(?P<sentence>[A-Z`](?:\S* ){5}.*\.)(?: -->|\"\"\")?$",
+    re.MULTILINE,
+)
 _RECORDED = re.compile(r"(?:\S.*\d |    fix )(?:\()?(?P<what>[A-Z]{2}\d{3}(?= )|safe(?=\))|unsafe(?=\)))")
 
 Key = tuple[str, object, str, int]
@@ -90,6 +94,15 @@ class Case:
             if match := _FLAGS.search(head):
                 return match[1].replace('\\n",', "").split()
         return []
+
+    @property
+    def purpose(self) -> str:
+        """The sentence at the top of one of its files that says what the case is for; empty if there is none."""
+        for file in self.files:
+            text = Checked.text_of(file) if file in self.modules else file.read_text("utf-8-sig", "replace")
+            if head := _PURPOSE.match(text):
+                return head["sentence"]
+        return ""
 
     @cached_property
     def options(self) -> tuple[Settings, Version]:
