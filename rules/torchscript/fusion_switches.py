@@ -13,8 +13,8 @@ since torch 2.11, and the nvFuser switches no longer do anything.
     y = model(x)
 
 Fix safety: unsafe. Once the project neither makes nor loads TorchScript, the statement is removed, and a `with` block is
-unindented; loads that read exports as well do not count, for the results of older files stay the same without the
-switch. A dependency may still run scripted code that the switch was meant for. There is no fix where the value is used (`set_fusion_strategy` returns the old strategy), or where the old setting is restored.
+unindented; what is only saved does not run here, and loads that read exports as well do not count, for the results of older
+files stay the same without the switch. A dependency may still run scripted code that the switch was meant for. There is no fix where the value is used (`set_fusion_strategy` returns the old strategy), or where the old setting is restored.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.11 wheel: torch/jit/_fuser.py,
 torch/jit/__init__.py.
@@ -33,7 +33,7 @@ from torchmigrate.rewrite.changes import DropItems
 from torchmigrate.semantics.scopes import StatementPlace
 
 from ._authoring.torchscript_makers import ASKS, AUTHORING, BASES, INERT, LOADING, find_nearest
-from ._export.file_readers import LOADED
+from ._export.file_readers import LOADED, SAVED
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),
@@ -91,20 +91,20 @@ def _create_fix(use: Use, ctx: Context) -> Fix:
 
 
 def _find_torchscript(ctx: Context) -> Mention | None:
-    """Return the nearest place that makes TorchScript, or loads nothing else; None without one."""
+    """Return the nearest place that makes TorchScript and does not only save it, or that loads nothing else; None without one."""
     kinds = frozenset(Kind) - {*INERT, Kind.IMPORT}
-    readers = {
-        (load.path, load.line)
-        for load in ctx.project.find_uses(LOADED)
-        if dict(load.constants).get("bridge") == "made"
+    loaded, saved = ctx.project.find_uses(LOADED), ctx.project.find_uses(SAVED)
+    idle = {
+        *((load.path, load.line) for load in loaded if dict(load.constants).get("bridge") == "made"),
+        *((save.path, dict(save.constants).get("made_at")) for save in saved),
     }
     loads = ctx.project.find_uses(*LOADING, kinds=kinds)
+    makers = ctx.project.find_uses(*AUTHORING, kinds=kinds)
     found = [
-        *ctx.project.find_uses(*AUTHORING, kinds=kinds),
+        *(one for one in (*makers, *loads) if (one.path, one.line) not in idle),
         *ctx.project.find_uses(*BASES, kinds=(Kind.BASE,)),
-        *(load for load in loads if (load.path, load.line) not in readers),
     ]
-    if not (found or loads):
+    if not (found or loads or makers):
         found += ctx.project.find_uses(*AUTHORING, *LOADING, kinds=(Kind.IMPORT,))
     return find_nearest(found, ctx) if found else None
 

@@ -55,6 +55,8 @@ class FileLink:
     bridge: str = ""
     """"possible" where the caller, the user or another file chooses what a load reads, so that it can read both formats;
     "made" where it does so."""
+    made_at: int = 0
+    """The line that scripts or traces what is saved, if nothing else is done with that; else 0."""
 
     @property
     def place(self) -> str:
@@ -69,7 +71,7 @@ class FileLink:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """The fields that are noted for other modules."""
-        fields = ("name", "reason", "renames", "kept", "sizes", "bridge")
+        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at")
         return tuple((field, getattr(self, field)) for field in fields)
 
 

@@ -163,11 +163,20 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
         kept, shown = " ".join(result.kept), render_call_sizes(result)
     elif found is not None and found.chain.use.symbol in TRACES:
         shown = render_example_sizes(find_argument(found.chain.call, 1, "example_inputs"), found.chain)
-    paths = [path] if path is not None else []
+    paths, made_at = [path] if path is not None else [], 0
     if found is not None:
+        made_at = found.chain.use.node.lineno if _only_saves(found.chain) else 0
         paths = next((file.paths for file in found.chain.files if path in file.paths), paths)
     name = find_name(path, use, ctx)
     paths = [*paths, *(other for _, other in _find_uses(name, ctx) if other not in paths)]
     renames = bool(paths and create_renames(paths, ctx, use))
     saves = use.symbol not in LOADING
-    return FileLink(ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge)
+    return FileLink(
+        ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge, made_at
+    )
+
+
+def _only_saves(chain: ResultChain) -> bool:
+    """Return whether a chain only saves what it makes."""
+    used = (*chain.modules, *chain.views, *chain.passed, *chain.kept, *chain.returned_by)
+    return bool(chain.all_saves) and not used
