@@ -84,6 +84,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         FIXTURES,
     ),
     "proof": ("tests/proof", "tests/test_edits.py", "tests/test_mending.py"),
+    "record": ("tests/record",),
     "reporters": (
         "tests/test_reporters.py",
         "tests/test_formats.py",
@@ -118,6 +119,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_trees.py",
         "tests/faults/test_hostile_settings.py",
     ),
+    "survey": ("tests/survey",),
     "tables": ("tests/ledger", "tests/probe", FIXTURES),
     "text": ("tests/test_source.py", "tests/test_tokens.py", "tests/test_notebook.py", FIXTURES),
     "trials": ("tests/trials",),

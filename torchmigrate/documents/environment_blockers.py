@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from torchmigrate.documents import base_images, leftovers, package_fit, relaxations, version_mentions
-from torchmigrate.documents.build_choice import requires_only_cpu
-from torchmigrate.documents.package_fit import FAMILY, FitQuestion
+from torchmigrate.documents.package_fit import FAMILY
+from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import (
     choose_minor,
     find_possible_minors,
@@ -20,17 +20,15 @@ from torchmigrate.documents.python_versions import (
 )
 from torchmigrate.documents.references import (
     Environment,
-    InstallRole,
     Reference,
     VersionStyle,
     find_references_in,
     normalize_name,
 )
-from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.version_clauses import VersionClause, marker_applies, parse_clauses
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_requirements
-from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
+from torchmigrate.tables.torch_builds import parse_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,56 +49,6 @@ class Blocker:
     """Whether the package depends on torch."""
     is_build: bool = False
     """Whether only the build of the requirement blocks, which is for another Python."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedState:
-    """An environment as it would be after the edits, with the related environments of other files."""
-
-    environment: Environment
-    text: str
-    """The text of the environment after the edits."""
-    neighbours: tuple[RelatedEnvironment, ...]
-    """The related environments after their edits."""
-    originals: tuple[RelatedEnvironment, ...]
-    """The related environments before their edits."""
-    chosen: TorchBuild
-    releases: dict[str, str]
-    """Package of the torch family → the release that would be installed."""
-    replaced: frozenset[str]
-    """The libraries whose requirements follow the new build."""
-    resolves: bool = False
-    """Whether packages that the tables lack, and wheels for a Python, are left to a resolver."""
-
-    @property
-    def cuda_major(self) -> str:
-        """The CUDA major of the build."""
-        return get_major(self.chosen.cuda)
-
-    @property
-    def all_environments(self) -> list[Environment]:
-        """The environment and the related ones."""
-        return [self.environment, *(neighbour.environment for neighbour in self.neighbours)]
-
-    @property
-    def question(self) -> FitQuestion:
-        """What each package has to fit."""
-        return FitQuestion(
-            self.chosen,
-            self.releases["torch"],
-            find_oldest_python(self),
-            not requires_only_cpu(self.all_environments),
-            self.resolves,
-        )
-
-    @property
-    def requirements(self) -> Iterator[tuple[Reference, str]]:
-        """All requirements as they are now, with the path of the related file that has them."""
-        yield from ((one, "") for one in self.environment.find_references(Sort.REQUIREMENT))
-        for neighbour in self.originals:
-            for one in neighbour.references:
-                if one.sort is Sort.REQUIREMENT:
-                    yield one, neighbour.path
 
 
 def find_blockers(state: ProposedState) -> list[Blocker]:
@@ -243,35 +191,10 @@ def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
                 yield Blocker(f"the image {one.name}:{one.text} in {where} has its own torch")
 
 
-def _find_python_range(state: ProposedState) -> tuple[str, str]:
-    """Return the oldest and the newest Python with wheels of the new torch, or twice that of its image."""
-    has_image = bool(find_references_in(state.all_environments, Sort.IMAGE, "pytorch/pytorch"))
-    brought = base_images.find_image_python(state.chosen) if has_image else None
-    return (brought, brought) if brought else state.chosen.python
-
-
-def _find_stated_pythons(state: ProposedState) -> list[Reference]:
-    """Return the Pythons that the environments ask for; a test with an older one follows its project."""
-    every = find_references_in(state.all_environments, Sort.PYTHON)
-    return [one for one in every if one.unit.role is not InstallRole.TEST]
-
-
-def _choose_python(state: ProposedState) -> tuple[int, list[Reference]]:
-    return choose_minor(_find_stated_pythons(state), _find_python_range(state), state.environment)
-
-
-def find_oldest_python(state: ProposedState) -> str:
-    """Return the Python that the environment may have after the move: of several the oldest, preferably one in the tables."""
-    minor, excluding = _choose_python(state)
-    known = find_possible_minors(_find_stated_pythons(state), _find_python_range(state), state.environment)
-    covered = [n for n in sorted(known) if package_requirements.has_wheel_data(f"3.{n}")]
-    return f"3.{minor}" if excluding or state.resolves or not covered else f"3.{covered[0]}"
-
-
 def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the Pythons that have no wheels of the new torch, and a reason if the Python is unknown."""
     has = f"torch {state.chosen.version} has wheels for Python {' to '.join(state.chosen.python)}"
-    minor, excluding = _choose_python(state)
+    minor, excluding = state.choose_python()
     paths = {id(one): neighbour.path for neighbour in state.originals for one in neighbour.references}
     for one in excluding:
         where = f" ({paths[id(one)].rpartition('/')[2]})" if id(one) in paths else ""
@@ -286,8 +209,8 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
 
 def _find_other_builds(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins of builds of conda for another Python than the new one."""
-    minor, _ = _choose_python(state)
-    for one, path in state.requirements if _find_stated_pythons(state) else ():
+    minor, _ = state.choose_python()
+    for one, path in state.requirements if state.stated_pythons else ():
         build = relaxations.find_python_build(one)
         if build is not None and int(build["minor"]) != minor and one.name not in FAMILY | state.replaced:
             reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{build['minor']}"
@@ -302,10 +225,8 @@ def _has_known_python(environment: Environment) -> bool:
 
 def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins that leave no Python for which all pins have a wheel."""
-    minor, excluding = choose_minor(_find_stated_pythons(state), _find_python_range(state))
-    left = (
-        {minor} if excluding else find_possible_minors(_find_stated_pythons(state), _find_python_range(state))
-    )
+    minor, excluding = choose_minor(state.stated_pythons, state.python_range)
+    left = {minor} if excluding else find_possible_minors(state.stated_pythons, state.python_range)
     if len(left) > 1:  # a single Python has wheels of all pins today
         left = {n for n in left if package_requirements.has_wheel_data(f"3.{n}")}
     for one, path in () if state.resolves else state.requirements:

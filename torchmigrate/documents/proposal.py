@@ -17,7 +17,6 @@ from torchmigrate.documents.build_choice import (
     needs_index,
 )
 from torchmigrate.documents.deliberate_versions import check_unit_movable
-from torchmigrate.documents.environment_blockers import ProposedState
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
 from torchmigrate.documents.move_checks import check_complete, check_loose_indexes, check_pinned_build
@@ -25,6 +24,7 @@ from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
+from torchmigrate.documents.proposed_state import create_state
 from torchmigrate.documents.references import Environment, Reference, VersionStyle
 from torchmigrate.documents.related_edits import (
     apply_related_edits,
@@ -35,15 +35,14 @@ from torchmigrate.documents.related_edits import (
 from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.relaxations import find_python_build
 from torchmigrate.documents.settlement import Settlement, settle_blockers
-from torchmigrate.documents.version_clauses import marker_applies, parse_clauses
-from torchmigrate.model.findings import Blocked, Edit, Fix, MultiFileFix, NoFix, Proposal
+from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.model.findings import Blocked, Fix, MultiFileFix, NoFix, Proposal
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.torch_builds import TorchBuild, list_versions
 from torchmigrate.text.source_text import SourceText
-from torchmigrate.text.text_edits import apply_edits
 
 
 def create_fix(reference: Reference, source: SourceText, options: RuleOptions, project: Project) -> Fix:
@@ -159,7 +158,7 @@ def _create_move(
     moved = [apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
     originals = tuple(dict.fromkeys((*others, *beside)))
-    state = _create_state(own, edits, tuple(moved), originals, others.values())
+    state = create_state(own, edits, tuple(moved), originals, others.values())
     settlement = settle_blockers(
         state,
         find_own_names(project),
@@ -262,44 +261,9 @@ def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOpti
     raise Blocked("; ".join(told), proposal)
 
 
-def _create_state(
-    own: ProposedEdits,
-    edits: tuple[Edit, ...],
-    beside: tuple[RelatedEnvironment, ...],
-    originals: tuple[RelatedEnvironment, ...],
-    others: Iterable[ProposedEdits],
-) -> ProposedState:
-    """Return the environment as it would be after the edits."""
-    elsewhere = [
-        Edit(one.span.start, one.span.end, "")
-        for one in own.environment.find_references(Sort.REQUIREMENT)
-        if not marker_applies(one, own.chosen.python)
-    ]
-    text = _render_environment(own.source, own.environment, (*edits, *elsewhere))
-    every = [own, *others]
-    releases = {name: release for one in every for name, release in one.family_releases.items()}
-    replaced = frozenset(name for one in every for name in one.replaced)
-    return ProposedState(own.environment, text, beside, originals, own.chosen, releases, replaced)
-
-
 def _create_joint(shown: str, others: Iterable[str]) -> MultiFileFix | None:
     """Return the key of a multi-file fix; None for one file. Paths are relative or absolute as ``shown`` is."""
     folder, real = os.path.dirname(shown), os.path.dirname(os.path.realpath(shown))
     paths = {os.path.normpath(os.path.join(folder, os.path.relpath(path, real))) for path in others}
     every = tuple(sorted({shown, *paths}))
     return MultiFileFix(f"the upgrade of {every[0]}", every) if len(every) > 1 else None
-
-
-def _render_environment(source: SourceText, environment: Environment, edits: tuple[Edit, ...]) -> str:
-    """Return the text of the environment after the edits."""
-    if not environment.spans:
-        return apply_edits(source.original, list(edits)).decode("latin-1")
-    parts = []
-    for span in environment.spans:
-        inside = [
-            Edit(edit.start - span.start, edit.end - span.start, edit.text)
-            for edit in edits
-            if span.start <= edit.start and edit.end <= span.end
-        ]
-        parts.append(apply_edits(source.original[span.start : span.end], inside).decode("latin-1"))
-    return "\n".join(parts)

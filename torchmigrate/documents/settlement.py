@@ -10,13 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from torchmigrate.documents import resolver
-from torchmigrate.documents.environment_blockers import (
-    Blocker,
-    ProposedState,
-    find_blockers,
-    find_oldest_python,
-)
+from torchmigrate.documents.environment_blockers import Blocker, find_blockers
 from torchmigrate.documents.package_fit import FAMILY, RESOLVER_ADVICE
+from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors, raise_python
 from torchmigrate.documents.references import Reference, VersionStyle
 from torchmigrate.documents.relaxations import Relaxation, drop_build, relax_requirement
@@ -139,7 +135,7 @@ class _Inquiry:
         self._references += [one for neighbour in state.originals for one in neighbour.references]
         self._requirements = [one for one in self._references if one.sort is Sort.REQUIREMENT]
         self._blockers = find_blockers(self._state)
-        self._python = find_oldest_python(self._state)
+        self._python = self._state.oldest_python
         self._held = dict.fromkeys((*FAMILY, *state.replaced), "") | state.releases
         self._preferred: list[str] = []
         self.before = self.answer = ResolverAnswer(None, "")
