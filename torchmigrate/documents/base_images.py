@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
-from torchmigrate.documents.references import InstallRole, Reference
+from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
+from torchmigrate.documents.references import Environment, InstallRole, Reference
 from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
+from torchmigrate.model.vocabulary import Sort
+from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, load_table
+from torchmigrate.text.source_text import SourceText
 
 CUDA_TAG = re.compile(r"(?P<cuda>\d+\.\d+)(?:\.\d+)?(?P<rest>-[\w.-]+)?")
 TORCH_TAG = re.compile(
@@ -41,7 +46,37 @@ def find_image_torch(image: Reference) -> str:
     return found["torch"] or f"{digits[0]}.{digits[1:-1]}.{digits[-1]}"
 
 
-def create_image_edit(
+def create_image_edits(
+    environment: Environment, source: SourceText, options: RuleOptions, chosen: TorchBuild, *, runs: bool
+) -> list[Edit]:
+    """Return the edits of images, and of the architectures that their compiler no longer supports. Raises NoFix.
+
+    An image of CUDA that compiles nothing changes only if the tag may, for images that only run (``runs``).
+    """
+    every = environment.find_references(Sort.IMAGE)
+    compiles = any(image.name == "nvidia/cuda" and has_compiler(image) for image in every)
+    edits: list[Edit] = []
+    for image in every:
+        if image.name == "nvidia/cuda" and not (compiles or (runs and CUDA_TAG.match(image.text))):
+            continue
+        edit = _create_image_edit(image, options.target, chosen, unverified=options.allow_unverified_images)
+        if edit is None:
+            continue
+        edits.append(edit)
+        if image.name == "pytorch/pytorch":
+            text, docker = source.original.decode("latin-1"), kind_of(source.path) == "docker"
+            allowing = _create_pip_setting_edit(image, text, docker=docker)
+            edits += [allowing] if allowing else []
+    if edits and chosen.cuda:
+        edits += [
+            create_edit(variable, chosen.cuda)
+            for variable in environment.find_references(Sort.VARIABLE, *VARIABLE_NAMES)
+            if find_unsupported_entries(variable, chosen.cuda)
+        ]
+    return edits
+
+
+def _create_image_edit(
     image: Reference, target: Version, chosen: TorchBuild, *, unverified: bool = False
 ) -> Edit | None:
     """Return the edit that names the image for the target; None if the present one can stay.
@@ -81,7 +116,7 @@ _ASSIGNED = re.compile(r"(?<![\w$])[A-Z][A-Z0-9_]*[\"']?\s*[:=]\s*[\"']?(?:\$\{(
 """The text before an image that is the value of a variable or a build argument."""
 
 
-def create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edit | None:
+def _create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edit | None:
     """Return the edit that lets the file's pip commands install into the new image; None if none is needed.
 
     The images in the tables have the Python of Ubuntu 24.04, into which pip installs only with a special option

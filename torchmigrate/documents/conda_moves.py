@@ -11,16 +11,18 @@ Only where nothing else that conda installs depends on torch, which conda would 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from torchmigrate.documents import package_fit
 from torchmigrate.documents.conda_commands import create_command_edits, find_command
 from torchmigrate.documents.conda_lists import is_conda_list
+from torchmigrate.documents.file_edits import find_list_item
 from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.upgrade_rules import COMPANIONS
 from torchmigrate.documents.version_clauses import parse_clauses
-from torchmigrate.model.findings import Edit, NoFix, Span
+from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.text.source_text import SourceText
 
 _NAMES = {"pytorch": "torch", **{name: name for name in COMPANIONS}}
 """Package of conda → the same package for pip."""
@@ -43,17 +45,14 @@ def is_from_conda(unit: InstallUnit) -> bool:
 
 
 def create_conda_edits(
-    unit: InstallUnit,
-    text: bytes,
-    releases: Mapping[str, str],
-    find_item: Callable[[Reference], Span | None],
-    index: str = "",
+    unit: InstallUnit, source: SourceText, releases: Mapping[str, str], index: str
 ) -> tuple[list[Edit], list[str]]:
     """Return the edits of a list or command that let pip install torch instead of conda, and the packages that conda loses.
 
-    ``releases`` are those to pin by the names for pip; ``find_item`` returns the line of an item of a list; ``index`` is one
-    that pip needs besides the default one. Raises NoFix.
+    ``releases`` are those to pin by the names for pip; ``index`` is one that pip needs besides the default one, or empty.
+    Raises NoFix.
     """
+    text = source.original
     is_list = re.search(rb"(?m)^dependencies:", text) is not None
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
     every = unit.find_references(Sort.REQUIREMENT)
@@ -71,9 +70,11 @@ def create_conda_edits(
         options = [f"--extra-index-url {index}"] if index else []
         return create_command_edits(text, command, moved, [*pins, *options]), [one.name for one in moved]
     listed = [
-        (one, item) for one in every if one.style is not VersionStyle.CONDA and (item := find_item(one))
+        (one, item)
+        for one in every
+        if one.style is not VersionStyle.CONDA and (item := find_list_item(one, source))
     ]
-    lines = [find_item(one) for one in moved]
+    lines = [find_list_item(one, source) for one in moved]
     if any(one is None for one in lines) or any(one.name in _NAMES.values() for one, _ in listed):
         raise NoFix(reason)
     edits = [Edit(line.start, line.end, "") for line in lines if line is not None]
@@ -83,7 +84,7 @@ def create_conda_edits(
         indent = text[item.start : first.span.start].rstrip(b"'\"").decode("latin-1")
         edits.append(Edit(item.start, item.start, "".join(f"{indent}{pin}\n" for pin in pins)))
     else:
-        edits.append(_create_list(packages, pins, text, find_item))
+        edits.append(_create_list(packages, pins, source))
     return edits, [one.name for one in moved]
 
 
@@ -95,11 +96,10 @@ def _render_pin(package: Reference, releases: Mapping[str, str]) -> str:
     return name + ",".join(clause.convert_to_pep508() for clause in clauses)
 
 
-def _create_list(
-    packages: list[Reference], pins: list[str], text: bytes, find_item: Callable[[Reference], Span | None]
-) -> Edit:
+def _create_list(packages: list[Reference], pins: list[str], source: SourceText) -> Edit:
     """Return the edit that adds a list for pip below the last package of conda. Raises NoFix."""
-    placed = [(one, item) for one in packages if (item := find_item(one))]
+    text = source.original
+    placed = [(one, item) for one in packages if (item := find_list_item(one, source))]
     if not placed or re.search(rb"(?m)^[ \t]*- *pip:", text):
         raise NoFix(_REASON + _IN_LIST)
     last, item = max(placed, key=lambda pair: pair[1].end)

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from torchmigrate.documents.project_documents import ProjectDocument
+from torchmigrate.documents.references import Reference
 from torchmigrate.documents.requirement_lists import find_logical_lines
 from torchmigrate.documents.shell_quoting import quote_redirections
+from torchmigrate.documents.version_clauses import VersionClause
 from torchmigrate.model.findings import Edit, NoFix, Span
+from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.text.source_text import SourceText
 
 _DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\b[^;&|]*\Z|(?:^|\s)#")
@@ -82,3 +85,25 @@ def _find_other_use(document: ProjectDocument, name: str) -> str:
         if not any(span.start <= match.start() < span.end for span in spans):
             return view[start : (view + "\n").index("\n", match.start())].strip()[:80]
     return ""
+
+
+def create_version_edit(reference: Reference, clause: VersionClause, version: str) -> Edit:
+    """Return the edit that replaces the version of one condition. Raises NoFix where that is not possible."""
+    if reference.fixed:
+        raise NoFix(reference.fixed)
+    if reference.several:
+        raise NoFix(f"the file gives several values for the version of {reference.name}")
+    edit = reference.value.create_edit(clause.start, clause.end, version)
+    if edit is None:
+        raise NoFix(f"the version of {reference.name} is assembled from several variables")
+    return edit
+
+
+def find_list_item(reference: Reference, source: SourceText) -> Span | None:
+    """Return the line of a YAML list that consists of a requirement; None for any other."""
+    text = source.original
+    start = text.rfind(b"\n", 0, reference.span.start) + 1
+    end = text.find(b"\n", reference.span.end) + 1
+    is_item = re.fullmatch(rb"[ \t]*- *['\"]?", text[start : reference.span.start])
+    whole = end and is_item and re.fullmatch(rb"['\"]?[ \t]*\r?\n", text[reference.span.end : end])
+    return Span(start, end) if whole and kind_of(source.path) == "yaml" else None

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
-from packaging.specifiers import SpecifierSet
-
-from torchmigrate.documents import base_images, package_indexes, upgrade_rules
-from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
-from torchmigrate.documents.base_images import CUDA_TAG
+from torchmigrate.documents import package_indexes
+from torchmigrate.documents.base_images import create_image_edits
 from torchmigrate.documents.build_choice import (
     find_index_variants,
     provides_torch,
@@ -18,7 +14,8 @@ from torchmigrate.documents.build_choice import (
 )
 from torchmigrate.documents.comment_edits import create_comment_edits
 from torchmigrate.documents.conda_moves import create_conda_edits, is_from_conda
-from torchmigrate.documents.file_edits import check_variable_uses
+from torchmigrate.documents.file_edits import check_variable_uses, create_version_edit
+from torchmigrate.documents.library_edits import LibraryEdits
 from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import (
@@ -26,8 +23,6 @@ from torchmigrate.documents.references import (
     InstallRole,
     InstallUnit,
     Reference,
-    VersionStyle,
-    normalize_name,
 )
 from torchmigrate.documents.upgrade_rules import (
     COMPANIONS,
@@ -39,17 +34,14 @@ from torchmigrate.documents.upgrade_rules import (
 )
 from torchmigrate.documents.version_clauses import (
     VersionClause,
-    find_lower_bound,
     find_lowest_minor,
     parse_clauses,
 )
-from torchmigrate.model.findings import Edit, NoFix, Span
+from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.tables import build_selection, torch_builds
 from torchmigrate.tables.build_selection import find_last_release
-from torchmigrate.tables.package_requirements import find_requirements
 from torchmigrate.tables.torch_builds import TorchBuild, render_index_url
 from torchmigrate.text.source_text import SourceText
 
@@ -125,7 +117,11 @@ class ProposedEdits:
             raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
         for unit in units:
             self._edit_unit(unit)
-        self._edit_images()
+        # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
+        runs = not self.moves_related and not requires_only_cpu([self.environment])
+        images = create_image_edits(self.environment, self.source, self.options, self.chosen, runs=runs)
+        self.moves_image = bool(images)
+        self.edits += images
         if self.edits:
             view = self.source.original.decode("latin-1")
             self.edits += create_comment_edits(view, self.environment, self.chosen)
@@ -150,8 +146,12 @@ class ProposedEdits:
         if self.adds_index and not self._page_edit and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
             self.edits.append(package_indexes.create_index_edit(unit, self.chosen, self.source))
             self.keeps_index = True
-        self._edit_frozen_pins(unit)
-        self._edit_libraries(unit)
+        libraries = LibraryEdits(unit, self.source, self.chosen, self.options.target, set(self.replaced))
+        libraries.collect_edits()
+        self.edits += libraries.edits
+        self.deleted += libraries.deleted
+        self.replaced |= libraries.replaced
+        self.pins += libraries.libraries
 
     def _leave_conda(self, unit: InstallUnit) -> None:
         """Collect the edits that let pip install torch instead of conda. Raises NoFix."""
@@ -162,9 +162,7 @@ class ProposedEdits:
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
         # The default index has no build with CUDA for Windows.
         index = render_index_url(self.chosen.variant) if concerns_windows(self.source, self.beside) else ""
-        edits, gone = create_conda_edits(
-            unit, self.source.original, {"torch": self.chosen.version, **releases}, self._find_item, index
-        )
+        edits, gone = create_conda_edits(unit, self.source, {"torch": self.chosen.version, **releases}, index)
         self.edits += edits
         self.leaves_conda = True
         self.pins += len(gone)
@@ -264,117 +262,11 @@ class ProposedEdits:
         )
         return "" if self.chosen.default and not stays else self.chosen.variant
 
-    def _edit_frozen_pins(self, unit: InstallUnit) -> None:
-        """Update pins of packages that torch requires.
-
-        A pin that repeats what the old torch required follows the new one. Others change only if they are too old.
-        """
-        torches = [
-            c
-            for one in unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
-            for c in parse_clauses(one)
-            if c.is_exact
-        ]
-        old = {} if len(torches) != 1 else _find_requirements(torches[0].public_version)
-        new = _find_requirements(self.chosen.version)
-        for reference in unit.find_references(Sort.REQUIREMENT):
-            pin = next((clause for clause in parse_clauses(reference) if clause.is_exact), None)
-            if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
-                continue
-            # pip replaces what conda has installed, where torch needs that.
-            if reference.style is VersionStyle.CONDA:
-                continue
-            wanted = new.get(reference.name)
-            repeats = self.chosen.default and str(old.get(reference.name, "")) == f"=={pin.public_version}"
-            if wanted is None:
-                if repeats:
-                    self._delete_library(reference)
-                continue
-            is_late = (repeats or reference.name in _PURE_PACKAGES) and not wanted.contains(
-                pin.public_version
-            )
-            if is_late and (release := find_lower_bound(wanted)):
-                self._edit_clause(reference, pin, release)
-                self.replaced.add(reference.name)
-
-    def _delete_library(self, reference: Reference) -> None:
-        """Delete a library that torch no longer requires, unless the library for the new CUDA replaces it."""
-        is_replaced = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
-        if is_replaced or reference.removal is None:
-            return
-        if reference.fixed:
-            raise NoFix(reference.fixed)
-        self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
-        self.deleted.append(f"{reference.name}{reference.text}")
-        self.replaced.add(reference.name)
-
-    def _edit_libraries(self, unit: InstallUnit) -> None:
-        """Replace the libraries of the old CUDA by those of the new one."""
-        for reference in unit.find_references(Sort.REQUIREMENT):
-            is_outdated = upgrade_rules.is_outdated_library(reference, self.chosen) or (
-                _is_frozen_library(reference) and bool(unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES))
-            )
-            if not is_outdated or reference.name in self.replaced:
-                continue
-            edit = upgrade_rules.create_library_edit(reference, self.chosen, self.options.target)
-            removal = reference.removal or self._find_item(reference)
-            if edit is None and removal is not None and not reference.fixed:
-                edit = Edit(removal.start, removal.end, "")
-                self.deleted.append(f"{reference.name}{reference.text}")
-            if edit is None:
-                raise NoFix(
-                    f"blocked by `{reference.name}{reference.text}`: remove it and the other CUDA libraries; torch"
-                    " installs its own"
-                )
-            self.edits.append(edit)
-            self.replaced.add(reference.name)
-            self.pins += 1
-
-    def _find_item(self, reference: Reference) -> Span | None:
-        """Return the line of a YAML list that consists of a requirement; None for any other."""
-        text = self.source.original
-        start = text.rfind(b"\n", 0, reference.span.start) + 1
-        end = text.find(b"\n", reference.span.end) + 1
-        is_item = re.fullmatch(rb"[ \t]*- *['\"]?", text[start : reference.span.start])
-        whole = end and is_item and re.fullmatch(rb"['\"]?[ \t]*\r?\n", text[reference.span.end : end])
-        return Span(start, end) if whole and kind_of(self.source.path) == "yaml" else None
-
-    def _edit_images(self) -> None:
-        """Collect the edits of images, and of the architectures that their compiler no longer supports."""
-        every = self.environment.find_references(Sort.IMAGE)
-        compiles = any(image.name == "nvidia/cuda" and base_images.has_compiler(image) for image in every)
-        # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
-        runs = not self.moves_related and not requires_only_cpu([self.environment])
-        for image in every:
-            if image.name == "nvidia/cuda" and not (compiles or (runs and CUDA_TAG.match(image.text))):
-                continue
-            edit = base_images.create_image_edit(
-                image, self.options.target, self.chosen, unverified=self.options.allow_unverified_images
-            )
-            if edit is not None:
-                self.edits.append(edit)
-                if image.name == "pytorch/pytorch":
-                    docker = kind_of(self.source.path) == "docker"
-                    text = self.source.original.decode("latin-1")
-                    allowing = base_images.create_pip_setting_edit(image, text, docker=docker)
-                    self.edits += [allowing] if allowing else []
-                self.moves_image = True
-        if self.moves_image and self.chosen.cuda:
-            for variable in self.environment.find_references(Sort.VARIABLE, *VARIABLE_NAMES):
-                if find_unsupported_entries(variable, self.chosen.cuda):
-                    self.edits.append(create_edit(variable, self.chosen.cuda))
-
     def _edit_clause(self, reference: Reference, clause: VersionClause, version: str) -> None:
         """Replace the version of one condition. Raises NoFix where that is not possible."""
-        if reference.fixed:
-            raise NoFix(reference.fixed)
-        if reference.several:
-            raise NoFix(f"the file gives several values for the version of {reference.name}")
+        edit = create_version_edit(reference, clause, version)
         if "+" in version and (page := package_indexes.find_mixed_page(self._indexes)):
             self._leave_page(page, reference, version)
-        edit = reference.value.create_edit(clause.start, clause.end, version)
-        if edit is None:
-            raise NoFix(f"the version of {reference.name} is assembled from several variables")
         self.edits.append(edit)
 
     def _leave_page(self, page: Reference, reference: Reference, version: str) -> None:
@@ -394,18 +286,3 @@ def _pins_triton(unit: InstallUnit) -> bool:
         for one in unit.find_references(Sort.REQUIREMENT, "triton")
         for clause in parse_clauses(one)
     )
-
-
-def _is_frozen_library(reference: Reference) -> bool:
-    """Return whether a requirement pins a CUDA library, each release of which belongs to one release of torch."""
-    pinned = any(clause.is_exact for clause in parse_clauses(reference))
-    return pinned and re.fullmatch(r"nvidia-[\w-]+-cu1\d", reference.name) is not None
-
-
-_PURE_PACKAGES = ("setuptools", "sympy", "typing-extensions")
-"""Pure Python packages that torch requires and that nearly every other package bounds from below only."""
-
-
-def _find_requirements(torch: str) -> dict[str, SpecifierSet]:
-    """Return the packages that a release of torch requires on Linux, with their specifiers."""
-    return {normalize_name(needed.name): needed.specifier for needed in find_requirements("torch", torch)}
