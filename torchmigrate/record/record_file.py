@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchmigrate.record.record_facts import FOLDER, Fact, FactError, parse_fact
+from torchmigrate.record.fact_lines import FactError, parse_fact
+from torchmigrate.record.record_facts import FOLDER, Fact
 
 NAME = "record.jsonl"
 VERSION = 1
