@@ -45,7 +45,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             continue
         one = replace(use, kind=Kind.IMPORT, node=alias, parents=(statement,), place=place)
         reached = find_reach(one, ctx.uses)
-        if not has_alternative(one, ctx, reached) and not expects_absence(one, ctx, reached):
+        if not has_alternative(one, ctx, reached) and not expects_absence(one, reached):
             yield ctx.finding(one, span=ctx.source.span_of(statement))
 
 

@@ -35,24 +35,20 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.project.import_closure import find_direct_imports
 from torchmigrate.rewrite.changes import AddArgument, Part, ReplaceStatement, template
-from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.change_fixes import find_declared, fit_needed
 from ._changes.dictionary_arguments import find_unpacked
 from ._changes.missing_names import find_tried, has_alternative, has_other_call, tests_parameter
 from ._changes.partial_calls import find_partial
-from ._loading.content_names import NAMESPACES, names_state
-from ._loading.file_origins import Foreign, Saved, find_foreign, find_saved
-from ._loading.loaded_content import LoadedContent, find_content
-from ._loading.recorded_loads import RecordedLoads, find_recorded_loads, write_global
+from ._loading.load_evidence import LoadEvidence, collect_evidence
+from ._loading.recorded_loads import write_global
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -99,46 +95,6 @@ def note_allowance(use: Use, ctx: Context) -> Iterator[str]:
         yield _ALLOWED
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """What is known about the file that a call loads."""
-
-    content: LoadedContent
-    saved: tuple[ast.Call, Saved] | None
-    foreign: Foreign | None
-    named: bool
-    recorded: RecordedLoads
-
-    @property
-    def object_at(self) -> ast.expr | None:
-        """The code that shows that the file holds an object: its save, or a use of what is loaded."""
-        if self.saved is not None and self.saved[1] is Saved.OBJECT:
-            return self.saved[0]
-        return self.content.object_use
-
-    @property
-    def holds_namespace(self) -> bool:
-        """Whether the only object is by its name that of the parsed arguments: ``checkpoint["args"].lr``."""
-        shown = self.content.object_use
-        nodes = list(ast.walk(shown)) if shown is not None and not self.content.is_model else []
-        return (self.content.has_namespace and shown is None) or any(
-            string_value(node) in NAMESPACES or last_name(node) in NAMESPACES for node in nodes
-        )
-
-    @property
-    def is_state(self) -> bool:
-        """Whether the file certainly holds a state dict or tensors, or is only used so."""
-        if self.saved is not None:
-            return self.saved[1] is Saved.STATE
-        return self.content.is_state or (self.named and self.object_at is None)
-
-    @property
-    def is_plain_checkpoint(self) -> bool:
-        """Whether parts are state dicts, and nothing suggests that other parts are objects."""
-        content = self.content
-        return content.part_state is not None and not content.escapes and not content.is_tested
-
-
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call, target = use.call or _find_deferred(use, ctx), ctx.options.target
@@ -147,7 +103,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     reached = find_reach(use, ctx.uses)
     if find_declared(ctx, reached) >= _FLIPPED or _is_prepared(use, ctx, reached):
         return
-    evidence = _collect_evidence(use, call, ctx)
+    evidence = collect_evidence(use, call, ctx)
     shown = evidence.object_at if target >= _FLIPPED and not reached.caught else None
     yield ctx.finding(
         use,
@@ -167,7 +123,7 @@ def _is_prepared(use: Use, ctx: Context, reached: VersionReach) -> bool:
         or has_other_call(use, "weights_only")
         or has_alternative(use, ctx, reached, is_always_there=True)
         or _is_below_allowance(use)
-        or _is_allowed(use, ctx)
+        or _is_allowed(ctx)
     )
 
 
@@ -218,7 +174,7 @@ def _is_below_allowance(use: Use) -> bool:
     )
 
 
-def _is_allowed(use: Use, ctx: Context) -> bool:
+def _is_allowed(ctx: Context) -> bool:
     """Return whether the file, a package around it, or a file that it imports, allows classes for every load."""
     path, allowing = ctx.source.path, {mention.path for mention in ctx.project.find_uses(_ALLOWED)}
     if not allowing or path in allowing:
@@ -232,19 +188,7 @@ def _is_allowed(use: Use, ctx: Context) -> bool:
     return not allowing.isdisjoint(imported)
 
 
-def _collect_evidence(use: Use, call: ast.Call, ctx: Context) -> _Evidence:
-    path = find_argument(call, 0, "f") if use.call else None
-    content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
-    return _Evidence(
-        content,
-        find_saved(path, use, ctx),
-        find_foreign(path, use, ctx),
-        names_state(path),
-        find_recorded_loads(call, ctx),
-    )
-
-
-def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Severity | None:
+def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: LoadEvidence) -> Severity | None:
     """Return the severity of a call; None for that of the rule."""
     flips = ctx.options.target >= _FLIPPED
     if flips and evidence.recorded.loads and not _is_for_older(use, reached):
@@ -285,7 +229,7 @@ def _describe_object(shown: ast.expr, ctx: Context) -> str:
     return f"from torch 2.6 on, `{{symbol}}` without `weights_only=` rejects this file, which holds an object: see `{code}` on line {shown.lineno}"
 
 
-def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, evidence: _Evidence) -> Fix:
+def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, evidence: LoadEvidence) -> Fix:
     if _is_map(use.call or call):
         raise NoFix("`map` passes only the file; replace it with a comprehension")
     if _is_open_ended(use, ctx):
@@ -296,7 +240,7 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, reached: VersionReach, e
         return _allow_globals(use, evidence.recorded.needed, "a file that no run has loaded", ctx, reached)
     if evidence.foreign is not None and evidence.holds_namespace:
         return _allow_globals(use, ("argparse.Namespace",), "the file", ctx, reached)
-    value, safety, reason = _choose_value(evidence)
+    value, safety, reason = evidence.choose_value()
     change = AddArgument(call, template(str(value)), keyword="weights_only")
     fix = Fix((change,), safety, f"Add `weights_only={value}`; {reason}")
     fails = ctx.options.target >= _FLIPPED and not evidence.content.is_state
@@ -324,25 +268,3 @@ def _allow_globals(use: Use, names: Sequence[str], file: str, ctx: Context, reac
     title = f"Allow {shown}; unsafe because {file} may hold other objects"
     fix = Fix((ReplaceStatement(statement, new),), Safety.UNSAFE, title)
     return fit_needed(fix, _ALLOWS, _FLIPPED if ctx.options.target >= _FLIPPED else None, ctx, reached)
-
-
-def _choose_value(evidence: _Evidence) -> tuple[bool, Safety, str]:
-    """Return the argument to pass, with the safety of doing so and the reason. Raises NoFix."""
-    if evidence.recorded.passes:
-        number = evidence.recorded.number
-        times = "once" if number == 1 else f"{number:,} times"
-        return True, Safety.SAFE, f"recorded runs have loaded every file so, {times}"
-    if evidence.saved is not None and not evidence.is_state:
-        return False, Safety.SAFE, f"line {evidence.saved[0].lineno} has just saved the file"
-    content = evidence.content
-    if evidence.object_at is not None or (content.is_model_named and not evidence.is_state):
-        if evidence.foreign is not None:
-            raise NoFix(
-                f"`weights_only=False` would let the file, which {evidence.foreign.value}, run any code; allow its classes with `torch.serialization.safe_globals`"
-            )
-        return False, Safety.UNSAFE, "unsafe because the file can run any code"
-    if content.has_namespace:
-        return False, Safety.UNSAFE, "unsafe because the file can run any code"
-    if evidence.is_state or evidence.foreign is not None or evidence.is_plain_checkpoint:
-        return True, Safety.UNSAFE, "unsafe because it rejects a file with other objects"
-    return False, Safety.UNSAFE, "unsafe because the file can run any code"

@@ -47,11 +47,11 @@ def _find_heirs(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
             continue
         for place in ctx.uses.scopes.places:
             heir = place.statement
-            if isinstance(heir, ast.ClassDef) and heir not in line and _derives_from(heir, one, place, ctx):
+            if isinstance(heir, ast.ClassDef) and heir not in line and _derives_from(heir, one, place):
                 line.append(heir)
 
 
-def _derives_from(heir: ast.ClassDef, owner: ast.ClassDef, place: StatementPlace, ctx: Context) -> bool:
+def _derives_from(heir: ast.ClassDef, owner: ast.ClassDef, place: StatementPlace) -> bool:
     """Return whether the first base that a class has from this file is ``owner``, by a name bound to nothing else."""
     for base in heir.bases:
         if isinstance(base, ast.Name) and (scope := place.scope.find_scope(base.id)) is not None:

@@ -29,7 +29,7 @@ def is_harmless(use: Use, ctx: Context, reached: VersionReach) -> bool:
     If an import binds this very name, the import is what fails, however the name is read afterwards.
     """
     brought = [(one, find_reach(one, ctx.uses)) for one in _find_imports(use, ctx)] or [(use, reached)]
-    return all(has_alternative(one, ctx, at) or expects_absence(one, ctx, at) for one, at in brought)
+    return all(has_alternative(one, ctx, at) or expects_absence(one, at) for one, at in brought)
 
 
 def find_failing_imports(use: Use, ctx: Context) -> Iterator[Use]:
@@ -37,7 +37,7 @@ def find_failing_imports(use: Use, ctx: Context) -> Iterator[Use]:
     for one in _find_imports(use, ctx):
         at = find_reach(one, ctx.uses)
         first = ctx.uses.compute_once((ctx.rule.code, one.node), lambda: use)
-        if first is use and not has_alternative(one, ctx, at) and not expects_absence(one, ctx, at):
+        if first is use and not has_alternative(one, ctx, at) and not expects_absence(one, at):
             yield one
 
 
@@ -123,7 +123,7 @@ def _walk_untested(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def expects_absence(use: Use, ctx: Context, reached: VersionReach) -> bool:
+def expects_absence(use: Use, reached: VersionReach) -> bool:
     """Return whether the code is prepared for a missing name."""
     owner = use.name
     while owner and owner not in reached.present:

@@ -8,6 +8,8 @@ import re
 from collections import OrderedDict
 
 from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.scopes import Scope
+from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.tables import api_ledger
 
 PLAIN_MEMBERS = frozenset(
@@ -56,4 +58,18 @@ def names_state(path: ast.expr | None) -> bool:
         re.search(r"(?i)state_?dict|weights?(?:\b|_)|pytorch_model\.bin|embeddings?\b", text)
         for node in ast.walk(path)
         if (text := string_value(node) or last_name(node))
+    )
+
+
+def takes_tensor(call: ast.Call, scope: Scope, uses: SymbolUses) -> bool:
+    """Return whether a function of torch takes a value, and nothing that is only about objects."""
+    resolved = uses.names.resolve_expression(call.func, scope)
+    name = resolved.names[0] if resolved is not None else ""
+    return (
+        name.startswith("torch.")
+        and (
+            name.count(".") == 1
+            or name.startswith(("torch.nn.functional.", "torch.testing.", "torch.linalg."))
+        )
+        and name not in ("torch.save", "torch.load", "torch.compile", "torch.is_tensor", "torch.device")
     )
