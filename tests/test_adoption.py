@@ -22,6 +22,15 @@ from torchmigrate.model.findings import FileResult, Finding, Span
 from torchmigrate.model.torch_versions import NEWEST
 from torchmigrate.model.vocabulary import Severity
 
+RING = """import torch.distributed as dist
+
+
+def exchange(block, received, rank, size):
+    send = dist.isend(block, (rank + 1) % size)
+    receive = dist.irecv(received, (rank - 1) % size)
+    send.wait()
+    receive.wait()
+"""
 TWO = "import torch\n\nf = torch.jit.script(g)\nh = torch.jit.load(p)\n"
 
 
@@ -260,6 +269,16 @@ class TestDiffBase:
         git("commit", "-qm", "1")
         put("compat.py", "from torch.jit import script\n")
         assert "a.py:3 TS101" in check(run, "--diff-base", "HEAD").found
+
+    def test_a_file_that_is_gone_counts_at_the_revision(self, run: Run) -> None:
+        put("ring.py", RING)
+        put("start.py", "import torch.distributed as dist\n\ndist.init_process_group(backend='gloo')\n")
+        git("init", "-q")
+        git("add", ".")
+        git("commit", "-qm", "1")
+        assert check(run).found == []
+        os.remove("start.py")
+        assert check(run, "--diff-base", "HEAD").found == ["ring.py:5 TC404"]
 
     def test_what_git_does_not_know_is_said(self, run: Run) -> None:
         put("a.py", TWO)

@@ -271,6 +271,14 @@ class TestSarif:
         assert "Why: it is." in rule["help"]["markdown"]
 
 
+@pytest.mark.parametrize(
+    "name", ["azure", "concise", "full", "github", "gitlab", "json", "junit", "rdjson", "sarif"]
+)
+def test_the_last_line_of_a_report_ends(name: str) -> None:
+    assert written(name)[-2:] != "\n\n"
+    assert written(name).endswith("\n")
+
+
 @pytest.mark.parametrize("name", ["sarif", "rdjson", "json", "markdown"])
 def test_nothing_links_to_a_home_that_is_not_there(name: str) -> None:
     made, out = report(RESULTS), io.StringIO()

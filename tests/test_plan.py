@@ -30,7 +30,7 @@ from torchmigrate.engine.engine import Engine
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, Location, Place, Span
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Safety, Severity
-from torchmigrate.plan import build, html, markdown, text
+from torchmigrate.plan import build, html, markdown, phrases, text
 from torchmigrate.plan import json as as_json
 from torchmigrate.plan.model import Effort, Plan, Stage
 from torchmigrate.plan.origin import PlanOrigin, describe_base
@@ -370,6 +370,89 @@ def test_json_fits_its_schema(found: list[Evaluation]) -> None:
     document["steps"][0]["stage"] = "some day"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, SCHEMA)
+
+
+def test_json_has_all_that_is_known_of_a_finding() -> None:
+    code = Finding(
+        "RM701",
+        "`x` is gone",
+        Severity.WARNING,
+        "pkg/a.py",
+        Span(0, 1),
+        Location(2, 5, 2, 9),
+        hint="write `y`",
+        withheld="it is elsewhere",
+        evidence="seen 3 times",
+    )
+    whole = Finding("RM701", "`z` is gone", Severity.ERROR, "b.ipynb")
+    mended = replace(code, fix=Fix((), Safety.SAFE, "Use `y`"), withheld=None)
+    chance = PossibleFix((2, 9), mended)
+    plan = planned(
+        [
+            Evaluation(
+                FileResult("pkg/a.py", (code,)),
+                (EvaluatedFinding(code, (((2, 13), Severity.INFO),), chance),),
+            ),
+            Evaluation(FileResult("b.ipynb", (whole,)), (EvaluatedFinding(whole),)),
+            Evaluation(FileResult("c.py", errors=(FileError("c.py", "no code", 3, 4),))),
+        ]
+    )
+    document = as_json.build_document(plan)
+    assert document["origin"] == {
+        "project": "house",
+        "date": "2026-11-26",
+        "commit": "0123456789abcdef" * 2,
+        "has_changes": True,
+        "link_base": "https://example.org/house/blob/main",
+    }
+    assert document["errors"] == [{"path": "c.py", "line": 3, "column": 4, "message": "no code"}]
+    items = {
+        item["path"]: item
+        for step in document["steps"]
+        for rule in step["rules"]
+        for item in rule["findings"]
+    }
+    nothing = {"cell": None, "hint": None, "fix": None, "fix_needs": None, "withheld": None, "evidence": None}
+    assert items["b.ipynb"] == nothing | {
+        "path": "b.ipynb",
+        "line": None,
+        "column": None,
+        "severity": "error",
+        "effort": "decide",
+        "message": "`z` is gone",
+        "owners": [],
+        "releases": {},
+    }
+    assert items["pkg/a.py"] == {
+        "path": "pkg/a.py",
+        "cell": None,
+        "line": 2,
+        "column": 5,
+        "severity": "warning",
+        "effort": "mechanical",
+        "message": "`x` is gone",
+        "hint": "write `y`",
+        "fix": "Use `y`",
+        "fix_needs": "2.9",
+        "withheld": "it is elsewhere",
+        "evidence": "seen 3 times",
+        "owners": ["@me"],
+        "releases": {"2.13": "info"},
+    }
+
+
+def test_the_page_filters_by_everything_that_tells_findings_apart(found: list[Evaluation]) -> None:
+    page = html.render_html(planned(found))
+    names = re.findall("<label>([A-Z][^<]*)<select", page)
+    assert names == ["Rule", "Severity", "Effort", "Step", "Owner", "File", "Breaks or warns in"]
+
+
+def test_a_release_says_what_it_does_to_the_code(found: list[Evaluation]) -> None:
+    last = planned(found).releases[-1]
+    assert phrases.describe_new_rules(replace(last, new_rules=(("RM1", Severity.ERROR),))) == "breaks: RM1"
+    some = (("RM1", Severity.WARNING), ("RM2", Severity.INFO), ("RM3", Severity.WARNING))
+    told = phrases.describe_new_rules(replace(last, new_rules=some))
+    assert told == "warns: RM1, RM3; superseded: RM2"
 
 
 def test_markdown_shows_what_the_project_spells() -> None:

@@ -17,6 +17,12 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("torchmigrate/foreign/preprocessor.py", 'directive else b""', "b'x'"),
     # Steps of other stages have one bound, whichever it is.
     ("torchmigrate/plan/build.py", "stage is Stage.BOUND and item.minimum else (0, 0)", "1"),
+    # No setting is called so.
+    ("torchmigrate/settings/config.py", 'if stated else ""', "'x'"),
+    # Only the width of a terminal is used.
+    ("torchmigrate/console/terminal.py", "get_terminal_size", "25"),
+    # Only a path of Windows is absolute and begins without a slash.
+    ("torchmigrate/reporters/sarif.py", 'startswith("/") else "/" + uri', "'/x'"),
     # A label in a digest, which has to differ from the others.
     ("torchmigrate/run/engines.py", 'b"whole"', "b'wholex'"),
 )

@@ -41,6 +41,8 @@ def difference(text: str, *replacements: tuple[int, str, str]) -> str | None:
         ("f(x, y + 1, k=z)\n", [(2, "", "a="), (5, "", "b = ")]),
         ("f(x, (y), k=z)\n", [(5, "", "b=")]),
         ("x: int = f.g(a)\n", [(9, "", "b if c else ")]),
+        ('def f():\n    """text"""\n    return old(x)\n', [(0, "old", "new")]),
+        ('def f():\n    """text"""\n    a\n    b\n', [(0, "    a\n", "")]),
     ],
 )
 def test_what_an_edit_covers_may_change(text: str, replacements: list[tuple[int, str, str]]) -> None:
