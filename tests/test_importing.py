@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchmigrate.project.import_scan import ImportPrefilter
+from torchmigrate.project.import_scan import ImportIndex, ImportPrefilter
 
 EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/pkg/compat.h": ["jit"]}
 
@@ -34,7 +34,10 @@ EXPORTED = {"/p/pkg/compat.py": ["script"], "/p/pkg/__init__.py": ["load"], "/p/
     ],
 )
 def test_what_a_module_takes(text: str, takes: bool) -> None:
-    assert ImportPrefilter(EXPORTED).may_import("/p/user.py", text.encode()) is takes
+    importing = ImportPrefilter(EXPORTED)
+    assert importing.may_import("/p/user.py", text.encode()) is takes
+    index = ImportIndex(["/p/user.py"], lambda path: text.encode())
+    assert takes <= ("/p/user.py" in index.find_candidates(importing.modules))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ rule = Rule(
     kinds=frozenset({Kind.CALL}),
 )
 
-_KERNELS = re.compile(rb"\b(?:import|from)[ \t]+(?:triton|torch_npu|liger_kernel|apex|flash_attn|quack|tilelang)\b")
+_KERNELS = re.compile(
+    rb"\b(?:import|from)[ \t]+(?:triton|torch_npu|liger_kernel|apex|flash_attn|quack|tilelang)\b"
+)
 """What shows that the file brings a kernel for what it also writes out."""
 _CHOICE = re.compile(r"rms_?norm(?:_fn|_kernel)|\.rms_?norm\(|\.RMSNorm\b")
 """What shows that the code around is one of several choices."""
@@ -79,9 +81,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     normalization = _find_normalization(use, ctx)
     if normalization is None or _KERNELS.search(ctx.source.text):
         return
-    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(outermost_text(use, ctx)):
+    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(
+        outermost_text(use, ctx)
+    ):
         return
-    yield from create_advice(use, ctx, at=normalization.product, fix=lambda: _create_fix(normalization, use, ctx))
+    yield from create_advice(
+        use, ctx, at=normalization.product, fix=lambda: _create_fix(normalization, use, ctx)
+    )
 
 
 def _create_fix(found: _Normalization, use: Use, ctx: Context) -> Fix:
@@ -140,7 +146,9 @@ def _find_held_name(statement: ast.stmt, value: ast.expr) -> ast.Name | None:
 
 def _is_read_once(name: ast.Name, use: Use, ctx: Context) -> bool:
     """Return whether the enclosing function binds a name once and reads it once."""
-    nodes = [one for one in walk_body(enclosing_body(use, ctx)) if isinstance(one, ast.Name) and one.id == name.id]
+    nodes = [
+        one for one in walk_body(enclosing_body(use, ctx)) if isinstance(one, ast.Name) and one.id == name.id
+    ]
     return [type(one.ctx) for one in sorted(nodes, key=lambda one: one.lineno)] == [ast.Store, ast.Load]
 
 
@@ -184,7 +192,9 @@ def _find_squared(mean: ast.expr) -> ast.expr | None:
             return values
         case ast.BinOp(left=values, op=ast.Mult(), right=other) if _is_same(values, other):
             return values
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="pow"), args=[values, ast.Constant(value=2)]):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr="pow"), args=[values, ast.Constant(value=2)]
+        ):
             return values
         case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="square"), args=[values]):
             return values

@@ -64,13 +64,17 @@ _CHOICE = re.compile(r"scaled_dot_product_attention|(?i:sdpa|flash|fused_attn)")
 _REFERENCES = re.compile(r"(?i)(?:^|_)(?:ref|reference|naive|native|golden|eager|slow|manual)(?:_|$)")
 
 
-_SIZES = re.compile(r"(?i)(?:^|_)(?:d|dk|dim|dims|size|width|channels|embed|hidden|features|d_?k|e)$|dim|size")
+_SIZES = re.compile(
+    r"(?i)(?:^|_)(?:d|dk|dim|dims|size|width|channels|embed|hidden|features|d_?k|e)$|dim|size"
+)
 """Names of sizes, which are no tensors."""
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(outermost_text(use, ctx)):
+    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(
+        outermost_text(use, ctx)
+    ):
         return
     found = None if _KERNELS.search(ctx.source.text) else AttentionReader(use, ctx).read()
     if found is not None:
@@ -102,7 +106,9 @@ def _create_fix(found: Attention, use: Use, ctx: Context) -> Fix:
     function = ctx.write_symbol("torch.nn.functional.scaled_dot_product_attention", use)
     if not found.helpers:
         # One expression becomes another as a whole, since what surrounds its parts does not stay.
-        parts = {name: _as_written(part) if isinstance(part, ast.expr) else part for name, part in parts.items()}
+        parts = {
+            name: _as_written(part) if isinstance(part, ast.expr) else part for name, part in parts.items()
+        }
     attention = replace(found.product, code, function=function, **parts)
     changes = (attention, *(Remove(statement) for statement in found.helpers))
     return Fix(changes, Safety.UNSAFE, "Use `scaled_dot_product_attention`")

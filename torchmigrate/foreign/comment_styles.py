@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from torchmigrate.model.findings import Span
 
@@ -45,10 +46,14 @@ def find_comments(language: str, view: str) -> Iterator[Span]:
 
 def is_in_string(language: str, view: str, position: int) -> bool:
     """Return whether ``position`` lies inside a string: a message that mentions a command does not run it."""
-    return any(
-        match["string"] is not None and match.start() < position < match.end()
-        for match in _compile_pattern(language).finditer(view)
-    )
+    strings = _list_strings(language, view)
+    at = bisect_left(strings, position, key=lambda span: span.start) - 1
+    return at >= 0 and position < strings[at].end
+
+
+@lru_cache(maxsize=2)
+def _list_strings(language: str, view: str) -> list[Span]:
+    return [Span(*m.span()) for m in _compile_pattern(language).finditer(view) if m["string"] is not None]
 
 
 def blank_comments(language: str, view: str) -> str:

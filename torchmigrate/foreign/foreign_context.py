@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
@@ -104,7 +104,7 @@ class ForeignContext:
             mention for mention in self.project.find_uses(kind) if dict(mention.constants).get(key) == value
         ]
 
-    @property
+    @cached_property
     def is_on_device(self) -> bool:
         """Whether the code may run on a device only: it is Objective-C++, or includes Android's C interface."""
         return self.source.path.endswith(".mm") or b"<jni.h>" in self.source.text

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.identifiers import collect_identifiers
 from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
-from torchmigrate.project.import_scan import ImportPrefilter, find_star_imports
+from torchmigrate.project.import_scan import ImportIndex, ImportPrefilter, find_star_imports
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project, is_torch_itself
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError
+
+_FEW_SEARCHES = 8
+"""The number of searches for importers up to which reading the files each time is faster than an index of their imports."""
 
 
 @dataclass
@@ -33,6 +37,7 @@ class ExportLinker:
     _opened: dict[str, set[str]] = field(default_factory=dict)
     _tried: set[tuple[str, str]] = field(default_factory=set)
     """The files with the names already followed there, since modules may import from each other in a circle."""
+    _searches: int = 0
     _outlines: dict[str, tuple[frozenset[bytes], list[str]]] = field(default_factory=dict)
     """The identifiers of each module that was asked for a name, and the modules from which it imports everything."""
 
@@ -69,6 +74,9 @@ class ExportLinker:
     def _find_importers(self, fresh: Mapping[str, Mapping[str, str]], among: Iterable[str]) -> set[str]:
         """Return the files that may import one of the exported names."""
         importing = ImportPrefilter(fresh)
+        self._searches += 1
+        if self._searches > _FEW_SEARCHES:
+            among = self._index.find_candidates(importing.modules).intersection(among)
         reached = set()
         for path in among:
             if not is_document(path):
@@ -76,6 +84,10 @@ class ExportLinker:
                     if importing.may_import(path, self.read(path)):
                         reached.add(path)
         return reached
+
+    @cached_property
+    def _index(self) -> ImportIndex:
+        return ImportIndex((path for path in self.paths if not is_document(path)), self.read)
 
     def _open_unlinked_names(self, scanned: Iterable[str]) -> set[str]:
         """Find the exports behind the unlinked names of files; return the files for which something was found."""

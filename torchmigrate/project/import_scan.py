@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from torchmigrate.model.qualified_names import COMPANION_PACKAGES
 from torchmigrate.prefilter.foreign_languages import language_of
@@ -78,6 +78,11 @@ class ImportPrefilter:
             one in text and any(other in text for other in others) for one, others in self._beside.items()
         )
 
+    @property
+    def modules(self) -> Collection[bytes]:
+        """The last parts of the names of the exporting modules; "" for any package."""
+        return self._modules.keys()
+
     def _get_exports(self, module: bytes) -> set[bytes]:
         """Return the exports of all modules that a dotted name may mean."""
         return self._modules.get(module.rpartition(b".")[2].strip(), set())
@@ -94,6 +99,39 @@ class ImportPrefilter:
 
     def _is_spelled(self, names: set[bytes], text: bytes) -> bool:
         return bool(names) and not names.isdisjoint(collect_identifiers(text).all)
+
+
+class ImportIndex:
+    """The files by what their imports name, for many searches: each file is read once."""
+
+    def __init__(self, paths: Iterable[str], read: Callable[[str], bytes]) -> None:
+        self._by_module: dict[bytes, list[str]] = {}
+        self._foreign: list[str] = []
+        for path in paths:
+            if language_of(path) is not None:
+                self._foreign.append(path)
+                continue
+            try:
+                text = read(path)
+            except OSError:
+                continue
+            for module in set(_iter_modules(text)):
+                self._by_module.setdefault(module, []).append(path)
+
+    def find_candidates(self, modules: Iterable[bytes]) -> set[str]:
+        """Return the files whose imports name one of the modules, as `ImportPrefilter.modules` has them, or are in another language."""
+        return {*self._foreign, *(path for module in modules for path in self._by_module.get(module, ()))}
+
+
+def _iter_modules(text: bytes) -> Iterator[bytes]:
+    """Yield what an import may name as a module, by the last part of its name."""
+    if b"import" not in text:
+        return
+    for module, listed in _FROM.findall(text):
+        yield module.rpartition(b".")[2].strip()
+        yield from _NAME.findall(_COMMENT.sub(b"", listed))
+    for found in _IMPORT.findall(text):
+        yield from (dotted.rpartition(b".")[2] for dotted in _DOTTED.findall(found))
 
 
 class ImportedNames:

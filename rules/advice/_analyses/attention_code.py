@@ -12,7 +12,9 @@ from torchmigrate.semantics.call_arguments import find_argument
 from .enclosing_nodes import enclosing_body, walk_body
 
 _PRODUCTS = frozenset({"matmul", "bmm"})
-_LOWEST = re.compile(r"-inf|-(?:math|torch|np|numpy)\.inf|-\d{4,}|-\d+(?:\.\d+)?e\+?\d|finfo\(.*\)\.min|-torch\.finfo|neg_inf|(?i:max_neg)")
+_LOWEST = re.compile(
+    r"-inf|-(?:math|torch|np|numpy)\.inf|-\d{4,}|-\d+(?:\.\d+)?e\+?\d|finfo\(.*\)\.min|-torch\.finfo|neg_inf|(?i:max_neg)"
+)
 """Values that give a position no weight."""
 
 
@@ -69,7 +71,9 @@ class AttentionReader:
         used = [parts[0], key, value, *(one for one in (scale, mask, fill) if one is not None)]
         if self._is_read_elsewhere(product) or any(self._mentions(one) for one in used):
             return None
-        return Attention(product, parts[0], key, value, scale, divided, mask, fill, self._tested, dropout, self._helpers)
+        return Attention(
+            product, parts[0], key, value, scale, divided, mask, fill, self._tested, dropout, self._helpers
+        )
 
     def _resolve(self, node: ast.expr) -> ast.expr:
         """Return the value of a variable that the statement just before assigns, which then is a helper."""
@@ -86,11 +90,17 @@ class AttentionReader:
         """Return the scores without a mask that is added to them or filled in, and both."""
         if isinstance(scores, ast.Name) and self._before:
             match self._before[-1]:
-                case ast.If(
-                    test=ast.Compare(left=ast.Name() as tested, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]),
-                    body=[ast.Assign(targets=[ast.Name(id=name)], value=value)],
-                    orelse=[],
-                ) as statement if name == scores.id:
+                case (
+                    ast.If(
+                        test=ast.Compare(
+                            left=ast.Name() as tested,
+                            ops=[ast.IsNot()],
+                            comparators=[ast.Constant(value=None)],
+                        ),
+                        body=[ast.Assign(targets=[ast.Name(id=name)], value=value)],
+                        orelse=[],
+                    ) as statement
+                ) if name == scores.id:
                     inner, mask, fill = _read_mask(value)
                     marked = mask if mask is not None else fill
                     if marked is None or not isinstance(inner, ast.Name) or inner.id != name:
@@ -110,9 +120,15 @@ class AttentionReader:
         """Return whether scores are divided, by or with what they are scaled, and the scores before."""
         value = self._resolve(scores)
         match value:
-            case ast.BinOp(left=ast.BinOp(op=ast.MatMult()) | ast.Call() | ast.Name() as inner, op=ast.Mult(), right=scale):
+            case ast.BinOp(
+                left=ast.BinOp(op=ast.MatMult()) | ast.Call() | ast.Name() as inner,
+                op=ast.Mult(),
+                right=scale,
+            ):
                 return False, scale, inner
-            case ast.BinOp(left=ast.BinOp(op=ast.MatMult()) | ast.Call() | ast.Name() as inner, op=ast.Div(), right=scale):
+            case ast.BinOp(
+                left=ast.BinOp(op=ast.MatMult()) | ast.Call() | ast.Name() as inner, op=ast.Div(), right=scale
+            ):
                 return True, scale, inner
             case ast.BinOp(left=scale, op=ast.Mult(), right=ast.BinOp(op=ast.MatMult()) as inner):
                 return False, scale, inner
@@ -158,7 +174,10 @@ class AttentionReader:
         """Return whether anything but the helpers and the product reads a variable of the helpers."""
         inside = {id(node) for part in (*self._helpers, product) for node in ast.walk(part)}
         return any(
-            isinstance(node, ast.Name) and node.id in self._names and isinstance(node.ctx, ast.Load) and id(node) not in inside
+            isinstance(node, ast.Name)
+            and node.id in self._names
+            and isinstance(node.ctx, ast.Load)
+            and id(node) not in inside
             for outer in enclosing_body(self._use, self._ctx)
             for node in ast.walk(outer)
         )
@@ -170,7 +189,11 @@ class AttentionReader:
 def _is_over_last(softmax: ast.Call, symbol: str) -> bool:
     dimension = find_argument(softmax, 0 if symbol == ".softmax" else 1, "dim")
     given = len(softmax.args) + len(softmax.keywords)
-    return dimension is not None and ast.unparse(dimension) == "-1" and given == (1 if symbol == ".softmax" else 2)
+    return (
+        dimension is not None
+        and ast.unparse(dimension) == "-1"
+        and given == (1 if symbol == ".softmax" else 2)
+    )
 
 
 def _is_same(one: ast.expr, other: ast.expr) -> bool:
@@ -186,7 +209,9 @@ def _read_product(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     match node:
         case ast.BinOp(left=left, op=ast.MatMult(), right=right):
             return left, right
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=[left, right], keywords=[]):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=[left, right], keywords=[]
+        ):
             return (left, right) if name in _PRODUCTS else None
         case ast.Call(func=ast.Attribute(value=left, attr=name), args=[right], keywords=[]):
             return (left, right) if name in _PRODUCTS else None
@@ -208,8 +233,8 @@ def _read_mask(value: ast.expr) -> tuple[ast.expr, ast.expr | None, ast.expr | N
     match value:
         case ast.BinOp(left=inner, op=ast.Add(), right=mask):
             return inner, mask, None
-        case ast.Call(func=ast.Attribute(value=inner, attr="masked_fill"), args=[fill, lowest]) if _LOWEST.search(
-            ast.unparse(lowest)
+        case ast.Call(func=ast.Attribute(value=inner, attr="masked_fill"), args=[fill, lowest]) if (
+            _LOWEST.search(ast.unparse(lowest))
         ):
             return inner, None, fill
     return value, None, None

@@ -35,7 +35,7 @@ _CONTAINER = (
 def describe_limits(ctx: ForeignContext) -> tuple[str, str]:
     """Return what stands in the way of a package, and what to do about it; both empty if nothing in the file does."""
     called = dict(ctx.methods)
-    if b"pybind11" in ctx.source.text:  # whose objects have `attr`, too
+    if "attr" in called and b"pybind11" in ctx.source.text:  # whose objects have `attr`, too
         called.pop("attr", None)
     if "attr" in called and not called.keys() & {"forward", "run_method", "get_method", "operator"}:
         return _CONTAINER
