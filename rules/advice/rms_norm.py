@@ -155,8 +155,10 @@ def _is_read_once(name: ast.Name, use: Use, ctx: Context) -> bool:
 def _find_product(statement: ast.stmt, factor: ast.expr) -> ast.BinOp | None:
     """Return the product in a statement that has a factor."""
     for node in walk_body([statement]):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            if _is_same(node.left, factor) or _is_same(node.right, factor):
+        match node:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if _is_same(left, factor) or _is_same(
+                right, factor
+            ):
                 return node
     return None
 
@@ -222,6 +224,7 @@ def _is_number(epsilon: ast.expr, ctx: Context) -> bool:
             if node.annotation is not None and "Tensor" in ast.unparse(node.annotation):
                 return False
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("register_buffer"):
-            if node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == name:
-                return False
+            match node.args:
+                case [ast.Constant(value=named), *_] if named == name:
+                    return False
     return True
