@@ -373,6 +373,7 @@ class TestAddIgnore:
             ),
             ("Dockerfile", "RUN <<E\nhit\nE\n", "RUN <<E\nhit\nE\n# torchmigrate: ignore-file TS101\n"),
             ("ci.yml", "a:\n  - run: hit\n", "a:\n  - run: hit  # torchmigrate: ignore TS101\n"),
+            ("ci.yml", "a:\n  - !ref [hit]\n", "a:\n  - !ref [hit]  # torchmigrate: ignore TS101\n"),
             ("ci.yml", "run: |\n  a\n  hit\n", "run: |\n  a\n  hit  # torchmigrate: ignore TS101\n"),
             ("ci.yml", "run: >\n  a\n  hit\n", "run: >\n  a\n  hit\n# torchmigrate: ignore-file TS101\n"),
             ("ci.yml", "text: |\n  hit\n", "text: |\n  hit\n# torchmigrate: ignore-file TS101\n"),

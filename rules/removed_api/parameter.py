@@ -38,13 +38,8 @@ from ._changes.dictionary_arguments import find_unpacked, has_required_arguments
 from ._changes.missing_names import has_alternative, tests_parameter
 from ._changes.mocked_calls import find_expected_calls
 from ._changes.partial_calls import find_partial
-from ._changes.recipe_edits import (
-    create_fix,
-    list_call_edits,
-    matches_call,
-    render_wrapper,
-    write_replacement,
-)
+from ._changes.recipe_arguments import matches_call
+from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper, write_replacement
 from ._changes.use_intent import is_defined_here
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("torchmigrate/foreign/preprocessor.py", 'directive else b""', "b'x'"),
     # Steps of other stages have one bound, whichever it is.
     ("torchmigrate/plan/build.py", "stage is Stage.BOUND and item.minimum else (0, 0)", "1"),
+    # What comments would make of JSON is refused as well.
+    ("torchmigrate/adoption/foreign_comments.py", 'self._style == "none"', "'nonex'"),
     # No setting is called so.
     ("torchmigrate/settings/config.py", 'if stated else ""', "'x'"),
     # Only the width of a terminal is used.

@@ -42,8 +42,19 @@ class JudgementStore:
             if judgement.stamp == stamps.by_place[place] and judgement.path == files[place].path
         }
 
-    def store_judgements(self, files: Mapping[str, InputFile], judgements: dict[str, Judgement]) -> None:
-        """Store the judgements that hold as long as their files and the answers do not change."""
+    def store_judgements(
+        self,
+        files: Mapping[str, InputFile],
+        stamps: Stamps,
+        packed: Mapping[str, bytes],
+        assumed: Mapping[str, tuple[Assumption, ...]],
+    ) -> None:
+        """Store the packed results of the files in ``assumed``, which hold as long as their files and the answers do not change."""
+        judgements = {
+            place: Judgement(stamp, files[place].path, packed.get(place, b""), answers)
+            for place, answers in assumed.items()
+            if (stamp := stamps.by_place[place])
+        }
         self._cache.put(self._key, _StoredJudgements(list(files), judgements))
 
 

@@ -198,9 +198,7 @@ class Scanner:
 
     def _load_judgements(self, known: KnownFacts) -> dict[str, Judgement]:
         """Return the judgements of an earlier run for the named files whose facts are known as well."""
-        if self._judgements is None:
-            return {}
-        found = self._judgements.load_judgements(self.files, self.stamps)
+        found = self._judgements.load_judgements(self.files, self.stamps) if self._judgements else {}
         return {
             place: judgement
             for place, judgement in found.items()
@@ -219,19 +217,9 @@ class Scanner:
         if self._judgements is None or self.failed:
             return
         left_out = set(again)
-        self._judgements.store_judgements(
-            self.files,
-            {
-                place: Judgement(
-                    stamp,
-                    self.files[place].path,
-                    self._packed.get(place, b""),
-                    facts[place].assumed if place in facts else (),
-                )
-                for place in self.named
-                if place not in left_out and (stamp := self.stamps.by_place[place])
-            },
-        )
+        confirmed = (place for place in self.named if place not in left_out)
+        assumed = {place: facts[place].assumed if place in facts else () for place in confirmed}
+        self._judgements.store_judgements(self.files, self.stamps, self._packed, assumed)
 
     def _is_final(self, told: FileFacts) -> bool:
         """Return whether the result of a file relies only on facts that the complete project confirms."""

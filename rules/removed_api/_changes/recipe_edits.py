@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import FixChange as Edit
 from torchmigrate.rewrite.changes import (
-    AddArgument,
-    DropArguments,
     MoveImport,
-    NameArgument,
     Part,
-    Rename,
     replace,
     template,
 )
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.tensors import is_size, is_tensor
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ChangeRecipe
 
+from .recipe_arguments import bind_arguments, is_written_as, list_argument_edits
 from .result_parts import find_replaced, is_unpacked
 
 if TYPE_CHECKING:
@@ -73,26 +68,6 @@ def new_name(recipe: ChangeRecipe, use: Use) -> str:
     return recipe.to.replace("{leaf}", use.name.rpartition(".")[2])
 
 
-def list_argument_edits(recipe: ChangeRecipe, call: ast.Call) -> list[Edit]:
-    """List the edits that a recipe makes to the arguments of a call."""
-    edits: list[Edit] = []
-    if recipe.first:
-        edits.append(AddArgument(call, template(recipe.first), first=True))
-    for argument, name in zip(call.args, recipe.name, strict=False):
-        if name:
-            edits.append(NameArgument(argument, name))
-    given = {keyword.arg: keyword for keyword in call.keywords}
-    edits += [Rename(given[old], new) for old, new in recipe.rename.items() if old in given]
-    edits += [replace(given[name].value, code) for name, code in recipe.set.items() if name in given]
-    dropped = tuple(given[name] for name in recipe.drop if name in given)
-    if dropped:
-        edits.append(DropArguments(call, dropped))
-    for name, code in recipe.add.items():
-        if name not in given:
-            edits.append(AddArgument(call, template(code), keyword=name))
-    return edits
-
-
 def list_call_edits(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:
     """List the edits that a recipe makes to a call: to its arguments, and the expression around it. Raises NoFix."""
     edits = list_argument_edits(recipe, call)
@@ -120,15 +95,6 @@ def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context)
             raise NoFix(
                 f"line {place.lineno} passes the result to `{name}`, which would fail for a result{render_wrapper(recipe).removeprefix(',')}"
             )
-
-
-def matches_call(recipe: ChangeRecipe, call: ast.Call) -> bool:
-    """Return whether a call has the keywords that the recipe is right for."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    return all(
-        (name not in given) if not code else (name in given and _is_written_as(given[name], code))
-        for name, code in recipe.given.items()
-    )
 
 
 def _apply_recipe(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
@@ -221,7 +187,7 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
     if not bound.arguments.keys() <= mentioned:
         return None
     bound.apply_defaults()
-    if not all(_is_written_as(bound.arguments[name], code) for name, code in recipe.given.items()):
+    if not all(is_written_as(bound.arguments[name], code) for name, code in recipe.given.items()):
         return None
     parts: dict[str, Part] = {
         name: list(value) if isinstance(value, tuple) else value
@@ -271,44 +237,3 @@ def _render_title(recipe: ChangeRecipe, use: Use) -> str:
     called = [name for name in re.findall(r"torch[\w.]*(?=\([^)])", recipe.write) if name not in _CONVERSIONS]
     method = re.match(r"\{self\}\.(\w+)", recipe.write)
     return f"Use `{called[0] if called else method[1] if method else recipe.write}`"
-
-
-@cache
-def _parse_signature(takes: str) -> inspect.Signature:
-    """Return the signature of parameters as in a ``def``; its defaults are the nodes of the default values."""
-    parameters = inspect.signature(eval(f"lambda {takes}: None")).parameters.values()
-    return inspect.Signature(
-        [
-            one
-            if one.default is one.empty
-            else one.replace(default=ast.parse(repr(one.default)).body[0].value)  # type: ignore[attr-defined]
-            for one in parameters
-        ]
-    )
-
-
-def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
-    """Bind the arguments of a call to the parameters of ``takes``; return None if they do not fit."""
-    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if None in keywords or (is_starred and not takes.startswith("*")):
-        return None
-    try:
-        return _parse_signature(takes).bind(*call.args, **keywords)  # type: ignore[arg-type]
-    except TypeError:
-        return None
-
-
-def _is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
-    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``any`` for anything, and
-    ``no size`` for what is not evidently a size."""
-    if code == "any":
-        return True
-    if code == "no size":
-        return not isinstance(node, tuple) and not is_size(node)
-    if isinstance(node, tuple):
-        return False
-    if code == "int":
-        number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-        return isinstance(number, ast.Constant) and type(number.value) is int
-    return ast.unparse(node) == code
