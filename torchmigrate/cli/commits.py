@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from torchmigrate import __version__
 from torchmigrate.adoption.work_tree import WorkTree
+from torchmigrate.cli.fix_session import FixSession
 from torchmigrate.cli.options import Failure
-from torchmigrate.cli.session import Session
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.torch_versions import render_version
 from torchmigrate.project.git import GitError
 
 
-def commit_by_rule(run: Session) -> int:
+def commit_by_rule(run: FixSession) -> int:
     """Fix rule by rule, and commit the changes of each; return the number of changed files. Raises Failure."""
     try:
         return _commit_each(run, WorkTree([file.path for file in run.inputs]))
@@ -21,7 +21,7 @@ def commit_by_rule(run: Session) -> int:
         raise Failure(f"--commit-per-rule: {error}") from None
 
 
-def _commit_each(run: Session, work_tree: WorkTree) -> int:
+def _commit_each(run: FixSession, work_tree: WorkTree) -> int:
     from torchmigrate.run import multi_file, runner
 
     changed: set[str] = set()
@@ -48,7 +48,7 @@ def _commit_each(run: Session, work_tree: WorkTree) -> int:
     return len(changed)
 
 
-def _find_next(run: Session, tried: set[str]) -> list[Finding]:
+def _find_next(run: FixSession, tried: set[str]) -> list[Finding]:
     """Return the fixable findings of the rules not tried yet: errors first, then warnings."""
     from torchmigrate.run import runner
 
@@ -75,7 +75,7 @@ def _choose_rule(findings: Sequence[Finding]) -> Callable[[Finding], bool]:
     return wanted
 
 
-def _write_message(run: Session, code: str, applied: Sequence[Finding]) -> str:
+def _write_message(run: FixSession, code: str, applied: Sequence[Finding]) -> str:
     rule = run.report.rules().get(code)
     minimum, target = (
         render_version(run.report.minimum.version),

@@ -9,7 +9,7 @@ import click
 
 from torchmigrate.cli import options, output
 from torchmigrate.cli import verify_options as verifying
-from torchmigrate.cli.session import Session
+from torchmigrate.cli.fix_session import FixSession
 
 add_common_options = options.combine_options(
     click.option(
@@ -50,11 +50,11 @@ class FixRequest(NamedTuple):
 
 
 def run_fixes(mending: FixRequest, given: Mapping[str, Any], *, diff: bool) -> int:
-    """Fix the files that ``given``, the parameters of a `Session`, name; return the exit status."""
+    """Fix the files that ``given``, the parameters of a `FixSession`, name; return the exit status."""
     from torchmigrate.run import multi_file
 
     mending.check(given["paths"])
-    run = Session(**{**given, "output_format": "diff"} if diff else given)
+    run = FixSession(**{**given, "output_format": "diff"} if diff else given)
     run.report.fixing, run.report.written = True, mending.apply
     run.recover(apply=mending.apply)
     changed = 0

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchmigrate.cli import options, output
-from torchmigrate.cli import verify_options as verifying
 from torchmigrate.cli.requested_files import find_files
-from torchmigrate.console.terminal import ProgressBar, escape_controls, line_width, wants_color, wants_links
+from torchmigrate.console.terminal import escape_controls, line_width, wants_color, wants_links
 from torchmigrate.reporters.report import Report, format_count
 from torchmigrate.run import cache
 from torchmigrate.run.unread import CODE as UNREAD_CODE
@@ -22,15 +21,14 @@ from torchmigrate.run.wire import PackedResults
 from torchmigrate.settings.config import ConfigError
 
 if TYPE_CHECKING:
-    from torchmigrate.cli.chooser import FixChooser
     from torchmigrate.cli.known_findings import KnownFindings
-    from torchmigrate.model.findings import FileError, FileResult, Finding
+    from torchmigrate.model.findings import FileError, FileResult
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.settings.settings import Settings
 
 
 class Session:
-    """One run of `check` or `fix`."""
+    """One run of `check`."""
 
     def __init__(
         self,
@@ -57,7 +55,7 @@ class Session:
         self._begin = time.monotonic()
         self._exit_zero = exit_zero
         self._unread: list[str] = []
-        self._output_file = output_file
+        self.output_file = output_file
         profiles = options.load_profiles(given)
         resolves = bool(given.get("resolve"))
         if resolves:
@@ -71,7 +69,6 @@ class Session:
             raise options.Failure(str(error)) from None
         settings = asked.base.settings
         self.format = "statistics" if statistics else settings.output_format
-        self._diff: list[bytes] = []
         colored = not output_file and wants_color(color, sys.stdout)
         lowest = min((profile.minimum for profile in asked.profiles), key=lambda minimum: minimum.version)
         self.report = Report(
@@ -90,8 +87,8 @@ class Session:
         self._known = self._load_known(asked.get_settings, diff_base, write_baseline)
         self.report.paths = [file.path for file in self.inputs]
         self.report.files = len(self.inputs)
-        self._add_errors(asked.select_errors(sorts))
-        self._add_errors(asked.invalid_patterns)
+        self.add_errors(asked.select_errors(sorts))
+        self.add_errors(asked.invalid_patterns)
         stated = all(profile.settings.min_version is not None for profile in asked.profiles)
         self.print_note(options.describe_versions(asked.profiles), wanted=not stated)
         for name, meant in options.find_misspelt_variables(os.environ).items():
@@ -113,7 +110,7 @@ class Session:
             unread = (finding for finding in result.findings if finding.code == UNREAD_CODE)
             self._unread += [f"warning: {finding.message}; {finding.hint}" for finding in unread]
 
-    def _add_errors(self, errors: Iterable[FileError]) -> None:
+    def add_errors(self, errors: Iterable[FileError]) -> None:
         """Add errors to the totals."""
         for error in errors:
             from torchmigrate.model.findings import FileResult
@@ -135,7 +132,7 @@ class Session:
             raise options.Failure(f"--diff-base: {error}") from None
         return KnownFindings(self.inputs, settings_of, earlier, writes=writes)
 
-    def _warn_unread(self) -> None:
+    def warn_unread(self) -> None:
         """Print a warning that counts the files whose grammars are not installed, if there are any."""
         for warning in self._unread:
             self.print_note(warning)
@@ -149,69 +146,6 @@ class Session:
         """Write all findings into the baseline."""
         for line in self._known.write_baselines() if self._known else ():
             self.print_note(line)
-
-    def fix_files(self, apply: bool, interactive: bool) -> Iterator[FixResult]:
-        """Yield the files with the wanted fixes applied."""
-        from torchmigrate.run import runner
-
-        choose = self._create_chooser() if interactive else None
-        see = choose.set_text if choose else None
-        wanted = not (self.quiet or interactive) and (apply or not sys.stdout.isatty())
-        with ProgressBar(sys.stderr, wanted=wanted) as progress:
-            for tree in self.trees:
-                yield from runner.fix_tree(tree, choose=choose, see=see, cache=self.cache, progress=progress)
-
-    def _create_chooser(self) -> FixChooser:
-        from torchmigrate.cli.chooser import FixChooser
-
-        return FixChooser(self.report)
-
-    def fix_verified(self, asked: verifying.VerifyRequest, paths: Sequence[str]) -> Sequence[FixResult]:
-        """Return the files with the fixes that the ``--verify`` command accepts."""
-        from torchmigrate.run import runner
-
-        def fixes(choose: Callable[[Finding], bool]) -> list[FixResult]:
-            return [
-                fixed
-                for tree in self.trees
-                for fixed in runner.fix_tree(tree, choose=choose, cache=self.cache)
-            ]
-
-        fixed, self.report.verified = verifying.verify_fixes(asked, paths, fixes, self.print_note)
-        return fixed
-
-    def deliver(self, unit: Sequence[FixResult], apply: bool) -> list[FixResult]:
-        """Write or print the changes of files that belong together; return the changed files if all could be written."""
-        changed = [fixed for fixed in unit if fixed.before != fixed.after]
-        on_disk = [fixed for fixed in changed if self._find_stdin(fixed.path) is None]
-        if apply and on_disk and not self.write_files(on_disk):
-            changed = []
-        for fixed in unit if apply else ():
-            stdin = self._find_stdin(fixed.path)
-            if stdin is not None:
-                output.print_bytes(fixed.after if fixed in changed else stdin)
-        for fixed in changed if self.shows_diff(apply) else ():
-            if not apply or fixed in on_disk:
-                self._show_diff(fixed)
-        return changed
-
-    def _find_stdin(self, path: str) -> bytes | None:
-        """Return the bytes of standard input if the file came from there, else None."""
-        given = (one.data for one in self.inputs if one.data is not None and one.path == path)
-        return next(given, None)
-
-    def _show_diff(self, fixed: FixResult) -> None:
-        from torchmigrate.console import unified_diff
-
-        made = unified_diff.create_unified_diff(fixed.path, fixed.before, fixed.after)
-        if self._output_file:
-            self._diff.append(made)
-        else:
-            output.print_diff(made, color=self.report.color, raw=self.format == "diff")
-
-    def shows_diff(self, apply: bool) -> bool:
-        """Return whether `fix` prints a diff, instead of a report on what it did and left."""
-        return self.format == "diff" or (not apply and self.format in ("full", "concise"))
 
     def write_files(self, unit: Sequence[FixResult]) -> bool:
         """Replace files, all or none; return whether they were replaced. A failure becomes an error."""
@@ -229,7 +163,7 @@ class Session:
                 why = reason if fixed.path == failed.path else f"not changed, because {failed.path} {reason}"
                 if fixed.path in failed.stays:
                     why = f"changed, and could not be restored; its fix is incomplete, because {failed.path} {reason}"
-                self._add_errors([FileError(fixed.path, why)])
+                self.add_errors([FileError(fixed.path, why)])
             return False
         for fixed, gone in zip(unit, lost, strict=True):
             self.print_note(f"{fixed.path}: the new file lost {', '.join(gone)}", wanted=bool(gone))
@@ -243,7 +177,7 @@ class Session:
             for journal in find_journals(tree.folder):
                 from torchmigrate.cli.recovery import recover_journal
 
-                self._add_errors(recover_journal(journal, tree, self.print_note, apply=apply))
+                self.add_errors(recover_journal(journal, tree, self.print_note, apply=apply))
 
     def has_failing(self) -> bool:
         """Return whether a finding is at or above ``--fail-on``."""
@@ -260,10 +194,10 @@ class Session:
 
         from torchmigrate.reporters.report import load_reporter
 
-        self._warn_unread()
+        self.warn_unread()
         self.report.seconds = time.monotonic() - self._begin
         self._summarize_for_github()
-        where = self._output_file
+        where = self.output_file
         with output.replace_file(where) if where else output.ChunkedOutput(to_stderr=to_stderr) as out:
             load_reporter(self.format).write_report(self.results, self.report, out)
 
@@ -279,34 +213,6 @@ class Session:
                 markdown.write_report(self.results, self.report, out)
         except OSError as error:
             self.print_note(f"the job summary cannot be written: {error.strerror}")
-
-    def write_outcome(self, changed: int, apply: bool) -> None:
-        """Write a diff that goes to a file, and print errors and the number of changes."""
-        if self._output_file:
-            with output.replace_file(self._output_file) as out:
-                out.buffer.write(b"".join(self._diff))
-        self._warn_unread()
-        self.print_errors()
-        if self.report.verified:
-            from torchmigrate.reporters import concise
-
-            for line in concise.describe_verification(self.report.verified):
-                self.print_note(line)
-        change = "changed" if apply else "would change"
-        self.print_note(
-            f"{format_count(changed, 'file')} {change}, fixing {format_count(self.report.fixed, 'finding')}"
-        )
-        hidden = format_count(self.report.hidden_unsafe, "unsafe fix", "unsafe fixes")
-        self.print_note(f"{hidden} available with --unsafe", wanted=self.report.hidden_unsafe > 0)
-
-    def print_proposals(self) -> None:
-        """Print the moves of environments that were made, or that something blocks, each as a whole."""
-        from torchmigrate.reporters.proposals import collect_proposals, describe_proposal
-
-        left = (finding for result in self.results for finding in result.findings)
-        for one in collect_proposals([*self.report.applied, *left]):
-            for line in describe_proposal(one):
-                self.print_note(line)
 
     def print_errors(self) -> None:
         """Print the files that failed."""
