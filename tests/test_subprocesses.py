@@ -23,7 +23,9 @@ STARTERS = {
 """The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the commands of ``--verify`` and `record`."""
 
 EVALUATORS = {
-    "rules/removed_api/_changes/recipe_arguments.py": ["eval"],  # parameters written in the ledger's own table
+    "rules/removed_api/_changes/recipe_arguments.py": [
+        "eval"
+    ],  # parameters written in the ledger's own table
     "torchmigrate/__init__.py": ["__import__"],  # a module of torchmigrate
     "torchmigrate/proof/edit_verification.py": ["compile"],  # without running what comes of it
 }
