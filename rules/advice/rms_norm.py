@@ -154,13 +154,9 @@ def _is_read_once(name: ast.Name, use: Use, ctx: Context) -> bool:
 
 def _find_product(statement: ast.stmt, factor: ast.expr) -> ast.BinOp | None:
     """Return the product in a statement that has a factor."""
-    for node in walk_body([statement]):
-        match node:
-            case ast.BinOp(left=left, op=ast.Mult(), right=right) if _is_same(left, factor) or _is_same(
-                right, factor
-            ):
-                return node
-    return None
+    found = (node for node in walk_body([statement]) if isinstance(node, ast.BinOp))
+    products = (node for node in found if isinstance(node.op, ast.Mult))
+    return next((one for one in products if _is_same(one.left, factor) or _is_same(one.right, factor)), None)
 
 
 def _is_same(one: ast.expr, other: ast.expr) -> bool:
@@ -225,6 +221,6 @@ def _is_number(epsilon: ast.expr, ctx: Context) -> bool:
                 return False
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("register_buffer"):
             match node.args:
-                case [ast.Constant(value=named), *_] if named == name:
+                case [ast.Constant(value=registered), *_] if registered == name:
                     return False
     return True
