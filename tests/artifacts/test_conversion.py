@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from tests.artifacts import made
 from torchmigrate.artifacts import conversion, conversion_advice, input_specs
+from torchmigrate.artifacts.conversion import ConversionOutcome, MethodOutcome
 from torchmigrate.artifacts.input_specs import OpenSize, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
 from torchmigrate.cli.artifacts import artifacts
@@ -247,3 +248,27 @@ def test_what_travels_to_a_cluster_needs_the_standard_library_only(tmp_path: Pat
         [sys.executable, "-S", "-E", "-c", program, str(archive)], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"),
+    [
+        (
+            ConversionOutcome("a.pt", (MethodOutcome("forward", "equal"), MethodOutcome("f", "close"))),
+            "converted",
+        ),
+        (
+            ConversionOutcome("a.pt", (MethodOutcome("forward", "equal"), MethodOutcome("f", "refused"))),
+            "refused",
+        ),
+        (
+            ConversionOutcome("a.pt", (MethodOutcome("forward", "refused"), MethodOutcome("f", "differs"))),
+            "differing",
+        ),
+        (ConversionOutcome("a.pt", skipped="it is something else"), "skipped"),
+        (ConversionOutcome("a.pt", skipped="it is something else", error="it is gone"), "failed"),
+    ],
+)
+def test_the_worst_method_gives_an_archive_its_word(outcome: ConversionOutcome, word: str) -> None:
+    assert outcome.result_word == word
+    assert outcome.is_good is (word == "converted")

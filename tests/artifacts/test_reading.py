@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,17 @@ def test_a_folder_without_models_is_no_error(tmp_path: Path) -> None:
     )
     assert (run.return_value, json.loads(run.stdout)["files"]) == (0, [])
     assert f"no model files in {tmp_path}" in run.stderr
+
+
+def test_a_folder_lists_files_with_a_shared_suffix_only_if_they_begin_like_models(tmp_path: Path) -> None:
+    heads = {
+        "zip.bin": b"PK\3\4",
+        "pickle.bin": b"\x80\2}",
+        "other.bin": b"PK\5\6",
+        "short.bin": b"",
+        "m.pt": b"",
+    }
+    for name, data in heads.items():
+        (tmp_path / name).write_bytes(data)
+    found = [os.path.basename(path) for path in reader.find_model_files([str(tmp_path)])]
+    assert found == ["m.pt", "pickle.bin", "zip.bin"]

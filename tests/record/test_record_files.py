@@ -116,7 +116,7 @@ def test_a_bad_line_is_named_and_the_record_not_used(project: Path, line: str, s
     ("data", "said"),
     [
         (b"", "is empty"),
-        (b"\xff\xfe\x00", "not a line of JSON with an object"),
+        (b"\xff\xfe\x00", ":1: not a line of JSON with an object"),
         (b"{}\n", "not a record of torchmigrate"),
         (b'{"torchmigrate_record": 99}\n', "was made by a newer torchmigrate"),
     ],

@@ -258,6 +258,7 @@ def test_what_is_malformed_is_answered_and_ends_nothing(client: Client, folder: 
     client.write(b'{"jsonrpc": "1.0", "method": "x"}')
     client.notify("textDocument/didChange", {"textDocument": {}})
     client.notify("textDocument/didOpen", {"textDocument": {"uri": 3}})
+    client.notify("notebookDocument/didSave", {"notebookDocument": 3})
     client.notify(
         "textDocument/didChange", {"textDocument": {"uri": "file:///no", "version": 1}, "contentChanges": []}
     )
@@ -269,6 +270,9 @@ def test_what_is_malformed_is_answered_and_ends_nothing(client: Client, folder: 
     client.change(uri, 2, {"text": "import torch\n\ntorch.qr(x)\n"})
     assert client.request("codeAction/resolve", offer)["error"]["code"] == -32801
     assert [one["code"] for one in client.shown(uri, 2)] == ["RM701"]
+    logged = [one["message"] for one in client.said("window/logMessage")]
+    assert logged[0].startswith("JSONDecodeError: ")
+    assert logged.count("JsonRpcInvalidParams: Invalid Params") >= 3
 
 
 def test_it_ends_as_the_protocol_says(client: Client) -> None:
