@@ -19,6 +19,8 @@ from typing import Any
 
 MOST_BYTES = 64 << 20
 """The most bytes of inputs that are kept, of all together."""
+MOST_PLAIN_BYTES = 16 << 20
+"""The most bytes of inputs of plain modules, which may never be scripted, that are kept besides."""
 MOST_PARAMETERS = 1 << 30
 """The most bytes of parameters of a module that is exported."""
 SECONDS = 120
@@ -50,7 +52,7 @@ class Keeper:
         self._torch: Any = sys.modules["torch"]
         self._kept: dict[int, _Kept] = {}
         self._process = os.getpid()
-        self._bytes = 0
+        self._bytes = self._plain_bytes = 0
         atexit.register(self._prove_all)
 
     def begin(self, made: Any, result: Any, maker: str) -> None:
@@ -66,11 +68,12 @@ class Keeper:
         kept = self._kept.get(made.number)
         if kept is None or kept.plain is not made.wraps or kept.left_out:
             return
-        copied = self.copy_within_limits((args, kwargs))
-        if copied is None:
+        size = self._measure((args, kwargs))
+        if self._bytes + size > MOST_BYTES:
             self.leave_out(made)
-        else:
-            kept.inputs.append(copied)
+            return
+        self._bytes += size
+        kept.inputs.append(self._copy((args, kwargs)))
 
     def add(self, made: Any, values: Any) -> None:
         """Keep inputs that are copied already: a call's positional and named arguments."""
@@ -78,13 +81,16 @@ class Keeper:
         if kept is not None and kept.plain is made.wraps and not kept.left_out:
             kept.inputs.append(values)
 
-    def copy_within_limits(self, values: Any) -> Any:
-        """Return a copy of a call's arguments; None where the tensors are more than may be kept."""
-        size = sum(one.numel() * one.element_size() for one in self._list_tensors(values))
-        if self._bytes + size > MOST_BYTES:
+    def copy_plain(self, values: Any) -> Any:
+        """Return a copy of the arguments of a plain module's call; None where the tensors are more than may be kept."""
+        size = self._measure(values)
+        if self._plain_bytes + size > MOST_PLAIN_BYTES:
             return None
-        self._bytes += size
+        self._plain_bytes += size
         return self._copy(values)
+
+    def _measure(self, values: Any) -> int:
+        return sum(one.numel() * one.element_size() for one in self._list_tensors(values))
 
     def leave_out(self, made: Any) -> None:
         """Note that a call has inputs which are not kept, so that equal results for the others prove too little."""

@@ -146,4 +146,5 @@ def _are_alike(one: Any, other: Any) -> bool:
 
 
 def _list_sizes(module: Any) -> list[Any]:
-    return [(name, tensor.shape) for name, tensor in module.state_dict().items()]
+    # And no `state_dict()`, which may run the program's code, or talk to other ranks.
+    return [(name, tensor.shape) for name, tensor in (*module.named_parameters(), *module.named_buffers())]

@@ -35,9 +35,7 @@ def watch(recording: Any) -> None:
     torch.autograd.backward = scripts.wrap_derivative(torch.autograd.backward)
     if recording.options.get("prove"):
         scripts.keeper = export_proofs.Keeper(recording)
-    scripts.inputs = ModuleInputs(
-        recording.is_compiling, scripts.keeper and scripts.keeper.copy_within_limits
-    )
+    scripts.inputs = ModuleInputs(recording.is_compiling, scripts.keeper and scripts.keeper.copy_plain)
 
 
 class _Made:
