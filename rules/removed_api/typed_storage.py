@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
 
 from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._changes.missing_names import has_alternative
+from ._changes.missing_names import has_alternative, names_other_branch
 
 _ASKED = """
     data_ptr element_size nbytes resize_ is_shared share_memory_ _cdata _new_shared _weak_ref
@@ -53,20 +52,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if asked not in _ASKED and not is_tensor(use.node.value, use.place, ctx.uses):
         return
     reached = find_reach(use, ctx.uses)
-    if not reached.unheard and not has_alternative(use, ctx, reached) and not _has_untyped_branch(use):
+    if (
+        not reached.unheard
+        and not has_alternative(use, ctx, reached)
+        and not names_other_branch(use, "untyped_storage")
+    ):
         yield ctx.finding(use, fix=lambda: _create_fix(use, asked))
-
-
-def _has_untyped_branch(use: Use) -> bool:
-    """Return whether another branch uses the untyped storage; whatever the test, a torch that has it takes that branch."""
-    for inner, outer in pairwise(use.place.enclosing_places()):
-        branch = outer.statement
-        if isinstance(branch, ast.If):
-            other = branch.body if inner.statement in branch.orelse else branch.orelse
-            named = (node for statement in other for node in ast.walk(statement))
-            if any(isinstance(node, ast.Attribute) and node.attr == "untyped_storage" for node in named):
-                return True
-    return False
 
 
 def _create_fix(use: Use, asked: str) -> Fix:

@@ -417,3 +417,46 @@ def test_a_state_dict_that_was_just_saved_loads_with_weights_only() -> None:
     assert "weights_only=True" in fixed_code
     exec(fixed_code, after)
     assert after["result"] == 3
+
+
+HOOKED = """\
+import torch
+from torch import nn
+
+def keep(module, grad_input, grad_output):
+    kept.append((grad_output[0].clone(), {read}))
+
+torch.manual_seed(0)
+kept = []
+for module in (nn.Linear(3, 2), nn.Sequential(nn.Conv1d(4, 4, 1), nn.Tanh()), nn.LayerNorm(3)):
+    module.register_backward_hook(keep)
+    inputs = torch.randn(4, 3, requires_grad=True)
+    module(inputs).square().sum().backward()
+    kept.append((inputs.grad, None))
+"""
+
+
+def run_hooks(code: str) -> tuple[list[Any], list[str]]:
+    """Run code with hooks; return what they kept, and the warnings."""
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        exec(code, names)
+    return names["kept"], [str(one.message) for one in heard]
+
+
+def test_a_full_hook_gets_the_gradients_of_outputs_and_no_warning() -> None:
+    code = HOOKED.format(read="None")
+    fixed = fix_text(code, "--unsafe", "--min-version", "2.0")
+    assert "register_full_backward_hook" in fixed
+    (before, warned), (after, silent) = run_hooks(code), run_hooks(fixed)
+    assert sum("non-full backward hook" in one for one in warned) == 3
+    assert silent == []
+    assert all(torch.equal(one[0], other[0]) for one, other in zip(before, after, strict=True))
+
+
+def test_a_full_hook_gets_the_gradient_of_the_input() -> None:
+    code = HOOKED.format(read="grad_input[0]")
+    kept, _ = run_hooks(fix_text(code, "--unsafe", "--min-version", "2.0"))
+    for (_, first), (whole, _) in zip(kept[::2], kept[1::2], strict=True):
+        assert torch.equal(first, whole)

@@ -179,6 +179,16 @@ def tests_parameter(use: Use, keyword: str) -> bool:
     )
 
 
+def names_other_branch(use: Use, attribute: str) -> bool:
+    """Return whether another branch uses an attribute; whatever the test, a torch that has it takes that branch."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == attribute
+        for branch in _find_other_branches(use)
+        for statement in branch
+        for node in ast.walk(statement)
+    )
+
+
 def has_other_call(use: Use, keyword: str) -> bool:
     """Return whether another branch makes the same call with the keyword, so that the code chooses by what torch accepts."""
     call = use.call
