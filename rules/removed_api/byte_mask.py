@@ -55,7 +55,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
     except ValueEscapes:
         return
-    masked = {place: function for place in places if (function := _find_function(place, ctx)) is not None}
+    masked = {
+        place: function for place in places if (function := _find_function(place, use, ctx)) is not None
+    }
     if not masked:
         return
     fails = ctx.options.target >= _REFUSED and not _REFUSING.isdisjoint(masked.values())
@@ -66,7 +68,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _find_function(place: ast.expr, ctx: Context) -> str | None:
+def _find_function(place: ast.expr, use: Use, ctx: Context) -> str | None:
     """Return the function that takes an expression as a mask; "" for an index, None for no mask."""
     parent = ctx.uses.data_flow.parents.get(place)
     if isinstance(parent, ast.Subscript) and parent.slice is place:
@@ -76,8 +78,8 @@ def _find_function(place: ast.expr, ctx: Context) -> str | None:
     name = last_name(parent.func) or ""
     if name not in _REFUSING | _WARNING:
         return None
-    is_method = last_name(getattr(parent.func, "value", parent)) != "torch"
-    position = 0 if is_method or name == "where" else 1
+    is_function = ctx.is_named(parent.func, use, f"torch.{name}")
+    position = 1 if is_function and name != "where" else 0
     return name if parent.args[position : position + 1] == [place] else None
 
 

@@ -21,6 +21,11 @@ from torchmigrate.prefilter.identifiers import CUSTOMARY, Identifiers, collect_i
 
 _APART = re.compile(rb"\.(?:(?<=[\s\\]\.)[\s\\]*|[\s\\]+)(\w+)")
 """A name with a blank, or the end of a line, before or behind its dot."""
+_GAP = rb"(?:[\s\\]*#[^\r\n]*[\r\n]){0,4}[\s\\]*"
+"""What may stand beside the dot of a name, with few comments, for long blocks of them are searched again and again."""
+_AFTER_COMMENT = re.compile(rb"#[^\r\n]*[\r\n]+[ \t\f]*\.")
+_COMMENTED = re.compile(rb"(\w+)[ \t\f]*#[^\r\n]*[\r\n]" + _GAP + rb"\." + _GAP + rb"(\w+)")
+"""A name whose dot stands behind a comment, with its owner."""
 _FROM = re.compile(
     rb"from[\s\\]+((?:func)?torch[\w.]*)[\s\\]+import\b[ \t\f]*(\([^)]*\)|(?:[^\r\n\\;]|\\(?:\r\n?|\n))*)"
 )
@@ -162,6 +167,8 @@ class NamePairs:
                         yield owner, name
         for match in _APART.finditer(text) if is_apart else ():
             yield last_identifier(text, match.start()), match[1]
+        for match in _COMMENTED.finditer(text) if _AFTER_COMMENT.search(text) is not None else ():
+            yield match[1], match[2]
 
     def _find_matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
         """Return the entry for the owner of a name, or for any owner, if the file has the identifiers that it needs; else None."""
@@ -176,7 +183,7 @@ class NamePairs:
 def _pair_pattern(owner: bytes, name: bytes) -> re.Pattern[bytes]:
     if not owner:
         return re.compile(name + rb"(?<!\w" + name + rb")(?!\w)")
-    return re.compile(owner + rb"(?<!\w" + owner + rb")[\s\\]*\.[\s\\]*" + name + rb"(?!\w)")
+    return re.compile(owner + rb"(?<!\w" + owner + rb")" + _GAP + rb"\." + _GAP + name + rb"(?!\w)")
 
 
 def _find_aliases(text: bytes) -> dict[bytes, set[bytes]]:
