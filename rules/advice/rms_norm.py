@@ -1,8 +1,8 @@
 r"""RMS normalization written out by hand, which `torch.nn.functional.rms_norm` does in one call.
 
 Why: written out, the normalization is five operations, each of which reads and writes a tensor as large as the input, and
-autograd keeps some of them for the backward pass. `rms_norm` is one operation where torch has a kernel for it. In half precision it also computes in float32,
-so that squares do not overflow, and rounds once.
+autograd keeps some of them for the backward pass. `rms_norm` is one operation where torch has a kernel for it. In half
+precision it also computes in float32, so that squares do not overflow, and rounds once.
 
     y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
     →
@@ -37,6 +37,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Use
 from torchmigrate.model.findings import FixChange
@@ -44,7 +45,7 @@ from torchmigrate.rewrite.changes import Remove, replace
 from torchmigrate.semantics.call_arguments import find_argument
 
 from ._analyses.advice_findings import create_advice
-from ._analyses.enclosing_nodes import enclosing_body, enclosing_names, outermost_text, walk_body
+from ._analyses.enclosing_nodes import enclosing_body, is_meant, walk_body
 
 rule = Rule(
     code="AD904",
@@ -62,7 +63,6 @@ _KERNELS = re.compile(
 """What shows that the file brings a kernel for what it also writes out."""
 _CHOICE = re.compile(r"rms_?norm(?:_fn|_kernel)|\.rms_?norm\(|\.RMSNorm\b")
 """What shows that the code around is one of several choices."""
-_REFERENCES = re.compile(r"(?i)(?:^|_)(?:ref|reference|naive|native|golden|eager|slow|manual)(?:_|$)")
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     normalization = _find_normalization(use, ctx)
     if normalization is None or _KERNELS.search(ctx.source.text):
         return
-    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(
-        outermost_text(use, ctx)
-    ):
-        return
-    yield from create_advice(
-        use, ctx, at=normalization.product, fix=lambda: _create_fix(normalization, use, ctx)
-    )
+    if not is_meant(use, ctx, _CHOICE):
+        fix = partial(_create_fix, normalization, use, ctx)
+        yield from create_advice(use, ctx, at=normalization.product, fix=fix)
 
 
 def _create_fix(found: _Normalization, use: Use, ctx: Context) -> Fix:

@@ -44,7 +44,7 @@ from torchmigrate.semantics.name_resolution import last_name
 
 from ._analyses.advice_findings import create_advice
 from ._analyses.attention_code import Attention, AttentionReader
-from ._analyses.enclosing_nodes import enclosing_class, enclosing_names, outermost_text
+from ._analyses.enclosing_nodes import enclosing_class, is_meant
 
 rule = Rule(
     code="AD905",
@@ -61,7 +61,6 @@ _KERNELS = re.compile(rb"\b(?:import|from)[ \t]+(?:flash_attn|xformers|triton|to
 """What shows that the file brings a kernel for what it also writes out."""
 _CHOICE = re.compile(r"scaled_dot_product_attention|(?i:sdpa|flash|fused_attn)")
 """What shows that the code around is one of several choices."""
-_REFERENCES = re.compile(r"(?i)(?:^|_)(?:ref|reference|naive|native|golden|eager|slow|manual)(?:_|$)")
 
 
 _SIZES = re.compile(
@@ -72,9 +71,7 @@ _SIZES = re.compile(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    if any(_REFERENCES.search(name) for name in enclosing_names(use)) or _CHOICE.search(
-        outermost_text(use, ctx)
-    ):
+    if is_meant(use, ctx, _CHOICE):
         return
     found = None if _KERNELS.search(ctx.source.text) else AttentionReader(use, ctx).read()
     if found is not None:

@@ -48,15 +48,22 @@ def describe_inputs(calls: RecordedCalls) -> str:
     inputs = find_inputs(calls)
     if inputs is None:
         return f"called {times} with {signatures} kind{'' if signatures == 1 else 's'} of arguments"
-    shown = ", ".join(_list_shapes(calls, inputs)) or "no arguments"
-    return f"called {times} with {shown}"
+    return f"called {times} with {_describe_shapes(calls, inputs)}"
 
 
 def describe_module_inputs(calls: Sequence[ModuleInput]) -> str:
     """Return the inputs of the plain module, as in "its module was called with float32 (32, 4)"."""
     inputs = find_inputs(calls)
-    shown = ", ".join(_list_shapes(calls, inputs)) if inputs else "arguments of several kinds"
+    shown = (
+        "arguments that are not all tensors of one kind"
+        if inputs is None
+        else _describe_shapes(calls, inputs)
+    )
     return f"its module was called with {shown}"
+
+
+def _describe_shapes(calls: RecordedCalls, inputs: Sequence[RecordedTensor]) -> str:
+    return ", ".join(_list_shapes(calls, inputs)) or "no arguments"
 
 
 def _list_shapes(calls: RecordedCalls, inputs: Sequence[RecordedTensor]) -> Iterator[str]:

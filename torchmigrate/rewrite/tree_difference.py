@@ -18,8 +18,8 @@ from torchmigrate.model.findings import Edit, Span
 
 from .region import Region, collect_spans
 
-_CLAUSE = re.compile(r"(?:else|elif|except|finally)\b")
-"""The beginnings of lines that continue a statement."""
+_BEGINNING = r"(?!\s|[)\]}]|(?:else|elif|except|finally)\b)"
+"""What no line begins with that only goes on with a statement."""
 
 
 def find_edits(region: Region, module: cst.Module) -> Iterator[Edit]:
@@ -51,15 +51,14 @@ def _separate_statements(region: Region, edit: Edit) -> Iterator[Edit]:
     """Yield an insertion of whole statements apart from the edit that changes the first line of the statement below them."""
     line = region.source.text.rfind(b"\n", 0, edit.start) + 1
     indent = region.source.text[line : edit.start].decode()
-    length = edit.text.rfind(f"\n{indent}") + 1 + len(indent)
     old = region.source.text[edit.start : edit.end]
-    while old and b"\n" not in old and not indent.strip() and length > len(indent):
-        is_clause = _CLAUSE.match(edit.text, length) is not None
-        if not is_clause and _is_code(textwrap.dedent(indent + edit.text[:length])):
-            yield Edit(edit.start, edit.start, edit.text[:length])
-            yield Edit(edit.start, edit.end, edit.text[length:])
+    is_at_first_line = bool(old) and b"\n" not in old and not indent.strip()
+    beginnings = re.finditer(rf"\n{indent}{_BEGINNING}", edit.text) if is_at_first_line else ()
+    for at in sorted((one.end() for one in beginnings), reverse=True):
+        if _is_code(textwrap.dedent(indent + edit.text[:at])):
+            yield Edit(edit.start, edit.start, edit.text[:at])
+            yield Edit(edit.start, edit.end, edit.text[at:])
             return
-        length = edit.text.rfind(f"\n{indent}", 0, length - len(indent) - 1) + 1 + len(indent)
     yield edit
 
 

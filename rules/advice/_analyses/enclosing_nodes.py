@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from torchmigrate.api import Context, Use
@@ -10,6 +11,7 @@ from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import iterate_children
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_REFERENCES = re.compile(r"(?i)(?:^|_)(?:ref|reference|naive|native|golden|eager|slow|manual)(?:_|$)")
 
 
 def walk_body(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -41,10 +43,14 @@ def enclosing_names(use: Use) -> Iterator[str]:
             yield outer.name
 
 
-def outermost_text(use: Use, ctx: Context) -> str:
-    """Return the text of the statement of the module in which a use is: a class, a function, or a choice between them."""
+def is_meant(use: Use, ctx: Context, choice: re.Pattern[str]) -> bool:
+    """Return whether code is written out on purpose: by the names around as a reference, or beside another ``choice``.
+
+    That is looked for in the statement of the module around: a class, a function, or a choice between them.
+    """
     *_, outermost = use.place.enclosing_places()
-    return ctx.get_text(outermost.statement)
+    is_reference = any(_REFERENCES.search(name) for name in enclosing_names(use))
+    return is_reference or choice.search(ctx.get_text(outermost.statement)) is not None
 
 
 def find_with(use: Use, ctx: Context) -> tuple[ast.With, ast.expr] | None:

@@ -30,9 +30,8 @@ class Inputs:
 
     def __init__(self, module: Any) -> None:
         self.module = weakref.ref(module)
-        self.signatures: dict[Any, dict[str, Any]] = {}
-        self.values: list[Any] = []
-        """Copies of the inputs themselves, if proofs want them."""
+        self.calls: dict[Any, tuple[dict[str, Any], Any]] = {}
+        """The signature of each, and a copy of the inputs themselves if proofs want it, by a key of the signature."""
         self.tell: Callable[[dict[str, Any], Any], None] | None = None
         """What notes a signature, with the inputs, once the module is scripted or traced."""
 
@@ -63,8 +62,7 @@ class ModuleInputs:
             other = next(others, None)
             found = self._remember(module)
             if other is not None:
-                found.signatures.update(other.signatures)
-                found.values.extend(other.values)
+                found.calls.update(other.calls)
         return found
 
     def _begin(self) -> None:
@@ -113,14 +111,12 @@ class ModuleInputs:
             if inputs is None:
                 inputs = self._remember(module)
             key = (key_values(args), tuple(kwargs), key_values(kwargs.values()))
-            if key in inputs.signatures or len(inputs.signatures) >= MOST_SIGNATURES:
+            if key in inputs.calls or len(inputs.calls) >= MOST_SIGNATURES:
                 return
-            signature = inputs.signatures[key] = describe_call(args, kwargs)
             values = None if self._copy is None else self._copy((args, kwargs))
-            if values is not None:
-                inputs.values.append(values)
+            call = inputs.calls[key] = describe_call(args, kwargs), values
             if inputs.tell is not None:
-                inputs.tell(signature, values)
+                inputs.tell(*call)
 
     def _are_real(self, value: Any) -> bool:
         """Return whether no value stands for others, whose sizes must not be asked for: as in `torch.export` and `torch.fx`."""

@@ -172,8 +172,8 @@ class _Scripts:
 
         inputs = self.inputs.find(module)
         inputs.tell = tell
-        for number, signature in enumerate(inputs.signatures.values()):
-            tell(signature, inputs.values[number] if number < len(inputs.values) else None)
+        for call in inputs.calls.values():
+            tell(*call)
 
     def _remember(self, result: Any, made: _Made) -> None:
         known, number = self._made, id(result)
