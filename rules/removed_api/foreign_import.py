@@ -11,7 +11,7 @@ What to do: import the name from the module that defines it.
 
 Fix safety: safe; names of `typing` are the same objects wherever they are imported from.
 
-Source: `torchmigrate/tables/api_ledger.py`, a table read from the wheels of torch 2.0 to 2.15.
+Source: `torchmigrate/tables/api_ledger.py` and `early_names.py`, tables read from the wheels of torch 1.0 to 2.15.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ What to do: look up the name with `torchmigrate ledger NAME`, and its replacemen
 dropped it. Not reported are names that the code expects to be missing: after `hasattr`, in `try` with `except
 ImportError`, and behind tests of torch's version.
 
-Source: `torchmigrate/tables/api_ledger.py`, a table read from the wheels of torch 2.0 to 2.15.
+Source: `torchmigrate/tables/api_ledger.py` and `early_names.py`, tables read from the wheels of torch 1.0 to 2.15.
 """
 
 from __future__ import annotations

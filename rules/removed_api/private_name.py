@@ -6,7 +6,7 @@ that still exist are not reported.
 What to do: look for a public name that does the same; `torchmigrate ledger NAME` shows which releases have it. If there is
 none, branch on `torch.__version__`.
 
-Source: `torchmigrate/tables/api_ledger.py`, a table read from the wheels of torch 2.0 to 2.15.
+Source: `torchmigrate/tables/api_ledger.py` and `early_names.py`, tables read from the wheels of torch 1.0 to 2.15.
 """
 
 from __future__ import annotations

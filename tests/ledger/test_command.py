@@ -90,6 +90,19 @@ def test_what_went_with_its_module_has_the_history_of_the_module() -> None:
     )
 
 
+def test_a_name_that_was_lost_before_2_0_has_its_last_release() -> None:
+    assert run("torch.backends.cudnn.lib") == (
+        "torch.backends.cudnn.lib:\n  = was removed in torch 1.5; 1.4 was the last to have it\n"
+    )
+    (found,) = json.loads(run("torch.testing.floating_types", "--output-format", "json"))
+    assert found["written"] == [
+        {
+            "text": "was removed in torch 1.10; 1.9 was the last to have it",
+            "source": "wheels of torch 1.0 to 1.13",
+        }
+    ]
+
+
 def test_what_is_nowhere_near_is_said_to_be_unknown() -> None:
     assert refused("numpy.zeros_alike") == "the ledger has no name numpy.zeros_alike"
 

@@ -69,11 +69,20 @@ def write(table: Mapping[str, Row], versions: Sequence[str], folder: Path, prefi
     for part, lines in (
         ("public", _grouped(public, _events)),
         ("private", _grouped(private, _events)),
-        ("unchanged", _grouped(unchanged, _names)),
+        ("unchanged", grouped_names(unchanged)),
     ):
-        text = "".join(f"{line}\n" for line in (" ".join(versions), *lines)).encode()
-        data = lzma.compress(text, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_CRC32)
-        (folder / f"{prefix}_{part}.xz").write_bytes(data)
+        write_file(folder / f"{prefix}_{part}.xz", lines, versions)
+
+
+def write_file(path: Path, lines: Iterable[str], versions: Sequence[str]) -> None:
+    """Write one file of the table, made from some releases."""
+    text = "".join(f"{line}\n" for line in (" ".join(versions), *lines)).encode()
+    path.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME, check=lzma.CHECK_CRC32))
+
+
+def grouped_names(table: Mapping[str, Row]) -> Iterator[str]:
+    """Yield the lines for names of which only the kind, the level and the releases are told."""
+    return _grouped(table, _names)
 
 
 def _grouped(table: Mapping[str, Row], render: Callable[[dict[str, Row]], Iterable[str]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 from torchmigrate.cli import ledger_text, options, output
 from torchmigrate.model import torch_versions
 from torchmigrate.model.torch_versions import Version
-from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables import api_changes, api_ledger, early_names
 
 FORMATS = ("text", "json", "markdown", "csv")
 
@@ -96,6 +96,8 @@ def _find_history(name: str) -> ledger_text.NameHistory:
         return ledger_text.NameHistory(name, entry, written)
     if module := _find_removed_module(name):
         return ledger_text.NameHistory(name, module, api_changes.find_changes(module.name))
+    if early := early_names.find_early_name(name):
+        return ledger_text.NameHistory(name, None, (), early)
     near = ledger_text.suggest_names(name)
     meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
     if "." not in name:

@@ -16,6 +16,7 @@ from torchmigrate.tables import api_changes as written
 from torchmigrate.tables import api_ledger, companion_releases, release_differences
 from torchmigrate.tables.api_changes import ApiChange as Written
 from torchmigrate.tables.api_ledger import LedgerEntry
+from torchmigrate.tables.early_names import EarlyName
 from torchmigrate.tables.release_differences import DIFFERENCE_ORDER, ApiDifference
 from torchmigrate.tables.release_sets import ALL_RELEASES, ReleaseSet
 
@@ -48,6 +49,20 @@ class NameHistory:
     name: str
     entry: LedgerEntry | None
     written: Sequence[Written]
+    early: EarlyName | None = None
+    """What is known if the name was lost before torch 2.0."""
+
+    def list_changes(self) -> Iterator[tuple[str, str]]:
+        """Yield a sentence about each change that the entry lacks, with its source."""
+        for change in self.written:
+            yield _describe_change(change, self.name), change.source
+        if self.early is not None:
+            last = render_version(self.early.last)
+            removed = render_version(self.early.next_release)
+            yield (
+                f"was removed in torch {removed}; {last} was the last to have it",
+                "wheels of torch 1.0 to 1.13",
+            )
 
 
 def render_text(histories: Sequence[NameHistory]) -> str:
@@ -63,8 +78,8 @@ def _render_lines(history: NameHistory) -> Iterator[str]:
     width = max((len(releases) for releases, _ in shown), default=0)
     for text_of_releases, text in shown:
         yield f"  {text_of_releases:{width}}  {text}"
-    for change in history.written:
-        yield f"  = {_describe_change(change, history.name)}"
+    for text, _ in history.list_changes():
+        yield f"  = {text}"
 
 
 def _render_releases_of(name: str, releases: ReleaseSet) -> str:
@@ -118,9 +133,7 @@ def render_json(histories: Sequence[NameHistory]) -> str:
     facts = [
         {
             **(_render_entry(history.entry) if history.entry else {"name": history.name}),
-            "written": [
-                {"text": _describe_change(one, history.name), "source": one.source} for one in history.written
-            ],
+            "written": [{"text": text, "source": source} for text, source in history.list_changes()],
         }
         for history in histories
     ]

@@ -129,7 +129,7 @@ def find_entry(name: str) -> LedgerEntry | None:
 def list_members(owner: str) -> tuple[str, ...]:
     """Return the last parts of all names in a module or class, also of the unchanged ones."""
     changed = [_load_part(part) for part in _list_files("public", "private", name=owner)]
-    unchanged = [_load_unchanged(part) for part in _list_files("unchanged", name=owner)]
+    unchanged = [load_plain_names(part) for part in _list_files("unchanged", name=owner)]
     return tuple(dict.fromkeys(name for part in (*changed, *unchanged) for name in part.get(owner, ())))
 
 
@@ -178,7 +178,7 @@ def list_source_releases() -> tuple[str, ...]:
 def read_unchanged() -> Iterator[LedgerEntry]:
     """Yield the entries of public names that never changed, or were only added."""
     for part in _list_files("unchanged"):
-        for owner, held in _load_unchanged(part).items():
+        for owner, held in load_plain_names(part).items():
             for name, row in held.items():
                 yield _create_plain_entry(f"{owner}.{name}", row)
 
@@ -189,7 +189,7 @@ def find_any_entry(name: str) -> LedgerEntry | None:
         return entry
     owner, _, last = name.rpartition(".")
     for part in _list_files("unchanged", name=name):
-        if row := _load_unchanged(part).get(owner, {}).get(last):
+        if row := load_plain_names(part).get(owner, {}).get(last):
             return _create_plain_entry(name, row)
     return None
 
@@ -197,7 +197,7 @@ def find_any_entry(name: str) -> LedgerEntry | None:
 def list_owners() -> frozenset[str]:
     """Return the modules and classes with names in the ledger."""
     return frozenset().union(
-        *map(_load_part, _list_files("public", "private")), *map(_load_unchanged, _list_files("unchanged"))
+        *map(_load_part, _list_files("public", "private")), *map(load_plain_names, _list_files("unchanged"))
     )
 
 
@@ -208,8 +208,8 @@ def _list_files(*parts: str, name: str = "") -> list[str]:
 
 
 @functools.cache
-def _load_unchanged(part: str) -> dict[str, dict[str, str]]:
-    """Return owner → name → kind, level and releases, encoded as ``f0ffff``.
+def load_plain_names(part: str) -> dict[str, dict[str, str]]:
+    """Return owner → name → kind, level and releases, encoded as ``f0ffff``, of a file whose names have nothing else.
 
     A line of the file is an owner; or a tab, such a text, a tab, and names.
     """

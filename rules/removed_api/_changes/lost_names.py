@@ -1,4 +1,4 @@
-"""Names that torch has dropped, according to the ledger, and that no entry by hand and no other family covers."""
+"""Names that torch has dropped, also before 2.0, and that no entry by hand and no other family covers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, Rule, Severity
 from torchmigrate.semantics.version_guards import find_reach
-from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables import api_changes, api_ledger, early_names
 from torchmigrate.tables.companion_releases import render_range, render_release
 from torchmigrate.tables.release_sets import RELEASES
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchmigrate.api import Context, Use
+    from torchmigrate.model.torch_versions import Version
 
 _COVERED_ELSEWHERE = (
     *("torch.jit", "torch._jit_internal", "torch._C", "torch.utils.jit", "torch.utils.bundled_inputs"),
@@ -45,17 +46,16 @@ _INTERNALS = re.compile(
 def list_lost(level: api_ledger.Publicity) -> tuple[str, ...]:
     """Return the lost symbols of one level, and patterns for everything in its lost modules."""
     written = api_changes.index_by_symbol(*api_changes.ApiChangeKind)
-    prefixes = (*_COVERED_ELSEWHERE, *(symbol[:-2] for symbol in written if symbol.endswith(".*")))
-    return tuple(
-        sorted(
-            name
-            for name in (
-                *api_ledger.find_lost_names(level),
-                *(f"{module}.*" for module in api_ledger.find_lost_names(level, modules=True)),
-            )
-            if name not in written and not name.startswith(prefixes) and not _INTERNALS.match(name)
-        )
+    prefixes = tuple(symbol[:-2] for symbol in written if symbol.endswith(".*"))
+    lost = (
+        *api_ledger.find_lost_names(level),
+        *(f"{module}.*" for module in api_ledger.find_lost_names(level, modules=True)),
     )
+    others = {name for name in lost if not name.startswith(_COVERED_ELSEWHERE) and not _INTERNALS.match(name)}
+    for name, early in early_names.load_early_names().items():
+        if early.level == level:
+            others |= {name, f"{name}.*"} if early.is_module else {name}
+    return tuple(sorted(name for name in others if name not in written and not name.startswith(prefixes)))
 
 
 def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rule:
@@ -72,16 +72,12 @@ def create_lost_rule(code: str, *levels: api_ledger.Publicity, what: str) -> Rul
 
 def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None = None) -> Iterator[Finding]:
     """Yield a finding for a use of a name that the target lacks; ``what`` is the part of the message before the version."""
-    entry, target = api_ledger.find_entry(use.symbol.removesuffix(".*")), ctx.options.target
-    if entry is None or target in entry.present or use.kind is Kind.GUARD or is_replaced(use):
+    releases = _find_last_releases(use.symbol.removesuffix(".*"), ctx.options.target)
+    if releases is None or use.kind is Kind.GUARD or is_replaced(use):
         return
     if is_harmless(use, ctx, find_reach(use, ctx.uses)):
         return
-    had = [run for run in entry.present.find_runs() if run[0] <= target]
-    if not had:
-        return
-    first, last = had[-1]
-    since = next(release for release in RELEASES if release > last)
+    first, last, since = releases
     had_by = (
         render_range(use.symbol, first, last) if first < last else f"only {render_release(use.symbol, last)}"
     )
@@ -95,3 +91,15 @@ def check_lost(use: Use, ctx: Context, what: str, fix: Callable[[], Fix] | None 
     for one in find_failing_imports(use, ctx):
         message = f"`{{symbol}}` {removed}, so this import fails; {had_by} had it"
         yield ctx.finding(one, message, severity=Severity.ERROR)
+
+
+def _find_last_releases(name: str, target: Version) -> tuple[Version, Version, Version] | None:
+    """Return the first and the last of the releases that had a name before a target that lacks it, and the next release."""
+    if early := early_names.find_early_name(name):
+        return early.first, early.last, early.next_release
+    entry = api_ledger.find_entry(name)
+    had = [run for run in entry.present.find_runs() if run[0] <= target] if entry is not None else []
+    if entry is None or target in entry.present or not had:
+        return None
+    first, last = had[-1]
+    return first, last, next(release for release in RELEASES if release > last)

@@ -12,7 +12,7 @@ from torchmigrate.api import Kind, Severity
 from torchmigrate.semantics.name_resolution import getattr_name, innermost_object
 from torchmigrate.semantics.scopes import BindingKind
 from torchmigrate.semantics.version_guards import VersionReach, find_reach
-from torchmigrate.tables import api_changes, api_ledger
+from torchmigrate.tables import api_changes, api_ledger, early_names
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -70,7 +70,9 @@ def _is_gone(name: str, ctx: Context) -> bool:
         and not (change.raises or change.called)
         and change.find_severity(ctx.options.target) is Severity.ERROR
     )
-    return gone or (entry is not None and ctx.options.target not in entry.present)
+    if entry is None:
+        return gone or early_names.find_early_name(name) is not None
+    return gone or ctx.options.target not in entry.present
 
 
 def has_alternative(use: Use, ctx: Context, reached: VersionReach, *, is_always_there: bool = False) -> bool:
