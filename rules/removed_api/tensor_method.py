@@ -61,6 +61,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     """Return whether a method is one of a tensor: it is called on one, or nothing else has it or takes such arguments."""
     assert use.call is not None
+    if change.common and b"tensordict" in ctx.source.text.lower():
+        return False  # `torch.stack` gives a TensorDict for some, which has the names of dimensions as well
     if is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         return True
     if use.symbol in _TRANSFORMS:

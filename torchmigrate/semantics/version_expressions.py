@@ -28,6 +28,8 @@ _ABOVE = re.compile(
 _SIGNS = {">=": True, ">": True, "ge": True, "gt": True, "<": False, "<=": False, "lt": False, "le": False}
 _REQUIRING = re.compile(r"(?i)_?requires?$|_?(?:is_|version_)?at_least$|_?min(?:imum)?_version$")
 """Names of functions that ask for a version of torch if they get nothing but one."""
+_MEMBER = re.compile(r"(?i)(?:pt|torch|v|version)?_?([12])_?(\d{1,2})(?:_\d+)?$")
+"""A member of an enumeration of releases, after the letters that stand for torch: ``PT17``, ``V1_10``."""
 _REQUIRES = re.compile(r"torch\s*(>=|>|<=|<)\s*v?(\d+)\.(\d+)")
 
 
@@ -42,6 +44,15 @@ def read_version(node: ast.expr) -> Version | None:
         return numbers[0], numbers[1] if len(numbers) > 1 else 0
     match = re.match(r"v?(\d+)(?:\.(\d+))?", string_value(node) or "")
     return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def read_enumerated_version(node: ast.expr) -> Version | None:
+    """Return the version that a member of an enumeration of torch's releases is named for: ``TorchVersions.PT17.value``."""
+    member = node.value if isinstance(node, ast.Attribute) and node.attr == "value" else node
+    if not isinstance(member, ast.Attribute) or not _SAYS_TORCH.search(last_name(member.value) or ""):
+        return None
+    match = _MEMBER.match(member.attr)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def is_torch_version(node: ast.AST, uses: SymbolUses, scope: Scope, depth: int = _DEPTH) -> bool:

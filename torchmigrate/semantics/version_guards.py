@@ -19,6 +19,7 @@ from torchmigrate.semantics.version_expressions import (
     find_companion_version,
     is_torch_version,
     names_major_version,
+    read_enumerated_version,
     read_named_bound,
     read_release,
     read_version,
@@ -135,13 +136,17 @@ class _GuardReader:
                 self._found.unheard |= name in ("catch_warnings", "warns", "deprecated_call")
                 if isinstance(call, ast.Call) and name in ("suppress", "raises", "assertRaises"):
                     self._found.caught.update(last_name(error) or "" for error in call.args)
-        elif isinstance(node, ast.Try) and not deferred:
+        elif isinstance(node, ast.Try):
+            for handler in node.handlers:
+                if (
+                    inner.statement in handler.body
+                ):  # a function that a handler defines is there only if it ran
+                    self._found.fallback.update(_find_caught_exceptions(handler))
+            if deferred:
+                return
             caught = {name for handler in node.handlers for name in _find_caught_exceptions(handler)}
             if inner.statement in node.body:
                 self._found.caught |= caught
-            for handler in node.handlers:
-                if inner.statement in handler.body:
-                    self._found.fallback.update(_find_caught_exceptions(handler))
             if inner.statement in node.orelse:
                 self._found.caught |= caught & {"ImportError", "ModuleNotFoundError"}
 
@@ -207,11 +212,11 @@ class _GuardReader:
         if (package := find_companion_version(left, self._uses, scope)) is not None:
             self._apply_companion(package, op, read_release(left, right), truth)
             return
-        bound = read_version(right)
+        bound = read_version(right) or read_enumerated_version(right)
         major = isinstance(right, ast.Constant) and isinstance(right.value, int) and names_major_version(left)
         if major:
             bound = (right.value, 0)  # type: ignore[attr-defined]
-        if bound is None or not (major or is_torch_version(left, self._uses, scope)):
+        if bound is None or not (major or self._is_compared_version(left, right, scope)):
             return
         after = (bound[0] + 1, 0) if major else (bound[0], bound[1] + 1)
         if isinstance(op, (ast.GtE, ast.Gt)):
@@ -222,6 +227,11 @@ class _GuardReader:
             self._found._intersect_range(*((None, end) if truth else (end, None)))
         elif isinstance(op, ast.Eq if truth else ast.NotEq):
             self._found._intersect_range(bound, after)
+
+    def _is_compared_version(self, left: ast.expr, right: ast.expr, scope: Scope) -> bool:
+        """Return whether ``left`` is torch's version; a constant of an enumeration may be what says so."""
+        enumerated = read_enumerated_version(right) is not None and last_name(left) == "version"
+        return enumerated or is_torch_version(left, self._uses, scope)
 
     def _apply_companion(self, package: str, op: ast.cmpop, release: Version | None, truth: bool) -> None:
         """Add the condition that the version of torchvision or another companion stands for."""

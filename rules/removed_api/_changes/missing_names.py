@@ -26,10 +26,12 @@ ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
 def is_harmless(use: Use, ctx: Context, reached: VersionReach) -> bool:
     """Return whether a name that the target lacks causes no failure.
 
-    If an import binds this very name, the import is what fails, however the name is read afterwards.
+    If an import binds this very name, the import is what fails, however the name is read afterwards; so is an assignment of
+    it to a variable.
     """
-    brought = [(one, find_reach(one, ctx.uses)) for one in _find_imports(use, ctx)] or [(use, reached)]
-    return all(has_alternative(one, ctx, at) or expects_absence(one, at) for one, at in brought)
+    brought = [*_find_imports(use, ctx)] or [*_find_assignments(use, ctx)]
+    reaches = [(one, find_reach(one, ctx.uses)) for one in brought] or [(use, reached)]
+    return all(has_alternative(one, ctx, at) or expects_absence(one, at) for one, at in reaches)
 
 
 def find_failing_imports(use: Use, ctx: Context) -> Iterator[Use]:
@@ -47,9 +49,7 @@ def _find_imports(use: Use, ctx: Context) -> Iterator[Use]:
     owner = use.place.scope.find_scope(named.id) if isinstance(named, ast.Name) else None
     if not isinstance(named, ast.Name) or owner is None:
         return
-    places: Mapping[ast.AST, StatementPlace] = ctx.uses.compute_once(
-        "places", lambda: {place.statement: place for place in ctx.uses.scopes.places}
-    )
+    places = _index_places(ctx)
     parents = ctx.uses.data_flow.parents
     for binding in owner.bindings[named.id]:
         place = places.get(parents[binding.node]) if binding.node in parents else None
@@ -58,6 +58,29 @@ def _find_imports(use: Use, ctx: Context) -> Iterator[Use]:
         target = binding.qualified_target(binding.name)
         if target == use.name or (use.name.startswith(f"{target}.") and _is_gone(target, ctx)):
             yield replace(use, kind=Kind.IMPORT, node=binding.node, parents=(place.statement,), place=place)
+
+
+def _find_assignments(use: Use, ctx: Context) -> Iterator[Use]:
+    """Yield the assignments of the symbol of a use to the variable that stands for it: ``log = torch.onnx.log``."""
+    named = use.node
+    owner = use.place.scope.find_scope(named.id) if isinstance(named, ast.Name) else None
+    bound = owner.bindings[named.id] if owner is not None and isinstance(named, ast.Name) else []
+    for binding in bound:
+        statement = ctx.uses.data_flow.parents.get(binding.node)
+        place = _index_places(ctx).get(statement) if statement is not None else None
+        if binding.kind is not BindingKind.VALUE or binding.value is None or place is None:
+            continue
+        resolved = ctx.uses.names.resolve_expression(binding.value, place.scope)
+        if resolved is not None and use.name in resolved.names:
+            yield replace(use, node=binding.value, parents=(place.statement,), place=place)
+
+
+def _index_places(ctx: Context) -> Mapping[ast.AST, StatementPlace]:
+    """Return the place of each statement of the file."""
+    places: Mapping[ast.AST, StatementPlace] = ctx.uses.compute_once(
+        "places", lambda: {place.statement: place for place in ctx.uses.scopes.places}
+    )
+    return places
 
 
 def _is_gone(name: str, ctx: Context) -> bool:
