@@ -7,7 +7,8 @@ Since torch 1.8 a call of the module warns where they are not those of its input
     →
     layer.register_full_backward_hook(self.save_gradient)
 
-Modules that a test around the call says to be a `ReLU` are one operation: nothing warns there.
+Modules that a test around the call says to be a `ReLU` are one operation: nothing warns there. Where nothing shows that it is a
+module that gets the hook, this is only information.
 
 What to do: use `register_full_backward_hook`. Its hook gets the gradients of the module's outputs, and of its inputs alone:
 `None` for those that need none. It returns one gradient for each input, or nothing.
@@ -22,12 +23,14 @@ Source: torch 1.8.1 and 2.13 wheels: torch/nn/modules/module.py (`_maybe_warn_no
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.function_calls import find_function
+from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._changes.missing_names import has_alternative, names_other_branch
@@ -37,6 +40,12 @@ if TYPE_CHECKING:
 
 _SYMBOL = ".register_backward_hook"
 _FULL = "register_full_backward_hook"
+_OTHER_LIBRARY = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+(?:mindspore|jittor|oneflow|megengine)\b", re.MULTILINE
+)
+"""Imports of libraries whose modules have a method of this name."""
+_NAMES_MODULES = re.compile(r"\b(?:named_)?(?:modules|children)\(|\b_modules\b|\bget_submodule\(")
+"""What gives modules."""
 
 rule = Rule(
     code="RM736",
@@ -57,9 +66,58 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.call is None or reached.unheard or has_alternative(use, ctx, reached):
         return
     defined = ctx.project.find_spellings(((use.name,), (r"def register_backward_hook\(",)), beside="")
-    if not defined and not names_other_branch(use, _FULL):
-        severity = Severity.INFO if _is_activation(use) else None
-        yield ctx.finding(use, severity=severity, fix=lambda: _create_fix(use, ctx))
+    if not defined and not names_other_branch(use, _FULL) and not _is_of_another_library(use, ctx):
+        mild = _is_activation(use) or not _is_module(use, ctx)
+        yield ctx.finding(use, severity=Severity.INFO if mild else None, fix=lambda: _create_fix(use, ctx))
+
+
+def _is_of_another_library(use: Use, ctx: Context) -> bool:
+    """Return whether the receiver is a tensor, or a library whose modules have the method is imported."""
+    assert isinstance(use.node, ast.Attribute)
+    return _OTHER_LIBRARY.search(ctx.source.text) is not None or is_tensor(
+        use.node.value, use.place, ctx.uses
+    )
+
+
+def _is_module(use: Use, ctx: Context) -> bool:
+    """Return whether something shows that the receiver is a module: how it is used or made, or what the hook takes."""
+    assert use.call is not None and isinstance(use.node, ast.Attribute)
+    hook = _find_hook(use.call, ctx, use)
+    if hook is not None and len([one for one in hook.args.args if one.arg != "self"]) == 3:
+        return True
+    receiver = ast.unparse(use.node.value)
+    for place in use.place.enclosing_places():
+        match place.statement:
+            case ast.For(target=target, iter=made) if _NAMES_MODULES.search(ast.unparse(made)):
+                if receiver in {ast.unparse(node) for node in ast.walk(target)}:
+                    return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() as around:
+                if f"{receiver}.register_forward_" in ast.unparse(around):
+                    return True
+    return _is_made_as_module(use.node.value, use, ctx)
+
+
+def _is_made_as_module(node: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether an expression is an object of `torch.nn`, annotated or created here, or part of one, or ``self`` of a module."""
+    scope = use.place.scope
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return _is_made_as_module(node.value, use, ctx)
+    if not isinstance(node, ast.Name):
+        return bool(_NAMES_MODULES.search(ast.unparse(node)))
+    shown: list[ast.expr | None] = [ctx.uses.data_flow.find_definition(node, scope)]
+    owner = scope.find_scope(node.id)
+    for binding in owner.bindings[node.id] if owner is not None else ():
+        shown.append(binding.node.annotation if isinstance(binding.node, ast.arg) else None)
+    if node.id == "self":
+        around = (place.statement for place in use.place.enclosing_places())
+        shown += [base for one in around if isinstance(one, ast.ClassDef) for base in one.bases]
+    return any(one is not None and _says_module(one, use, ctx) for one in shown)
+
+
+def _says_module(node: ast.expr, use: Use, ctx: Context) -> bool:
+    resolved = ctx.resolve_node(node, use)
+    named = resolved is not None and resolved.names[0].startswith(("torch.nn.", "torchvision.models."))
+    return named or _NAMES_MODULES.search(ast.unparse(node)) is not None
 
 
 def _is_activation(use: Use) -> bool:
