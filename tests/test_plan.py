@@ -68,7 +68,7 @@ def tree(minimum: Version, target: str = "2.15") -> Tree:
     return Tree(inputs, create_uniform_profile(settings, minimum))
 
 
-def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
+def planned(found: Sequence[Evaluation], minimum: Version = (2, 4), *, numpy: bool = False) -> Plan:
     asked = build.PlanRequest(
         Minimum(minimum, "pyproject.toml:3"),
         False,
@@ -81,8 +81,20 @@ def planned(found: Sequence[Evaluation], minimum: Version = (2, 4)) -> Plan:
         True,
         len(FILES),
         ORIGIN,
+        lambda: numpy,
     )
     return build.build_plan(found, asked)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "numpy", "named"), [((2, 2), True, True), ((2, 2), False, False), ((2, 3), True, False)]
+)
+def test_the_upgrade_that_brings_numpy_2_names_the_rule_of_ruff(
+    found: list[Evaluation], minimum: Version, numpy: bool, named: bool
+) -> None:
+    (step,) = (one for one in planned(found, minimum, numpy=numpy).steps if one.stage is Stage.ENVIRONMENT)
+    assert ("ruff check --select NPY201 pkg" in step.commands) is named
+    assert ("numpy 2" in step.why) is named
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,8 @@ def _is_of_another_library(use: Use, ctx: Context) -> bool:
 
 def _is_module(use: Use, ctx: Context) -> bool:
     """Return whether something shows that the receiver is a module: how it is used or made, or what the hook takes."""
-    assert use.call is not None and isinstance(use.node, ast.Attribute)
+    assert use.call is not None
+    assert isinstance(use.node, ast.Attribute)
     hook = _find_hook(use.call, ctx, use)
     if hook is not None and len([one for one in hook.args.args if one.arg != "self"]) == 3:
         return True
@@ -106,8 +107,8 @@ def _is_made_as_module(node: ast.expr, use: Use, ctx: Context) -> bool:
         return bool(_NAMES_MODULES.search(ast.unparse(node)))
     shown: list[ast.expr | None] = [ctx.uses.data_flow.find_definition(node, scope)]
     owner = scope.find_scope(node.id)
-    for binding in owner.bindings[node.id] if owner is not None else ():
-        shown.append(binding.node.annotation if isinstance(binding.node, ast.arg) else None)
+    bound = owner.bindings[node.id] if owner is not None else []
+    shown += [binding.node.annotation for binding in bound if isinstance(binding.node, ast.arg)]
     if node.id == "self":
         around = (place.statement for place in use.place.enclosing_places())
         shown += [base for one in around if isinstance(one, ast.ClassDef) for base in one.bases]

@@ -13,6 +13,7 @@ from torchmigrate.cli import options, output
 from torchmigrate.cli.session import Session
 from torchmigrate.console.terminal import ProgressBar, line_width, wants_color, wants_links
 from torchmigrate.plan.model import Plan
+from torchmigrate.project.file_search import InputFile
 
 FORMATS = ("text", "markdown", "html", "json")
 
@@ -115,8 +116,17 @@ def _create_plan(
         settings.min_version is not None,
         len(run.inputs),
         find_origin(run.trees[0].folder if run.trees else os.curdir, link_base),
+        lambda: any(map(_imports_numpy, run.inputs)),
     )
     return build.build_plan(outlooks, asked)
+
+
+def _imports_numpy(file: InputFile) -> bool:
+    """Return whether a Python file or notebook imports numpy."""
+    try:
+        return file.path.endswith((".py", ".ipynb")) and b"import numpy" in file.read_bytes()
+    except OSError:
+        return False
 
 
 def _render_plan(made: Plan, style: str, color: bool, links: bool) -> str:

@@ -26,6 +26,9 @@ ENVIRONMENT, TORCHSCRIPT, EMBEDDED, SUPPRESSION = (
 )
 """Families with a place of their own in a plan."""
 
+NUMPY_2: Version = (2, 3)
+"""The first torch that runs with numpy 2 (pytorch/pytorch#132179, #107302)."""
+
 _EFFORTS = {Safety.SAFE: Effort.MECHANICAL, Safety.UNSAFE: Effort.REVIEW, Safety.MANUAL: Effort.DECIDE}
 
 
@@ -51,6 +54,13 @@ class PlanRequest:
     """Whether the user gave the minimum, instead of the project's own files."""
     files: int
     origin: PlanOrigin
+    uses_numpy: Callable[[], bool] = lambda: False
+    """Returns whether a file of the project imports numpy."""
+
+    @property
+    def brings_numpy_2(self) -> bool:
+        """Whether the project imports numpy, and only the target runs with numpy 2."""
+        return self.minimum.version < NUMPY_2 <= self.target and self.uses_numpy()
 
 
 def build_plan(outlooks: Iterable[Evaluation], asked: PlanRequest) -> Plan:
@@ -182,7 +192,8 @@ def _build_step(stage: Stage, bound: Version, items: Sequence[PlanItem], asked: 
         ),
         Stage.ENVIRONMENT: (
             f"The upgrade to torch {target}: requirements, images, CI",
-            "Packages that are installed together change together, in one commit.",
+            "Packages that are installed together change together, in one commit."
+            + (_NUMPY if stage is Stage.ENVIRONMENT and asked.brings_numpy_2 else ""),
         ),
         Stage.BOUND: (
             f"When the lower bound is torch {render_version(bound)}",
@@ -216,6 +227,12 @@ def _build_step(stage: Stage, bound: Version, items: Sequence[PlanItem], asked: 
     )
 
 
+_NUMPY = (
+    " They may bring numpy 2, with which torch runs since 2.3; unless `numpy<2` is required, look first for the names that numpy has"
+    " dropped."
+)
+
+
 def _group_by_rule(items: Sequence[PlanItem], asked: PlanRequest) -> Iterator[RuleItems]:
     """Yield the items by rule: errors first, then the most frequent."""
     by_code: dict[str, list[PlanItem]] = {}
@@ -238,7 +255,10 @@ def _suggest_commands(
     more = "" if asked.target == NEWEST else f" --target-version {render_version(asked.target)}"
     if stage is Stage.BOUND or asked.stated:
         more += f" --min-version {render_version(bound if stage is Stage.BOUND else asked.minimum.version)}"
-    more += asked.options + "".join(" " + shlex.quote(path) for path in asked.paths)
+    paths = "".join(" " + shlex.quote(path) for path in asked.paths)
+    if stage is Stage.ENVIRONMENT and asked.brings_numpy_2:
+        yield f"ruff check --select NPY201{paths}"
+    more += asked.options + paths
     for effort, flags in ((Effort.MECHANICAL, "--apply"), (None, "--unsafe --apply")):
         codes = {
             item.finding.code
