@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
 from torchmigrate.cli.commands import cli
+from torchmigrate.survey.tables import iterate_lines
 
 CODE = "import torch\n\nx = torch.jit.annotate(int, 1)\nq, r = torch.qr(x)\n"
 CLEAN = "print('nothing of torch')\n"
@@ -47,3 +49,8 @@ def read_results(folder: Path) -> dict[str, bytes]:
     """The files of a survey by their paths, without the history, which has a date."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "history.jsonl")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def read_table(folder: Path, table: str) -> list[dict[str, Any]]:
+    """The rows of a table of a survey."""
+    return list(iterate_lines(str(folder), table))

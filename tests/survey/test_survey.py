@@ -14,13 +14,22 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.survey.made import CLEAN, CODE, commit_all, git, make_repository, read_results, run_survey
+from tests.survey.made import (
+    CLEAN,
+    CODE,
+    commit_all,
+    git,
+    make_repository,
+    read_results,
+    read_table,
+    run_survey,
+)
 from torchmigrate.survey.inspection import Limits
 from torchmigrate.survey.repositories import Repository, list_repositories
 from torchmigrate.survey.run import SurveyRequest, answer_in_processes
 from torchmigrate.survey.run import run_survey as run_request
 from torchmigrate.survey.store import Store
-from torchmigrate.survey.tables import TABLES, iterate_lines, read_schema
+from torchmigrate.survey.tables import TABLES, read_schema
 
 LIMITS = Limits(60, 4 << 30, 1 << 30)
 
@@ -41,10 +50,6 @@ def surveyed(repositories: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     done = run_survey(repositories, "--fix", "-o", output)
     assert done.return_value == 0, done.output
     return output
-
-
-def read_table(folder: Path, table: str) -> list[dict[str, Any]]:
-    return list(iterate_lines(str(folder), table))
 
 
 def test_the_records_say_what_a_plan_says(surveyed: Path) -> None:
