@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from functools import partial
-from types import FrameType
 
 import pytest
 
+from tests.counted_work import count_calls
 from tests.support import settings_of
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
@@ -58,27 +56,10 @@ PROGRAMS = {
 }
 
 
-def calls(run: Callable[[], object]) -> int:
-    """How many calls, of Python and of C, a function makes."""
-    number = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal number
-        if event in ("call", "c_call"):
-            number += 1
-
-    sys.setprofile(count)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return number
-
-
 def growth(make: Callable[[int], str], run: Callable[[bytes], object], number: int) -> float:
     """How many times the work twice the number takes; what is done once for any file is taken off."""
     programs = [make(times).replace("\0", "#").encode() for times in (1, 1, number, 2 * number)]
-    _, least, once, twice = (calls(lambda program=program: run(program)) for program in programs)  # type: ignore[misc]
+    _, least, once, twice = (count_calls(lambda program=program: run(program)) for program in programs)  # type: ignore[misc]
     return (twice - least) / (once - least)
 
 
@@ -136,32 +117,6 @@ def test_classes_that_change_together_are_looked_at_once() -> None:
             assert not fixed.result.errors
 
     assert growth(classes, fix, 8) < MOST
-
-
-def lists(number: int) -> dict[str, str]:
-    """A project with many lists, all held back by one file beside them."""
-    found = {f"/p/{i}/requirements.txt": f"torch==2.4.0\nnumpy\n# {i}\n" for i in range(number)}
-    return {**found, "/p/run.sbatch": "module load cuda/11.8\n"}
-
-
-def installs(number: int) -> dict[str, str]:
-    """A script of many commands."""
-    line = "pip install torch==2.4.0 numpy --index-url https://download.pytorch.org/whl/cu121\n"
-    return {"/p/install.sh": line * number}
-
-
-@pytest.mark.parametrize("project", [lists, installs])
-def test_moves_grow_with_the_files_and_with_the_commands(project: Callable[[int], dict[str, str]]) -> None:
-    # In this process, for in others no call is counted.
-    settings, minimum = settings_of(["--target-version", "2.15", "--select", "CU", "--unsafe", "--jobs", "1"])
-
-    def check(number: int) -> None:
-        inputs = [InputFile(path, text.encode()) for path, text in project(number).items()]
-        for result in runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum))):
-            assert not result.errors
-
-    least, once, twice = (calls(partial(check, number)) for number in (1, 60, 120))
-    assert (twice - least) / (once - least) < 3  # each finding of a script has all of its fix
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
 from torchmigrate.documents.references import Environment, InstallRole, Reference
@@ -116,6 +121,28 @@ _ASSIGNED = re.compile(r"(?<![\w$])[A-Z][A-Z0-9_]*[\"']?\s*[:=]\s*[\"']?(?:\$\{(
 """The text before an image that is the value of a variable or a build argument."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Installs:
+    """The commands of a file that install packages, its comments aside."""
+
+    conda: str
+    """The first program of conda's that it runs; empty if none."""
+    pip: Sequence[re.Match[str]]
+    """The calls of pip, by their offsets in characters."""
+    owns_environment: bool
+    """Whether pip installs into an environment of its own (``-m venv``) instead of the system's."""
+
+
+@lru_cache(maxsize=1)
+def _find_installs(text: str) -> _Installs:
+    """Return the commands of a file that install packages; the images of one file ask one after the other."""
+    code = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    conda = _CONDA.search(code)
+    return _Installs(
+        conda[0] if conda else "", tuple(_PIP.finditer(code)), _OWN_ENVIRONMENT.search(code) is not None
+    )
+
+
 def _create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Edit | None:
     """Return the edit that lets the file's pip commands install into the new image; None if none is needed.
 
@@ -123,17 +150,16 @@ def _create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Ed
     (PEP 668), and no conda: https://github.com/pytorch/pytorch/pull/170338,
     https://github.com/DIAGNijmegen/rse-grand-challenge/issues/4765. Raises NoFix where one line is not enough.
     """
-    code = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
-    if found := _CONDA.search(code):
-        raise NoFix(f"blocked by `{found[0]}`, which the new image does not have")
+    installs = _find_installs(text)
+    if installs.conda:
+        raise NoFix(f"blocked by `{installs.conda}`, which the new image does not have")
     line = text[text.rfind("\n", 0, image.span.start) + 1 : image.span.start]
     if not docker and _ASSIGNED.search(line):
         raise NoFix("it is unclear what is built on top of this image")
-    # An environment of its own (``-m venv``) is not the system's.
-    every = list(_PIP.finditer(code, image.span.end))
-    if not every or _OWN_ENVIRONMENT.search(code):
+    after = bisect_left(installs.pip, image.span.end, key=re.Match.start)
+    if after == len(installs.pip) or installs.owns_environment:
         return None
-    found = next((one for one in every if one["uv"]), every[0])
+    found = next((one for one in islice(installs.pip, after, None) if one["uv"]), installs.pip[after])
     if found["uv"] or not docker:
         asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
         raise NoFix(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.merged_places import merge_uses
 from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.foreign import rule_checks
 from torchmigrate.foreign.foreign_source import ForeignSource
-from torchmigrate.foreign.merged_places import merge_findings
 from torchmigrate.model.findings import Edit, Finding, Span
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
@@ -40,7 +40,7 @@ class ForeignFile(CheckedFile):
 
     def merge_findings(self, findings: list[Finding]) -> list[Finding]:
         """Return one finding for all that say the same."""
-        return merge_findings(findings)
+        return merge_uses(findings)
 
     def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the facts that the file contributes to the project."""

@@ -9,8 +9,9 @@ from torchmigrate.documents import reference_checks
 from torchmigrate.documents.document_verification import verify_document
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.merged_places import merge_repetitions
 from torchmigrate.engine.rule_set import RuleSet
-from torchmigrate.model.findings import Edit
+from torchmigrate.model.findings import Edit, Finding
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.project.mentions import FileFacts
 from torchmigrate.project.project_facts import Project
@@ -48,6 +49,10 @@ class ProjectFile(CheckedFile):
     def collect_facts(self, said: RuleResults) -> FileFacts:
         """Return the packages that the file names, as facts about the project."""
         return FileFacts(mentions=tuple(said.mentions), provisional=said.asked_project)
+
+    def merge_findings(self, findings: list[Finding]) -> list[Finding]:
+        """Return the findings, with one for many that say the same and change together."""
+        return merge_repetitions(findings)
 
     def apply_edits(self, edits: Sequence[Edit]) -> ProjectFile:
         """Return the file with edits applied. Raises VerifyError if they change its kind or another reference."""

@@ -104,7 +104,7 @@ class Context:
     @cached_property
     def naming(self) -> NameSpeller:
         """How names are written in this file."""
-        return NameSpeller(self.source, self.uses)
+        return self.uses.compute_once(NameSpeller, lambda: NameSpeller(self.source, self.uses))
 
     def write_symbol(self, name: str, use: Use) -> Symbol:
         """Return how to write the qualified ``name`` at ``use``. Raises NoFix where that would clobber a name."""

@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from torchmigrate.model.findings import Edit, Finding, Fix, Span
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
@@ -50,11 +51,7 @@ class SuppressionComment:
         return self.until is not None and self.until <= target
 
     def mark_if_matching(self, finding: Finding) -> bool:
-        """Return whether the suppression applies to ``finding``, and record that it was used."""
-        if finding.span is None:
-            return False
-        if self.covers and not self.covers.start <= finding.span.start < self.covers.end:
-            return False
+        """Return whether the suppression names the code of a ``finding`` that it covers, and record that it was used."""
         matching = {code for code in self.codes or ("",) if finding.code.startswith(code)}
         self.used |= matching
         return bool(matching)
@@ -80,17 +77,30 @@ class Suppressions:
         whole default selection); a comment is not called unused for what nobody looked for.
         """
         findings = list(findings)
-        kept = [finding for finding in findings if not self._is_suppressed(finding, target)]
+        suppressed = {id(finding) for finding in self._iter_suppressed(findings, target)}
+        kept = [finding for finding in findings if id(finding) not in suppressed]
         said = [*self._report_unused(selected), *self._report_malformed(), *self._report_expired(target)]
         own = [finding for finding in said if selected(finding.code)]
         named = {code for d in self.directives if not d.covers for code in d.codes if code.startswith("XX")}
         own = [finding for finding in own if not finding.code.startswith(tuple(named))]
         return kept + own, len(findings) - len(kept)
 
-    def _is_suppressed(self, finding: Finding, target: Version) -> bool:
-        # No short circuit: each suppression that matches has to be recorded as used.
-        met = [directive for directive in self.directives if directive.mark_if_matching(finding)]
-        return not all(directive.has_expired(target) for directive in met)
+    def _iter_suppressed(self, findings: Iterable[Finding], target: Version) -> Iterator[Finding]:
+        """Yield the findings to which a comment applies; each comment that does so is recorded as used."""
+        everywhere = [directive for directive in self.directives if directive.covers is None]
+        covering = [(one.covers, one) for one in self.directives if one.covers is not None]
+        waiting = sorted(covering, key=lambda pair: pair[0].start, reverse=True)
+        placed = [(finding.span.start, finding) for finding in findings if finding.span is not None]
+        reached: list[tuple[Span, SuppressionComment]] = []
+        for start, finding in sorted(placed, key=itemgetter(0)):
+            while waiting and waiting[-1][0].start <= start:
+                reached.append(waiting.pop())
+            reached = [(span, directive) for span, directive in reached if start < span.end]
+            # No short circuit: each suppression that matches has to be recorded as used.
+            around = (*everywhere, *(directive for _, directive in reached))
+            met = [directive for directive in around if directive.mark_if_matching(finding)]
+            if not all(directive.has_expired(target) for directive in met):
+                yield finding
 
     def _report_expired(self, target: Version) -> Iterator[Finding]:
         for directive in self.directives:

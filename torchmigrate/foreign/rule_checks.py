@@ -83,7 +83,8 @@ def _collect_mentions(
     first = next((use for use in called if "load" in use.name.lower()), next(iter(called), None))
     if any(use.name != UNREAD for use in known):
         loaded = [(use.file, use.span) for use in known if use.file]
-        others = [(name, span) for name, span in reading.files if name not in dict(loaded)]
+        names = {name for name, _ in loaded}
+        others = [(name, span) for name, span in reading.files if name not in names]
         for name, span in (*loaded, *others):
             constants = (("file", name), ("language", language))
             yield Mention(FILE_READ, Kind.REFERENCE, path, source.line_of(span.start), constants)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -106,28 +106,28 @@ def find_group(
     ``is_open`` tells that a load of this module, which reads both formats, may read the file. Raise NoFix, or NotYet where
     something else has to change first.
     """
-    every = _get_links(ctx)
+    every = FileLinks.from_project(ctx)
     here = os.path.dirname(ctx.source.path)
     links = _select_by_name(name, here, every)
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
-        links = _select_sole_pair(here, every) or links
+        links = every.find_sole_pair(here) or links
     if not is_saved and not any(link.saves for link in links):
         raise NoFix("nothing in the project saves this file")
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
-    near = {here, *(link.folder for link in links)} if links and is_read else {link.folder for link in every}
-    bridges = [link for link in every if link.bridge and link not in links and link.folder in near]
+    near = {here, *(link.folder for link in links)} if links and is_read else every.folders
+    bridges = [link for link in every.list_bridges(name) if link.folder in near and link not in links]
     for link in bridges:
-        _check_bridge(link, name, ctx)
+        _check_bridge(link, ctx)
     links += [link for link in bridges if link.name == name and link.renames]
-    is_open = is_open or any(link.name is None or link.name == name for link in bridges)
+    is_open = is_open or bool(bridges)
     is_unread = not is_read and not is_open
     if is_unread:
         _check_foreign_readers(name, ctx)
     _check_links(links, ctx)
-    for link in every:
-        if link in links or (name is None and link.path == ctx.source.path):
-            _check_reach(link, ctx)
+    own = every.list_in_module(ctx.source.path) if name is None else ()
+    for link in (*links, *(link for link in own if link not in links)):
+        _check_reach(link, ctx)
     if foreign := describe_foreign_readers(name, ctx):
         raise NoFix(f"other programs may load this file: {foreign}")
     named = next(find_mentions(name, {link.path for link in links}, ctx), None) if name is not None else None
@@ -139,14 +139,14 @@ def find_group(
     is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     can_move = renamed or name is None  # Who runs the program chooses the name.
-    if name is None and (is_unread or is_open) and (other := _find_other_load(every)):
+    if name is None and (is_unread or is_open) and (other := every.other_load):
         raise NoFix(f"{other.place} may load this file, under a name that would have to change with it")
     if is_unread and not (can_move and ctx.options.export_unread_files):
         advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
         raise NoFix(f"{_UNREAD}{advice}")
     reader = None
     if is_open and not renamed:
-        reader = next((link.place for link in bridges if link.name in (None, name)), "another load")
+        reader = bridges[0].place if bridges else "another load"
         if name is not None:
             raise create_suffix_reason(reader)
     return FileGroup(name or here, links, renamed, is_unread, reader)
@@ -157,13 +157,6 @@ def create_suffix_reason(reader: str) -> NoFix:
     return NoFix(
         f"{reader} may load this file, and reads exports only if their names end in `.pt2`; let this name end so first"
     )
-
-
-def _find_other_load(every: Sequence[FileLink]) -> FileLink | None:
-    """Return a load of a certain name, or of one that its own module makes, that may read a file without a spelled name."""
-    saved = {link.name or link.path for link in every if link.saves}
-    loads = (link for link in every if not link.saves and not link.bridge)
-    return next((load for load in loads if (load.name or load.path) not in saved), None)
 
 
 _UNREAD = "nothing in the project loads this file, and the program that does has to change as well"
@@ -178,10 +171,8 @@ def _check_foreign_readers(name: str | None, ctx: Context) -> None:
         )
 
 
-def _check_bridge(link: FileLink, name: str | None, ctx: Context) -> None:
+def _check_bridge(link: FileLink, ctx: Context) -> None:
     """Raise NoFix where a load that may read the file cannot read exports."""
-    if link.name is not None and link.name != name:
-        return
     if link.reason is not None:
         raise NoFix(f"{link.place} may load this file, and cannot read an export: {link.reason}")
     if link.renames and link.bridge == "possible" and link.path != ctx.source.path:
@@ -207,31 +198,73 @@ def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
                 )
 
 
-def _get_links(ctx: Context) -> list[FileLink]:
-    """Return all saves and loads in the project."""
-    noted = ctx.project.find_uses(SAVED), ctx.project.find_uses(LOADED)
-    # Facts about the project may grow: the ids tell whether these lists are the current ones, and the value keeps the
-    # lists alive, so that no other list gets their ids.
-    _, links = ctx.uses.compute_once(
-        (_get_links, *map(id, noted)), lambda: (noted, list(_parse_links(*noted)))
-    )
-    return links
+class FileLinks:
+    """All saves and loads of TorchScript files in a project."""
+
+    def __init__(self, saved: Sequence[Mention], loaded: Sequence[Mention]) -> None:
+        self.noted = saved, loaded
+        self.every = [
+            FileLink(mention.path, mention.line, saves, **dict(mention.constants))  # type: ignore[arg-type]
+            for saves, mentions in ((True, saved), (False, loaded))
+            for mention in mentions
+        ]
+        self._bridges = [link for link in self.every if link.bridge]
+        self.folders = {link.folder for link in self.every}
+        self._named: dict[str | None, list[FileLink]] = {}
+        self._in_folder: dict[str, list[FileLink]] = {}
+        self._in_module: dict[str, list[FileLink]] = {}
+        for link in self.every:
+            self._named.setdefault(link.name, []).append(link)
+            self._in_folder.setdefault(link.folder, []).append(link)
+            self._in_module.setdefault(link.path, []).append(link)
+
+    @classmethod
+    def from_project(cls, ctx: Context) -> FileLinks:
+        """Return the saves and loads that are known by now: facts about the project may grow."""
+        noted = ctx.project.find_uses(SAVED), ctx.project.find_uses(LOADED)
+        kept: list[FileLinks] = ctx.project.compute_once(FileLinks, list)
+        if not kept or kept[0].noted[0] is not noted[0] or kept[0].noted[1] is not noted[1]:
+            kept[:] = [cls(*noted)]
+        return kept[0]
+
+    def list_named(self, name: str | None) -> list[FileLink]:
+        """Return the saves and loads of a name, bridges included."""
+        return self._named.get(name, [])
+
+    def list_bridges(self, name: str | None) -> list[FileLink]:
+        """Return the loads that can read both formats, and may read a file of this name."""
+        return [link for link in self._bridges if link.name is None or link.name == name]
+
+    def list_in_module(self, path: str) -> list[FileLink]:
+        """Return the saves and loads of a module."""
+        return self._in_module.get(path, [])
+
+    def find_sole_pair(self, folder: str) -> list[FileLink]:
+        """Return the only save and the only load of a folder, where one has no name and no other link fits."""
+        links = [link for link in self._in_folder.get(folder, ()) if not link.bridge]
+        if len(links) != 2 or links[0].saves == links[1].saves or all(link.name for link in links):
+            return []
+        others = (
+            other for link in links if link.name for other in self.list_named(link.name) if other not in links
+        )
+        return [] if any(others) else links
+
+    @cached_property
+    def other_load(self) -> FileLink | None:
+        """A load of a certain name, or of one that its own module makes, that may read a file without a spelled name."""
+        saved = {link.name or link.path for link in self.every if link.saves}
+        loads = (link for link in self.every if not link.saves and not link.bridge)
+        return next((load for load in loads if (load.name or load.path) not in saved), None)
 
 
-def _parse_links(saved: Sequence[Mention], loaded: Sequence[Mention]) -> Iterator[FileLink]:
-    for saves, mentions in ((True, saved), (False, loaded)):
-        for mention in mentions:
-            yield FileLink(mention.path, mention.line, saves, **dict(mention.constants))  # type: ignore[arg-type]
-
-
-def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> list[FileLink]:
+def _select_by_name(name: str | None, here: str, every: FileLinks) -> list[FileLink]:
     """Return the links of a name: in ``here`` if that folder saves and loads the file, else in all folders that do not do both.
 
     The only module that saves it may load it as well, to check it, while modules of other folders load it for use.
     """
     if name is None:
         return []
-    links = [link for link in every if link.name == name and not link.bridge]
+    links = [link for link in every.list_named(name) if not link.bridge]
     savers = {link.path for link in links if link.saves}
     loading = {link.folder for link in links if not link.saves and link.path not in savers}
     if len(savers) == 1 and loading.isdisjoint(link.folder for link in links if link.saves):
@@ -242,15 +275,6 @@ def _select_by_name(name: str | None, here: str, every: Sequence[FileLink]) -> l
         if len({link.saves for link in links if link.folder == folder}) == 2
     }
     return [link for link in links if (link.folder == here if here in closed else link.folder not in closed)]
-
-
-def _select_sole_pair(here: str, every: Sequence[FileLink]) -> list[FileLink]:
-    """Return the only save and the only load of a folder, where one has no name and no other link fits."""
-    links = [link for link in every if link.folder == here and not link.bridge]
-    if len(links) != 2 or links[0].saves == links[1].saves or all(link.name for link in links):
-        return []
-    named = [link.name for link in links if link.name is not None]
-    return [] if any(link.name in named and link not in links for link in every) else links
 
 
 def _check_reach(link: FileLink, ctx: Context) -> None:

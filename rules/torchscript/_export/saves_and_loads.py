@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from torchmigrate.api import Kind, NoFix, Use
 from torchmigrate.model.findings import FixChange
@@ -26,8 +28,12 @@ from .compile_fixes import drop_mode_calls
 from .file_paths import is_same_file, may_be_same_file
 from .load_bridge import find_obstacle
 from .open_loads import is_open, reads_both
+from .path_literals import find_name
 from .printed_views import rename_views
 from .result_chain import ResultChain, SavedFile, is_method_save
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
@@ -82,8 +88,7 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
     for use, other in _find_other_saves(path, chain):
         if is_same_file(other, path, use, chain):
             raise NoFix(f"line {use.node.lineno} also saves this file")
-    loads = [(use, use.call) for use in ctx.uses.all_uses if use.symbol in LOADING and use.call is not None]
-    reads = [(use, find_argument(call, 0, "f")) for use, call in loads]
+    reads = _find_reads(path, chain)
     mine = [
         (use, read)
         for use, read in reads
@@ -113,6 +118,26 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
             ) from None
         # A load whose result nothing calls only checks that the file can be loaded.
         file.is_read |= bool(result.find_calls() or result.kept or result.returned_by)
+
+
+def _find_reads(path: ast.expr, chain: ResultChain) -> list[tuple[Use, ast.expr | None]]:
+    """Return the loads of the module and their paths, but for those of files with another name than ``path``."""
+    reads = chain.ctx.uses.compute_once(_group_reads, lambda: _group_reads(chain.ctx))
+    name = find_name(path, chain.use, chain.ctx)
+    named = (reads.get(name, []), reads.get(None, [])) if name is not None else reads.values()
+    return [
+        (use, read) for _, use, read in sorted((one for group in named for one in group), key=itemgetter(0))
+    ]
+
+
+def _group_reads(ctx: Context) -> dict[str | None, list[tuple[int, Use, ast.expr | None]]]:
+    """Group the loads of a module, numbered and each with its path, by the name of the file."""
+    reads: dict[str | None, list[tuple[int, Use, ast.expr | None]]] = {}
+    for number, use in enumerate(ctx.uses.all_uses):
+        if use.symbol in LOADING and use.call is not None:
+            path = find_argument(use.call, 0, "f")
+            reads.setdefault(find_name(path, use, ctx), []).append((number, use, path))
+    return reads
 
 
 def _find_other_saves(path: ast.expr, chain: ResultChain) -> Iterator[tuple[Use, ast.expr]]:

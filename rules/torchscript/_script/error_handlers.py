@@ -27,15 +27,16 @@ def find_handler(function: ast.AST | None, ctx: Context) -> str | None:
 
 def _find_watched_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     """Return the code whose errors are expected; None where that is unknown."""
-    path = os.path.abspath(mention.path)
-    code = find_visible_code(ctx.project, path)
-    region = _find_region(code.files[path], mention.line) if code is not None else None
-    if code is None or region is None:
-        return None
-    return ctx.project.compute_once(
-        (_find_watched_code, path, mention.line),
-        lambda: code.collect_reached_code([(region, code.files[path])]),
-    )
+    path, line = os.path.abspath(mention.path), mention.line
+
+    def collect() -> ReachedCode | None:
+        code = find_visible_code(ctx.project, path)
+        region = _find_region(code.files[path], line) if code is not None else None
+        if code is None or region is None:
+            return None
+        return code.collect_reached_code([(region, code.files[path])])
+
+    return ctx.project.compute_once((_find_watched_code, path, line), collect)
 
 
 def _find_region(file: IndexedFile, line: int) -> ast.AST | None:
