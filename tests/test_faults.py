@@ -6,12 +6,13 @@ import ast
 import contextlib
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import engine, python_module, registry
+from torchmigrate.engine import python_module, registry, time_limit
 from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import Edit, FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
@@ -149,13 +150,31 @@ def test_a_file_that_takes_too_long_is_named_and_all_others_are_checked(
             spin()
 
     WILD.check_function = check
-    monkeypatch.setattr(engine, "SECONDS_PER_FILE", 0.2)
+    monkeypatch.setattr(time_limit, "SECONDS_PER_FILE", 0.2)
     results = checked(FILES)
     assert [error.message for error in results["b.py"].errors] == [
-        "not checked: it takes more than 60 seconds of CPU time"
+        "not checked: it takes more than 0.2 seconds of CPU time"
     ]
     assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+
+
+@pytest.mark.usefixtures("rules")
+def test_a_file_that_takes_too_long_in_a_thread_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use)
+        if breaks(use):
+            spin()
+
+    WILD.check_function = check
+    monkeypatch.setattr(time_limit, "SECONDS_IN_THREAD", 0.2)
+    with ThreadPoolExecutor(1) as pool:
+        results = pool.submit(checked, FILES).result()
+        assert [error.message for error in results["b.py"].errors] == [
+            "not checked: it takes more than 0.2 seconds"
+        ]
+        assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
+        assert pool.submit(sum, range(100_000)).result() == 4999950000  # nothing arrives afterwards
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
@@ -171,7 +190,7 @@ def test_a_file_whose_fixes_take_too_long_stays_as_it_is(monkeypatch: pytest.Mon
 
     rewrite = Rewriter.build_edits
     WILD.check_function = check
-    monkeypatch.setattr(engine, "SECONDS_PER_FILE", 0.2)
+    monkeypatch.setattr(time_limit, "SECONDS_PER_FILE", 0.2)
     monkeypatch.setattr(Rewriter, "build_edits", rename)
     settings, minimum = settings_of(["--show", "info"])
     inputs = [InputFile(path, data) for path, data in FILES.items()]

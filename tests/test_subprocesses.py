@@ -22,6 +22,23 @@ STARTERS = {
 }
 """The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the commands of ``--verify`` and `record`."""
 
+CALLS = {
+    "torchmigrate/documents/resolver.py": [
+        "run(cwd=folder)"
+    ],  # an empty folder: uv and pip read the settings of the one that they are started in
+    "torchmigrate/probe/processes.py": [
+        "Popen(cwd=cwd, env=dict(environ))"
+    ],  # an empty folder for each snippet: ``python -c`` imports from the one that it is started in
+    "torchmigrate/project/git.py": [
+        "run(cwd=self._folder, env={**_clean_environment(), 'GIT_ALLOW_PROTOCOL': self._transport})"
+    ],  # see tests/test_git.py
+    "torchmigrate/record/recorded_run.py": ["Popen(env=environment)"],  # the user's own command
+    "torchmigrate/trials/judging_command.py": [
+        "Popen(shell=True, cwd=copy / self.folder.relative_to(self.root), env=self._build_environment(copy, log))"
+    ],  # the user's own command, in a copy
+}
+"""Each start of a program, with what decides where it runs and with which settings."""
+
 EVALUATORS = {
     "rules/removed_api/_changes/recipe_arguments.py": [
         "eval"
@@ -78,11 +95,17 @@ def test_what_starts_a_program_is_recognized() -> None:
     assert sorted(list_starts(ast.parse(code))) == ["exec", "os.system", "subprocess", "subprocess"]
 
 
-def test_programs_get_a_list_of_words_and_no_shell() -> None:
+def test_each_program_is_started_in_a_known_way() -> None:
+    found: dict[str, list[str]] = {}
     for name, tree in list_sources():
         for node in ast.walk(tree):
-            if name in STARTERS and isinstance(node, ast.keyword) and node.arg == "shell":
-                assert name == "torchmigrate/trials/judging_command.py", f"{name}:{node.value.lineno}"
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("subprocess."):
+                given = [
+                    ast.unparse(one) for one in node.keywords if one.arg in (None, "cwd", "env", "shell")
+                ]
+                function = ast.unparse(node.func).removeprefix("subprocess.")
+                found.setdefault(name, []).append(f"{function}({', '.join(given)})")
+    assert found == CALLS
 
 
 @pytest.mark.parametrize("entry", [".", "", "bin", "./bin", "../project/bin"])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import http.server
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -145,3 +149,52 @@ def test_worker_processes_execute_nothing_of_the_project(project: Path, tmp_path
     marks, out = executed([sys.executable, str(program / "main.py")], project)
     assert marks == ""
     assert "TS154" in out
+
+
+@pytest.fixture
+def index() -> Iterator[tuple[str, list[str]]]:
+    """The address of a package index that has nothing, and what it was asked for."""
+    asked: list[str] = []
+
+    class Index(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+
+
+@pytest.mark.parametrize("resolver", ["uv", "pip"])
+def test_a_resolver_obeys_no_settings_of_the_project(
+    project: Path, tmp_path: Path, index: tuple[str, list[str]], resolver: str
+) -> None:
+    program = shutil.which(resolver)
+    if program is None:
+        pytest.skip(f"there is no {resolver}")
+    address, asked = index
+    evil = f"{address}/evil"
+    with (project / "pyproject.toml").open("a") as file:
+        file.write(f'\n[[tool.uv.index]]\nname = "evil"\nurl = "{evil}"\n')
+    (project / "uv.toml").write_text(f'extra-index-url = ["{evil}"]\n')
+    for name in ("pip.conf", "pip.ini", ".pip/pip.conf", ".config/pip/pip.conf"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"[global]\nextra-index-url = {evil}\n")
+    (project / ".netrc").write_text("machine 127.0.0.1 login evil password evil\n")
+    (project / "requirements.txt").write_text("torch==2.4.0\neinops==0.8.0\n")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / resolver).symlink_to(program)
+    (tools / "python3").symlink_to(sys.executable)  # uv asks for one
+    command = [*MODULE, "fix", "--unsafe", "--resolve", "--no-cache", "--exit-zero", "."]
+    settings = {"UV_DEFAULT_INDEX": f"{address}/mine", "PIP_INDEX_URL": f"{address}/mine"}
+    home = {"HOME": str(tmp_path), "UV_CACHE_DIR": str(tmp_path / "cache")}
+    marks, _ = executed(command, project, PATH=f"{tools}", **settings, **home)
+    assert marks == ""
+    assert any(path.startswith("/mine/") for path in asked), asked
+    assert not [path for path in asked if "evil" in path]

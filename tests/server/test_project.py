@@ -20,7 +20,7 @@ from torchmigrate.semantics.use import Use
 from torchmigrate.server import workspace as module
 from torchmigrate.server.actions import ActionRequest, Actions
 from torchmigrate.server.open_documents import TextDocument
-from torchmigrate.server.open_project import OpenProject
+from torchmigrate.server.open_project import MOST_BYTES, OpenProject
 from torchmigrate.server.positions import Encoding, Position, Range
 from torchmigrate.server.workspace import Documents, Workspace
 from torchmigrate.settings.config import ConfigError
@@ -122,6 +122,15 @@ def test_what_is_left_out_has_no_findings(root: Path) -> None:
     assert [codes(project, path, OLD) for path in left_out] == [None, None]
     assert codes(project, root / "build" / "unsaved.py", OLD) is None
     assert codes(project, root / "new" / "unsaved.py", OLD) == ["ZZ901"]
+
+
+def test_a_text_that_is_too_large_is_named_and_holds_up_nothing(root: Path) -> None:
+    workspace, path = Workspace(None), root / "a.py"
+    large = OLD + b"#" * MOST_BYTES
+    (shown,) = workspace.check_document(document(path, large.decode()), str(path)).diagnostics
+    assert shown.message.startswith("not checked here, since it has more than 2 MiB")
+    assert not opened(root).fix_files({str(path): large}, [str(path)])
+    assert codes(opened(root), root / "b.py", OLD) == ["ZZ901"]
 
 
 def test_a_file_without_a_project_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

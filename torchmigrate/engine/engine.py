@@ -18,7 +18,6 @@ from torchmigrate.engine.fix_rounds import (
 from torchmigrate.engine.python_module import PythonModule
 from torchmigrate.engine.rule_set import RuleSet
 from torchmigrate.engine.time_limit import (
-    SECONDS_PER_FILE,
     TimeLimitExceeded,
     create_limit_error,
     limit_time,
@@ -93,7 +92,7 @@ class Engine:
     ) -> FileScan:
         """Check one file that passed the prefilter. Never raises because of the file's content."""
         try:
-            with limit_time(SECONDS_PER_FILE):
+            with limit_time():
                 return self._scan_opened(path, data, project, links)
         except TimeLimitExceeded:
             return FileScan(FileResult(path, errors=(create_limit_error(path, "checked"),)))
@@ -137,7 +136,7 @@ class Engine:
         subject = self.open_file(path, data, project, links)
         fixing = FixRounds(subject, lambda state: self._collect_result(state, state.run_rules()), wanted)
         try:
-            with limit_time(SECONDS_PER_FILE):
+            with limit_time():
                 fixed = fixing.run_rounds()
         except TimeLimitExceeded:
             result = self.scan_file(path, data, project, links).result

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from torchmigrate.model.findings import FileResult, Finding
+from torchmigrate.model.findings import FileError, FileResult, Finding
 from torchmigrate.project import file_search, ignores
 from torchmigrate.project.file_search import InputFile
 from torchmigrate.run import runner
@@ -26,6 +26,13 @@ from torchmigrate.settings.settings import Settings
 
 Texts = Mapping[str, bytes]
 """Contents of files by path, saved or not."""
+
+MOST_BYTES = 2 << 20
+"""The size above which an open text is not checked: each change of it would take seconds."""
+
+_TOO_LARGE = (
+    f"not checked here, since it has more than {MOST_BYTES >> 20} MiB; run `torchmigrate check` on it"
+)
 
 
 class OpenProject:
@@ -86,15 +93,17 @@ class OpenProject:
         Excluded files are left out. ``texts`` are the contents of all open files; ``edits`` requests the edits of fixes too.
         Raises ConfigError.
         """
+        large = [place for place in places if _is_large(texts, place)]
+        refused = {place: FileResult(place, errors=(FileError(place, _TOO_LARGE),)) for place in large}
         with self._change_to_root():
             scanner = self._scan_files(texts, places, progress, edits=edits)
         if scanner is None:
-            return {}
+            return refused
         self._known = scanner.known
         if not self.is_known:
             self._cache.close()
             self.is_known = True
-        return {place: scanner.get_result(place) for place in scanner.named}
+        return {**{place: scanner.get_result(place) for place in scanner.named}, **refused}
 
     def try_texts(self, texts: Texts, place: str) -> FileResult | None:
         """Return the result that the file at ``place`` would have with other ``texts``, without remembering it."""
@@ -115,7 +124,7 @@ class OpenProject:
         ``choose`` is asked about every fix; ``unsafe`` adds unsafe fixes to those that the settings allow.
         """
         with self._change_to_root():
-            named = [place for place in places if self._is_inside(place)]
+            named = [place for place in places if self._is_inside(place) and not _is_large(texts, place)]
             if not named:
                 return {}
             engines = self._get_engines(named, unsafe=unsafe)
@@ -136,7 +145,7 @@ class OpenProject:
     def _scan_files(
         self, texts: Texts, places: Collection[str], progress: Progress | None, *, edits: bool
     ) -> Scanner | None:
-        inside = [place for place in places if self._is_inside(place)]
+        inside = [place for place in places if self._is_inside(place) and not _is_large(texts, place)]
         while named := self.add_partners(inside):
             engines = self._get_engines(named, edits=edits)
             cache = None if self.is_known else self._cache
@@ -160,7 +169,8 @@ class OpenProject:
     def _build_tree(self, texts: Texts, named: Collection[str]) -> Tree:
         """Return the tree of the project's files with their unsaved texts; the files in ``named`` are the ones to report on."""
         inputs = dict(self._files)
-        for place in {*named, *texts} if self.root is not None else named:
+        open_texts = [place for place in texts if not _is_large(texts, place)]
+        for place in {*named, *open_texts} if self.root is not None else named:
             if place in inputs or place in named or self._is_inside(place):
                 path = inputs[place].path if place in inputs else os.path.relpath(place)
                 inputs[place] = InputFile(path, texts.get(place), place)
@@ -200,6 +210,10 @@ class OpenProject:
             yield
         finally:
             os.chdir(before)
+
+
+def _is_large(texts: Texts, place: str) -> bool:
+    return len(texts.get(place, b"")) > MOST_BYTES
 
 
 def _adapt_profile(profile: Profile, edits: bool, unsafe: bool) -> Profile:
