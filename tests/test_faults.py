@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support import settings_of
-from torchmigrate.engine import python_module, registry, time_limit
+from torchmigrate.engine import file_limits, python_module, registry
 from torchmigrate.engine.rule_context import Context
 from torchmigrate.model.findings import Edit, FileResult, Finding, Fix
 from torchmigrate.model.rule import Rule
@@ -150,7 +151,7 @@ def test_a_file_that_takes_too_long_is_named_and_all_others_are_checked(
             spin()
 
     WILD.check_function = check
-    monkeypatch.setattr(time_limit, "SECONDS_PER_FILE", 0.2)
+    monkeypatch.setattr(file_limits, "SECONDS_PER_FILE", 0.2)
     results = checked(FILES)
     assert [error.message for error in results["b.py"].errors] == [
         "not checked: it takes more than 0.2 seconds of CPU time"
@@ -167,7 +168,7 @@ def test_a_file_that_takes_too_long_in_a_thread_is_named(monkeypatch: pytest.Mon
             spin()
 
     WILD.check_function = check
-    monkeypatch.setattr(time_limit, "SECONDS_IN_THREAD", 0.2)
+    monkeypatch.setattr(file_limits, "SECONDS_IN_THREAD", 0.2)
     with ThreadPoolExecutor(1) as pool:
         results = pool.submit(checked, FILES).result()
         assert [error.message for error in results["b.py"].errors] == [
@@ -175,6 +176,28 @@ def test_a_file_that_takes_too_long_in_a_thread_is_named(monkeypatch: pytest.Mon
         ]
         assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
         assert pool.submit(sum, range(100_000)).result() == 4999950000  # nothing arrives afterwards
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not limit data")
+@pytest.mark.usefixtures("rules")
+def test_a_file_that_takes_too_much_memory_is_named_and_all_others_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def check(use: Use, ctx: Context) -> Iterator[Finding]:
+        yield ctx.finding(use)
+        if breaks(use):
+            bytearray(1 << 29)
+
+    resource: Any = pytest.importorskip("resource")
+    WILD.check_function = check
+    monkeypatch.setattr(file_limits, "GIBIBYTES_PER_FILE", 0.25)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    results = checked(FILES)
+    assert [error.message for error in results["b.py"].errors] == [
+        "not checked: it takes more than 0.25 GiB of memory"
+    ]
+    assert codes(results["c.py"]) == [(2, "ZZ901"), (2, "ZZ902")]
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
@@ -190,7 +213,7 @@ def test_a_file_whose_fixes_take_too_long_stays_as_it_is(monkeypatch: pytest.Mon
 
     rewrite = Rewriter.build_edits
     WILD.check_function = check
-    monkeypatch.setattr(time_limit, "SECONDS_PER_FILE", 0.2)
+    monkeypatch.setattr(file_limits, "SECONDS_PER_FILE", 0.2)
     monkeypatch.setattr(Rewriter, "build_edits", rename)
     settings, minimum = settings_of(["--show", "info"])
     inputs = [InputFile(path, data) for path, data in FILES.items()]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from torchmigrate.engine.checked_file import CheckedFile
+from torchmigrate.engine.file_limits import LimitExceeded, create_limit_error, limit_file
 from torchmigrate.engine.fix_rounds import (
     FixedFile,
     FixRounds,
@@ -17,11 +18,6 @@ from torchmigrate.engine.fix_rounds import (
 )
 from torchmigrate.engine.python_module import PythonModule
 from torchmigrate.engine.rule_set import RuleSet
-from torchmigrate.engine.time_limit import (
-    TimeLimitExceeded,
-    create_limit_error,
-    limit_time,
-)
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.tool_faults import create_fault_error
@@ -92,10 +88,10 @@ class Engine:
     ) -> FileScan:
         """Check one file that passed the prefilter. Never raises because of the file's content."""
         try:
-            with limit_time():
+            with limit_file():
                 return self._scan_opened(path, data, project, links)
-        except TimeLimitExceeded:
-            return FileScan(FileResult(path, errors=(create_limit_error(path, "checked"),)))
+        except LimitExceeded as exceeded:
+            return FileScan(FileResult(path, errors=(create_limit_error(path, "checked", exceeded),)))
         except SourceError as error:
             return FileScan(FileResult(path, errors=(create_file_error(path, error),)))
         except RecursionError:
@@ -136,13 +132,12 @@ class Engine:
         subject = self.open_file(path, data, project, links)
         fixing = FixRounds(subject, lambda state: self._collect_result(state, state.run_rules()), wanted)
         try:
-            with limit_time():
+            with limit_file():
                 fixed = fixing.run_rounds()
-        except TimeLimitExceeded:
+        except LimitExceeded as exceeded:
             result = self.scan_file(path, data, project, links).result
-            return FixedFile(
-                data, (), replace(result, errors=(*result.errors, create_limit_error(path, "fixed")))
-            )
+            left = create_limit_error(path, "fixed", exceeded)
+            return FixedFile(data, (), replace(result, errors=(*result.errors, left)))
         except SourceError as error:
             result = self.scan_file(path, data, project, links).result
             left = create_proof_error(path, "its fixes", error)

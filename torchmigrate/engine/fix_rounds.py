@@ -182,6 +182,8 @@ def add_edits_to_result(
                 finding = writer.add_edits(finding)
             except RecursionError:
                 finding = replace(finding, fix=None, withheld="the code is nested too deeply to rewrite")
+            except MemoryError:
+                raise
             except Exception as error:
                 faults.setdefault(
                     finding.code, create_fault_error(error, source.path, finding.code, finding.location)

@@ -35,7 +35,7 @@ class RuleResults:
     ) -> None:
         """Add the findings of ``check``, a part of the rule ``code``; ``place`` returns the location for a fault.
 
-        Raises SourceError and RecursionError, which are faults of the file and not of the rule.
+        Raises SourceError, RecursionError and MemoryError, which are faults of the file and not of the rule.
         """
         if self.waits:
             return
@@ -46,13 +46,13 @@ class RuleResults:
     def run_part(self, code: str, ask: Callable[[], Iterable[T]], place: Callable[[], Location]) -> list[T]:
         """Return the results of a part of the rule ``code``: none once the rule has failed here, or has to wait.
 
-        Raises SourceError and RecursionError.
+        Raises SourceError, RecursionError and MemoryError.
         """
         if code in self.faults:
             return []
         try:
             return list(ask())
-        except (SourceError, RecursionError):
+        except (SourceError, RecursionError, MemoryError):
             raise
         except IncompleteProject:
             self.waits = True

@@ -22,6 +22,9 @@ _COOKIE = re.compile(
 )
 _FIRST_LINE_COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?(coding[:=][ \t]*([-\w.]+))", re.ASCII)
 
+_NESTED_BYTES = 1 << 20
+"""The size above which a text that the parser has no memory for is called large instead of nested too deeply."""
+
 
 class SourceError(Exception):
     """A file that cannot be decoded, parsed or written back; positions are 1-based, or None if unknown."""
@@ -87,9 +90,9 @@ class SourceText:
 
     @cached_property
     def syntax_tree(self) -> ast.Module:
-        """The syntax tree, with positions that `offset_of` and `span_of` understand. Raises SourceError.
+        """The syntax tree, with positions that `offset_of` and `span_of` understand.
 
-        Raises SourceError if the running Python cannot parse the text.
+        Raises SourceError if the running Python cannot parse the text, and MemoryError if it is too large for that.
         """
         if (nul := self.text.find(b"\0")) >= 0:
             raise SourceError("a null byte", *_end_position(self.text[:nul]))
@@ -99,7 +102,10 @@ class SourceText:
                 return ast.parse(self.text.decode())
         except SyntaxError as error:
             raise SourceError(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1)) from None
-        except (RecursionError, MemoryError):
+        except (RecursionError, MemoryError) as error:
+            # The parser also raises MemoryError for what is nested too deeply.
+            if isinstance(error, MemoryError) and len(self.text) > _NESTED_BYTES:
+                raise
             raise SourceError("nested too deeply to parse") from None
         except (ValueError, OverflowError) as error:
             raise SourceError(str(error)) from None
