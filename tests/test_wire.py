@@ -7,6 +7,7 @@ import math
 import pickle
 import pickletools
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,24 @@ def test_what_a_worker_sends_back_names_nothing(tmp_path: Path) -> None:
         for travels in (item, sent):
             names = [op.name for op, _, _ in pickletools.genops(pickle.dumps(travels, 4))]
             assert not {"GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "INST", "OBJ", "BUILD"} & set(names)
+
+
+def test_the_text_of_a_line_travels_once() -> None:
+    line = "x" * 100_000
+    found = tuple(
+        Finding(f"TS{i}", "", Severity.ERROR, "a.py", source_lines=(line,)) for i in range(100, 900)
+    )
+    packed = pack(FileResult("a.py", found))
+    assert len(packed) < 2 * len(line)
+    back = unpack(FileResult, packed).findings
+    assert back == found
+    assert len({id(finding.source_lines) for finding in back}) == 1
+
+
+def test_a_number_that_no_line_has_is_refused() -> None:
+    packed = pack(FileResult("a.py", (Finding("TS101", "", Severity.ERROR, "a.py", source_lines=("x",)),)))
+    for wrong in (b"7", b"-1", b"true", b'"0"'):
+        data = re.sub(rb",0,(?=\w*null)", b"," + wrong + b",", packed, count=1)
+        assert data != packed
+        with pytest.raises(Unreadable):
+            unpack(FileResult, data)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torchmigrate.model.torch_versions import Version, render_version
-from torchmigrate.model.vocabulary import LOCAL, Safety, Severity
+from torchmigrate.model.vocabulary import LOCAL, SHARED, Safety, Severity
 
 
 class Span(NamedTuple):
@@ -174,7 +174,7 @@ class Finding:
     """Why there is no fix although the rule has one (for example: the minimum version is too old)."""
     hint: str | None = None
     """What to do, if the message alone does not say it."""
-    source_lines: tuple[str, ...] = ()
+    source_lines: tuple[str, ...] = field(default=(), metadata={SHARED: True})
     """The source lines that the span covers, without line ends; what reporters show."""
     source: str | None = None
     """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""

@@ -7,6 +7,9 @@ import enum
 LOCAL = "local"
 """Marks a tuple field that has a meaning only in the process that created it; it is empty elsewhere."""
 
+SHARED = "shared"
+"""Marks a field with a tuple of strings that many records have in common; it travels once for all of them."""
+
 
 class Safety(enum.Enum):
     """How far a fix can be trusted.

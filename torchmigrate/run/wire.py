@@ -1,7 +1,8 @@
 """Values as bytes: what travels between processes and into the cache, and results that wait to be reported.
 
 Values travel as JSON, so that no Python packs one in a way of its own, and reading runs no foreign code. Their types
-say how: a record is the list of its fields, an enum's member is its value. Strings may hold lone surrogates (they come
+say how: a record is the list of its fields, an enum's member is its value. What many records have in common travels once: a line
+of a megabyte may have thousands of findings. Strings may hold lone surrogates (they come
 from file names that cannot be decoded, and from literals), hence UTF-8 that lets them pass.
 """
 
@@ -11,13 +12,14 @@ import dataclasses
 import enum
 import json
 import operator
+import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchmigrate.model.vocabulary import LOCAL
+from torchmigrate.model.vocabulary import LOCAL, SHARED
 
 if TYPE_CHECKING:
     from torchmigrate.model.findings import FileResult
@@ -29,10 +31,22 @@ class Unreadable(ValueError):
     """Raised for bytes that `pack` did not make from a value of that type."""
 
 
+class _Pool(threading.local):
+    """The lists of strings that several records of the value at hand have in common, by their numbers."""
+
+    numbers: dict[tuple[str, ...], int]
+    values: list[tuple[str, ...]]
+
+
+_pool = _Pool()
+
+
 def pack(value: object) -> bytes:
     """Return the value as bytes; its type is one that `unpack` supports."""
+    _pool.numbers = {}
     plain = _form(type(value)).plain
-    return _encode(value if plain is None else plain(value)).encode("utf-8", "surrogatepass")
+    made = value if plain is None else plain(value)
+    return _encode([made, list(_pool.numbers)]).encode("utf-8", "surrogatepass")
 
 
 def unpack(kind: type[T], data: bytes) -> T:
@@ -43,7 +57,9 @@ def unpack(kind: type[T], data: bytes) -> T:
     """
     made = _form(kind).made
     try:
-        value: T = made(json.loads(data.decode("utf-8", "surrogatepass")))
+        plain, values = json.loads(data.decode("utf-8", "surrogatepass"))
+        _pool.values = _form(list[tuple[str, ...]]).made(values)
+        value: T = made(plain)
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise Unreadable(f"not a {kind.__name__}: {error}") from None
     return value
@@ -109,7 +125,7 @@ def _require_type(kind: type) -> _Step:
     return made
 
 
-_str, _list, _dict = _require_type(str), _require_type(list), _require_type(dict)
+_str, _int, _list, _dict = map(_require_type, (str, int, list, dict))
 
 
 def _decode_bytes(value: bytes) -> str:
@@ -126,9 +142,10 @@ def _build_record_codec(kind: Any) -> _Codec:
     """Return the codec of a named tuple or a dataclass."""
     fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
     names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
-    left = {field.name for field in fields_of if field.metadata.get(LOCAL)}
+    special = {field.name: _LEFT for field in fields_of if field.metadata.get(LOCAL)}
+    special |= {field.name: _SHARED for field in fields_of if field.metadata.get(SHARED)}
     hints = typing.get_type_hints(kind)
-    forms = [_LEFT if name in left else _form(hints[name]) for name in names]
+    forms = [special.get(name) or _form(hints[name]) for name in names]
     makers = [form.made for form in forms]
     steps = [(place, form.plain) for place, form in enumerate(forms) if form.plain is not None]
     fields = operator.attrgetter(*names)
@@ -147,6 +164,20 @@ def _build_record_codec(kind: Any) -> _Codec:
 
 _LEFT = _Codec(lambda plain: (), lambda value: None)
 """The codec of a field that does not travel: a tuple that is empty elsewhere."""
+
+
+def _take_shared(number: Any) -> tuple[str, ...]:
+    place: int = _int(number)
+    if place < 0:
+        raise IndexError(place)
+    return _pool.values[place]
+
+
+_SHARED = _Codec(
+    _take_shared,
+    lambda value: _pool.numbers.setdefault(value, len(_pool.numbers)),
+)
+"""The codec of a field that travels once for all records with the same value: a tuple of strings."""
 
 
 def _create_generic_codec(kind: Any) -> _Codec:

@@ -58,6 +58,7 @@ class SourceText:
         self.original = text
         self.line_length: int | None = None
         """The line length of the project's formatter, if it names one."""
+        self._last_lines: tuple[tuple[int, int], tuple[str, ...]] | None = None
 
     @classmethod
     def decode_source(cls, path: str | PathLike[str], data: bytes) -> SourceText:
@@ -160,6 +161,12 @@ class SourceText:
         """Return the lines that ``span`` touches, without their ends."""
         first = self.line_of(span.start)
         last = self.line_of(max(span.start, span.end - 1))
+        # One long line may have thousands of findings, which share its text.
+        if self._last_lines is None or self._last_lines[0] != (first, last):
+            self._last_lines = (first, last), self._decode_lines(first, last)
+        return self._last_lines[1]
+
+    def _decode_lines(self, first: int, last: int) -> tuple[str, ...]:
         bounds = [*self.line_starts[first - 1 : last + 1], len(self.text)][: last - first + 2]
         return tuple(self.original[a:b].decode().rstrip("\r\n") for a, b in pairwise(bounds))
 
