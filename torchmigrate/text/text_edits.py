@@ -35,7 +35,8 @@ def find_line_end(text: bytes, offset: int) -> bytes:
 
 def render_edit(text: bytes, edit: Edit) -> bytes:
     """Return the bytes that ``edit`` puts into ``text``, with the line ends in use there."""
-    return _LINE_END.sub(find_line_end(text, edit.start), edit.text.encode())
+    new = edit.text.encode()
+    return _LINE_END.sub(find_line_end(text, edit.start), new) if _LINE_END.search(new) else new
 
 
 def sort_edits(edits: Iterable[Edit]) -> list[Edit]:
