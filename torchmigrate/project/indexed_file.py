@@ -37,6 +37,8 @@ class IndexedFile:
     """Names that are read as values, not to call them."""
     locals: dict[Function, set[str]] = field(default_factory=dict)
     """The variables of each function that was asked for."""
+    named: dict[str, list[ast.Name | ast.Attribute | ast.alias]] = field(default_factory=dict)
+    """The names, attributes and imports by their last parts, in the order of the text; empty until they are asked for."""
 
     def knows(self, name: str) -> bool:
         """Return whether a bare name stands for a function, a class or an import of this file."""
@@ -53,6 +55,15 @@ class IndexedFile:
                 return True
             function = self.find_function(function)
         return False
+
+    def find_named(self, name: str) -> list[ast.Name | ast.Attribute | ast.alias]:
+        """Return the names and attributes whose last part is ``name``, and the imports of that name."""
+        if not self.named:
+            for node in self.parents:
+                if isinstance(node, (ast.Name, ast.Attribute, ast.alias)):
+                    last = node.name if isinstance(node, ast.alias) else last_name(node) or ""
+                    self.named.setdefault(last, []).append(node)
+        return self.named.get(name, [])
 
     def find_function(self, node: ast.AST) -> Function | None:
         """Return the innermost function around a node."""

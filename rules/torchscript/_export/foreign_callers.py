@@ -21,15 +21,13 @@ def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tup
         file, shown = index_file(ctx.project, path), ctx.project.get_display_path(path)
         if file is None and name.encode() in (ctx.project.read_bytes(path) or b""):
             raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
-        for node in file.parents if file is not None else ():
-            is_renamed = isinstance(node, ast.alias) and node.name == name and node.asname not in (None, name)
-            is_named = isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) == name
-            if is_renamed:
-                raise NoFix(f"{shown}:{getattr(node, 'lineno', 0)} imports `{name}` under another name")
-            if file is not None and is_named:
+        for node in file.find_named(name) if file is not None else ():
+            place = f"{shown}:{node.lineno}"
+            if isinstance(node, ast.alias) and node.asname not in (None, name):
+                raise NoFix(f"{place} imports `{name}` under another name")
+            if file is not None and not isinstance(node, ast.alias):
                 calls = _find_result_calls(node, file, ctx)
                 if calls is None:
-                    place = f"{shown}:{getattr(node, 'lineno', 0)}"
                     raise NoFix(f"{place} uses `{name}`, or its result, for more than calls")
                 found += [(f"{shown}:{call.lineno}", call) for call in calls]
     return found
