@@ -129,11 +129,11 @@ def _limit_memory() -> Iterator[None]:
 
 
 def _measure_data() -> int | None:
-    """Return the bytes of data that the process has, which RLIMIT_DATA limits since Linux 4.7; None on other systems."""
+    """Return the bytes of data that the process has, which RLIMIT_DATA limits since Linux 4.7; None where nothing tells."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[5])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return pages * os.sysconf("SC_PAGE_SIZE") or None  # some sandboxes write zeros
     except (OSError, ValueError, IndexError, AttributeError):
         return None
 
