@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -87,16 +88,25 @@ def _limit_thread() -> Iterator[None]:
     """Limit a block outside of the main thread, which alone receives signals: another thread raises the exception in it."""
     import ctypes
 
-    thread, ended, lock = ctypes.c_ulong(threading.get_ident()), threading.Event(), threading.Lock()
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    thread, ended, lock, raised = (
+        ctypes.c_ulong(threading.get_ident()),
+        threading.Event(),
+        threading.Lock(),
+        False,
+    )
+
+    def raise_here(kind: type[BaseException]) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(kind))
 
     def watch() -> None:
+        nonlocal raised
         seconds = SECONDS_IN_THREAD
         while not ended.wait(seconds):
             seconds = _REPEAT
             with lock:
                 if not ended.is_set():
-                    raise_in(thread, ctypes.py_object(_TimeIsUp))
+                    raised = True
+                    raise_here(_TimeIsUp)
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -104,7 +114,17 @@ def _limit_thread() -> Iterator[None]:
     finally:
         with lock:
             ended.set()
-            raise_in(thread, None)  # what has not arrived yet would arrive after the block
+        if raised:
+            # What has not arrived yet would arrive after the block, so another one takes its place and is awaited: to
+            # take it back instead would leave Python looking for it at every step.
+            with contextlib.suppress(_Withdrawn):
+                raise_here(_Withdrawn)
+                for _ in range(1_000):
+                    time.sleep(0)
+
+
+class _Withdrawn(BaseException):
+    """Takes the place of an exception that comes too late."""
 
 
 @contextlib.contextmanager
