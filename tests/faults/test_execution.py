@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import multiprocessing
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -174,8 +173,8 @@ def index() -> Iterator[tuple[str, list[str]]]:
 def test_a_resolver_obeys_no_settings_of_the_project(
     project: Path, tmp_path: Path, index: tuple[str, list[str]], resolver: str
 ) -> None:
-    program = shutil.which(resolver)
-    if program is None:
+    program = Path(sys.executable).with_name(resolver)
+    if not program.exists():
         pytest.skip(f"there is no {resolver}")
     address, asked = index
     evil = f"{address}/evil"
