@@ -31,9 +31,17 @@ def count_calls(run: Callable[[], object]) -> int:
 
 
 def measure_growth(
-    make: Callable[[int], Mapping[str, bytes]], number: int, *, fix: bool, flags: Sequence[str] = ()
+    make: Callable[[int], Mapping[str, bytes]],
+    number: int,
+    *,
+    fix: bool,
+    flags: Sequence[str] = (),
+    may_fail: bool = False,
 ) -> float:
-    """How many times the work is that a project of twice the size takes; what is done for the smallest is taken off."""
+    """How many times the work is that a project of twice the size takes; what is done for the smallest is taken off.
+
+    Unless it ``may_fail``, no file has an error.
+    """
     # In this process, for in others no call is counted.
     settings, minimum = settings_of(["--jobs", "1", *flags])
 
@@ -42,7 +50,8 @@ def measure_growth(
             [InputFile(path, data) for path, data in make(size).items()],
             create_uniform_profile(settings, minimum),
         )
-        list((runner.fix_tree if fix else runner.check_tree)(tree))
+        results = [one.result for one in runner.fix_tree(tree)] if fix else list(runner.check_tree(tree))
+        assert may_fail or not any(result.errors for result in results)
 
     run(1)
     least, once, twice = (count_calls(lambda size=size: run(size)) for size in (1, number, 2 * number))  # type: ignore[misc]

@@ -141,17 +141,19 @@ def spin() -> None:
             sum(range(1000))
 
 
+def check_slowly(use: Use, ctx: Context) -> Iterator[Finding]:
+    """A rule that does not end at one use."""
+    yield ctx.finding(use)
+    if breaks(use):
+        spin()
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
 @pytest.mark.usefixtures("rules")
 def test_a_file_that_takes_too_long_is_named_and_all_others_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def check(use: Use, ctx: Context) -> Iterator[Finding]:
-        yield ctx.finding(use)
-        if breaks(use):
-            spin()
-
-    WILD.check_function = check
+    WILD.check_function = check_slowly
     monkeypatch.setattr(file_limits, "SECONDS_PER_FILE", 0.2)
     results = checked(FILES)
     assert [error.message for error in results["b.py"].errors] == [
@@ -163,12 +165,7 @@ def test_a_file_that_takes_too_long_is_named_and_all_others_are_checked(
 
 @pytest.mark.usefixtures("rules")
 def test_a_file_that_takes_too_long_in_a_thread_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(use: Use, ctx: Context) -> Iterator[Finding]:
-        yield ctx.finding(use)
-        if breaks(use):
-            spin()
-
-    WILD.check_function = check
+    WILD.check_function = check_slowly
     monkeypatch.setattr(file_limits, "SECONDS_IN_THREAD", 0.2)
     with ThreadPoolExecutor(1) as pool:
         results = pool.submit(checked, FILES).result()

@@ -6,12 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.counted_work import count_calls
-from tests.support import settings_of
-from torchmigrate.project.file_search import InputFile
-from torchmigrate.run import runner
-from torchmigrate.run.profiles import create_uniform_profile
-from torchmigrate.run.tree import Tree
+from tests.counted_work import measure_growth
+from tests.support import fix_text
 
 HEAD = "import torch\nimport torch.distributed as dist\nfrom torch.jit import Final\n\n"
 MOST = 2.3
@@ -56,37 +52,25 @@ PROGRAMS = {
 }
 
 
-def growth(make: Callable[[int], str], run: Callable[[bytes], object], number: int) -> float:
-    """How many times the work twice the number takes; what is done once for any file is taken off."""
-    programs = [make(times).replace("\0", "#").encode() for times in (1, 1, number, 2 * number)]
-    _, least, once, twice = (count_calls(lambda program=program: run(program)) for program in programs)  # type: ignore[misc]
-    return (twice - least) / (once - least)
+def measure(make: Callable[[int], str], number: int, *, fix: bool) -> float:
+    """How many times the work twice the number of parts of a program takes."""
+    return measure_growth(
+        lambda times: {"a.py": render(make, times).encode()}, number, fix=fix, flags=["--unsafe"]
+    )
+
+
+def render(make: Callable[[int], str], number: int) -> str:
+    return make(number).replace("\0", "#")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_checking_grows_with_the_file(name: str) -> None:
-    settings, minimum = settings_of(["--unsafe"])
-
-    def check(program: bytes) -> None:
-        for result in runner.check_tree(
-            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
-        ):
-            assert not result.errors
-
-    assert 1.5 < growth(PROGRAMS[name], check, 100) < MOST
+    assert 1.5 < measure(PROGRAMS[name], 100, fix=False) < MOST
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_fixing_grows_with_the_file(name: str) -> None:
-    settings, minimum = settings_of(["--unsafe"])
-
-    def fix(program: bytes) -> None:
-        for fixed in runner.fix_tree(
-            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
-        ):
-            assert not fixed.result.errors
-
-    assert growth(PROGRAMS[name], fix, 40) < MOST
+    assert measure(PROGRAMS[name], 40, fix=True) < MOST
 
 
 def test_nested_loops_do_not_double_the_work_with_each_level() -> None:
@@ -95,12 +79,7 @@ def test_nested_loops_do_not_double_the_work_with_each_level() -> None:
         inside = "    " * (depth + 1)
         return f"{HEAD}def f(x):\n    m = None\n{loops}{inside}m = torch.jit.script(m)\n{inside}m.save('a')\n"
 
-    settings, minimum = settings_of([])
-
-    def check(program: bytes) -> None:
-        list(runner.check_tree(Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))))
-
-    assert growth(nested, check, 9) < 4
+    assert measure(nested, 9, fix=False) < 4
 
 
 def test_classes_that_change_together_are_looked_at_once() -> None:
@@ -108,15 +87,7 @@ def test_classes_that_change_together_are_looked_at_once() -> None:
         "class C#(torch.jit.ScriptModule):\n    @torch.jit.script_method\n    def forward(self, x):\n"
         "        return x + #\n\ndef make#():\n    return C#()\n\n"
     )
-    settings, minimum = settings_of(["--unsafe"])
-
-    def fix(program: bytes) -> None:
-        for fixed in runner.fix_tree(
-            Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
-        ):
-            assert not fixed.result.errors
-
-    assert growth(classes, fix, 8) < MOST
+    assert measure(classes, 8, fix=True) < MOST
 
 
 @pytest.mark.parametrize(
@@ -129,13 +100,7 @@ def test_classes_that_change_together_are_looked_at_once() -> None:
     ids=["a list", "a call", "a line"],
 )
 def test_fixing_grows_with_the_findings_of_one_line(make: Callable[[int], str]) -> None:
-    settings, minimum = settings_of(["--unsafe"])
-    fixed: list[bytes] = []
-
-    def fix(program: bytes) -> None:
-        tree = Tree([InputFile("a.py", program)], create_uniform_profile(settings, minimum))
-        fixed.extend(one.after for one in runner.fix_tree(tree) if not one.result.errors)
-
-    assert growth(make, fix, 100) < 3
-    assert b"annotate" not in fixed[-1]
-    assert b"199" in fixed[-1]
+    assert measure(make, 100, fix=True) < 3
+    fixed = fix_text(render(make, 200), "--unsafe")
+    assert "annotate" not in fixed
+    assert "199" in fixed

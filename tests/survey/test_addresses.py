@@ -36,6 +36,7 @@ class GitServer(http.server.BaseHTTPRequestHandler):
         if path.startswith("/moved/"):
             self.send_response(302)
             self.send_header("Location", f"http://{self.headers['Host']}/team/one?{query}")
+            self.send_header("Content-Length", "0")  # else the end of the connection is the end of the answer
             self.end_headers()
             return
         if path.startswith("/private/") and self.headers["Authorization"] != PASSWORD:
@@ -119,7 +120,7 @@ def test_a_password_is_asked_of_the_users_credential_helper_and_nobody_else(
 def test_a_server_that_is_not_trusted_and_one_that_leads_to_http_are_refused(
     server: str, tmp_path: Path
 ) -> None:
-    assert "http" in _read_failure(f"{server}/moved/team/one", tmp_path / "out")
+    assert 'Protocol "http"' in _read_failure(f"{server}/moved/team/one", tmp_path / "out")
     (tmp_path / "gitconfig").write_text("")
     assert "certificate" in _read_failure(f"{server}/team/one", tmp_path / "out")
 

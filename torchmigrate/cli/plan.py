@@ -121,10 +121,13 @@ def _create_plan(
     return build.build_plan(outlooks, asked)
 
 
+_NUMPY = re.compile(rb"\b(?:import|from)\s+numpy\b")
+
+
 def _imports_numpy(file: InputFile) -> bool:
     """Return whether a Python file or notebook imports numpy."""
     try:
-        return file.path.endswith((".py", ".ipynb")) and b"import numpy" in file.read_bytes()
+        return file.path.endswith((".py", ".ipynb")) and _NUMPY.search(file.read_bytes()) is not None
     except OSError:
         return False
 

@@ -55,8 +55,6 @@ def limit_file() -> Iterator[None]:
     try:
         with _limit_main_thread() if is_main else _limit_thread(), _limit_memory():
             yield
-    except MemoryError:
-        raise LimitExceeded(f"{GIBIBYTES_PER_FILE:g} GiB of memory") from None
     finally:
         _limited.here = False
 
@@ -129,23 +127,22 @@ class _Withdrawn(BaseException):
 
 @contextlib.contextmanager
 def _limit_memory() -> Iterator[None]:
-    """Let allocations fail that take the process's data beyond what it has now and the limit."""
-    used = _measure_data()
-    if used is None:
-        yield
-        return
-    import resource
+    """Let allocations fail that take the process's data beyond what it has now and the limit, unless a lower limit does."""
+    limit = "the memory that the process may have"
+    with contextlib.ExitStack() as stack:
+        if (used := _measure_data()) is not None:
+            import resource
 
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = used + int(GIBIBYTES_PER_FILE * (1 << 30))
-    if any(0 <= limit < most for limit in (soft, hard)):
-        yield  # there is a lower limit already
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            most = used + int(GIBIBYTES_PER_FILE * (1 << 30))
+            if not any(0 <= lower < most for lower in (soft, hard)):
+                resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+                stack.callback(resource.setrlimit, resource.RLIMIT_DATA, (soft, hard))
+                limit = f"{GIBIBYTES_PER_FILE:g} GiB of memory"
+        try:
+            yield
+        except MemoryError:
+            raise LimitExceeded(limit) from None
 
 
 def _measure_data() -> int | None:

@@ -13,7 +13,6 @@ _IMPORT = re.compile(r"\s*[#@]?\s*(?:include|import|using|use)\b")
 _SHOWN = 6
 """The number of lines that a message names."""
 
-
 _MANY = 10
 """The number of lines with the same finding and the same fix above which they are one."""
 

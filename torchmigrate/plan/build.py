@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from torchmigrate.documents.minimum_torch import Minimum
 from torchmigrate.model.findings import Finding
@@ -57,7 +58,7 @@ class PlanRequest:
     uses_numpy: Callable[[], bool] = lambda: False
     """Returns whether a file of the project imports numpy."""
 
-    @property
+    @cached_property  # both the step and its commands ask, and the answer may read every file
     def brings_numpy_2(self) -> bool:
         """Whether the project imports numpy, and only the target runs with numpy 2."""
         return self.minimum.version < NUMPY_2 <= self.target and self.uses_numpy()

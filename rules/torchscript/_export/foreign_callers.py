@@ -19,17 +19,20 @@ def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tup
     found = []
     for path in importers:
         file, shown = index_file(ctx.project, path), ctx.project.get_display_path(path)
-        if file is None and name.encode() in (ctx.project.read_bytes(path) or b""):
-            raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
-        for node in file.find_named(name) if file is not None else ():
+        if file is None:
+            if name.encode() in (ctx.project.read_bytes(path) or b""):
+                raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
+            continue
+        for node in file.find_named(name):
             place = f"{shown}:{node.lineno}"
-            if isinstance(node, ast.alias) and node.asname not in (None, name):
-                raise NoFix(f"{place} imports `{name}` under another name")
-            if file is not None and not isinstance(node, ast.alias):
-                calls = _find_result_calls(node, file, ctx)
-                if calls is None:
-                    raise NoFix(f"{place} uses `{name}`, or its result, for more than calls")
-                found += [(f"{shown}:{call.lineno}", call) for call in calls]
+            if isinstance(node, ast.alias):
+                if node.asname not in (None, name):
+                    raise NoFix(f"{place} imports `{name}` under another name")
+                continue
+            calls = _find_result_calls(node, file, ctx)
+            if calls is None:
+                raise NoFix(f"{place} uses `{name}`, or its result, for more than calls")
+            found += [(f"{shown}:{call.lineno}", call) for call in calls]
     return found
 
 
