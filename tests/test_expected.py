@@ -96,6 +96,7 @@ def test_whatever_else_is_asked_has_to_wait() -> None:
             "judge_fix",
             "record_exports",
         ),
+        "derive_from_uses",  # which asks `find_uses`
         *("create_evidence", "may_be_warned"),  # which ask the record of a run, and no file
         *("list_searches", "digest_search"),  # which are not for rules
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from torchmigrate.project import text_search
@@ -20,6 +22,10 @@ IMPORTS = {
     "from package import (norms); import layers": True,
     "from package import (\n    norms,\n    layers,\n)": True,
     "from . import layers": True,
+    "from .import layers": True,
+    "x = 1; import layers": True,
+    "from package import norms, \\\n    layers": True,
+    "if x: import layers": True,
     "from package import (\n    norms,\n)\nlayers = 3": False,
     "from torch import layers": False,
     "layers = 3  # import": False,
@@ -52,3 +58,41 @@ def test_files_are_read_once_for_the_importers_of_many(monkeypatch: pytest.Monke
     for number in range(1, 50):
         assert find_importing_files(project, f"/p/m{number}.py") == [f"/p/m{number - 1}.py"]
     assert len(reads) <= 2 * len(files)
+
+
+def test_the_nearest_of_several_modules_is_imported() -> None:
+    files = {
+        "/p/a/tools.py": b"",
+        "/p/a/deep/use.py": b"import tools\nfrom lib.tools import f\n",
+        "/p/a/src/lib/tools.py": b"",
+        "/p/b/tools.py": b"",
+        "/p/b/use.py": b"import tools\nfrom lib.tools import f\n",
+        "/p/b/lib/tools.py": b"",
+        "/p/c/use.py": b"from lib.tools import f\n",
+    }
+    project = Project(files, files.__getitem__)
+    assert find_importing_files(project, "/p/a/tools.py") == ["/p/a/deep/use.py"]
+    assert find_importing_files(project, "/p/a/src/lib/tools.py") == ["/p/a/deep/use.py", "/p/c/use.py"]
+    assert find_importing_files(project, "/p/b/tools.py") == ["/p/b/use.py"]
+    assert find_importing_files(project, "/p/b/lib/tools.py") == ["/p/b/use.py", "/p/c/use.py"]
+
+
+def test_the_import_of_a_module_binds_the_packages_above_it() -> None:
+    files = {"/p/one/__init__.py": b"", "/p/one/two.py": b"", "/p/use.py": b"import one.two\n"}
+    project = Project(files, files.__getitem__)
+    assert find_importing_files(project, "/p/one/__init__.py") == ["/p/use.py"]
+    assert find_importing_files(project, "/p/one/two.py") == ["/p/use.py"]
+
+
+def test_a_notebook_imports_what_its_cells_import() -> None:
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "id": "a",
+    }
+    form = {"metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    text = json.dumps({"cells": [{**cell, "source": ["import torch\n", "import layers"]}], **form})
+    files = {"/p/layers.py": b"", "/p/use.ipynb": text.encode()}
+    assert find_importing_files(Project(files, files.__getitem__), "/p/layers.py") == ["/p/use.ipynb"]

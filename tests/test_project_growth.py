@@ -11,7 +11,12 @@ from tests.counted_work import measure_growth
 
 MOST = {"commands": 3.0}
 """How much more the work may be; 2.3 elsewhere. Each command moves by itself, and is compared with all others."""
-SIZES = {"commands": 60, "lists beside what holds them back": 60}
+SIZES = {
+    "commands": 60,
+    "lists beside what holds them back": 60,
+    "programs of the same names": 60,
+    "builds beside sources": 60,
+}
 """How many there are of some; 20 of others."""
 USE = "torch.jit.annotate(int, 1)"
 PROJECT = '[project]\nname = "p"\nversion = "1"\ndependencies = ["torch>=2.12"]\n'
@@ -78,6 +83,22 @@ PROJECTS: Mapping[str, Project] = {
         "from m<j> import f as g, j\nfrom torch.jit import script\n\n@script\ndef f(x):\n    return g(x)\n",
         "import torch\nj = torch.jit\ndef f(x):\n    return x\n",
     ),
+    "programs of the same names": lambda number: {
+        path: text
+        for i in range(number)
+        for path, text in {
+            f"/p/{i}/tools.py": "import torch\n\n@torch.jit.script\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x\n",
+            f"/p/{i}/main.py": "import torch\nfrom tools import f\nprint(f(torch.ones(2)))\n",
+        }.items()
+    },
+    "builds beside sources": lambda number: {
+        path: text
+        for i in range(number)
+        for path, text in {
+            f"/p/{i}/CMakeLists.txt": "find_package(Torch REQUIRED)\n",
+            f"/p/{i}/a.cpp": '#include <torch/script.h>\nauto m = torch::jit::load("a.pt");\n',
+        }.items()
+    },
     "files that are saved and loaded": repeat_file(
         "/p/m<i>.py",
         "import torch\nm = torch.jit.trace(torch.nn.Linear(4, 2), torch.randn(2, 4))\nm.save('m<i>.pt')\n"

@@ -17,7 +17,6 @@ torch 2.6 wheel: torch/_inductor/__init__.py.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule
@@ -45,7 +44,6 @@ rule = Rule(
 
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    folder, name = os.path.split(os.path.abspath(ctx.source.path))
-    is_included = name.endswith(".cmake")  # from wherever
-    if place := ctx.find_runtime_call("cpp", below=None if is_included else folder):
+    is_included = ctx.source.path.endswith(".cmake")  # from wherever
+    if place := ctx.find_runtime_call("cpp", below=not is_included):
         yield ctx.finding(use, _MESSAGE.replace("{place}", place))

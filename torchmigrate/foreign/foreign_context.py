@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import CLASS_BRIDGED, FILE_WRITTEN, RUNTIME_CALLED, ForeignUse
+from torchmigrate.foreign.nearest_places import group_places
 from torchmigrate.model.findings import Finding, Fix, NoFix, Span
 from torchmigrate.model.rule import Rule
 from torchmigrate.model.torch_versions import severity_at
@@ -21,7 +22,6 @@ from torchmigrate.text.finding_factory import create_finding
 if TYPE_CHECKING:
     from torchmigrate.model.rule_options import RuleOptions
     from torchmigrate.model.vocabulary import Severity
-    from torchmigrate.project.mentions import Mention
     from torchmigrate.project.project_facts import Project
     from torchmigrate.project.text_search import Sought
     from torchmigrate.text.source_text import SourceText
@@ -51,33 +51,24 @@ class ForeignContext:
         self.asked_project = True
         return self._project.require_facts()
 
-    def find_runtime_call(self, *languages: str, below: str | None = None) -> str:
+    def find_runtime_call(self, *languages: str, below: bool = False) -> str:
         """Return the nearest place where the project calls the runtime in one of ``languages``, as ``path:line``.
 
-        Without languages, any counts; with ``below``, only files in that folder do. Empty where there is none.
+        With ``below``, only files in the folder of this file and below it count. Empty where there is none.
         """
-        found = [
-            mention
-            for mention in self.project.find_uses(RUNTIME_CALLED)
-            if not languages or dict(mention.constants).get("language") in languages
-            if below is None or is_within(os.path.abspath(mention.path), os.path.abspath(below))
-        ]
-        return self._find_nearest(found)
+        return self._find_nearest(RUNTIME_CALLED, "language", languages, below)
 
-    def _find_nearest(self, found: Iterable[Mention]) -> str:
-        nearest = min(found, key=self._measure_distance, default=None)
-        return f"{nearest.path}:{nearest.line}" if nearest is not None else ""
-
-    def _measure_distance(self, mention: Mention) -> tuple[int, str, int]:
-        # Each step of the relative path, up or down, is one separator.
-        up = os.path.relpath(
-            os.path.abspath(mention.path), os.path.dirname(os.path.abspath(self.source.path))
-        )
-        return up.count(os.sep), mention.path, mention.line
+    def _find_nearest(self, symbol: str, key: str, values: Iterable[str], below: bool = False) -> str:
+        places = self.project.derive_from_uses(symbol, group_places)
+        folder = os.path.dirname(os.path.abspath(self.source.path))
+        groups = [places[key, value] for value in values if (key, value) in places]
+        found = [group.find_below(folder) if below else group.find(folder) for group in groups]
+        nearest = min(filter(None, found), default=None)
+        return str(nearest) if nearest else ""
 
     def find_bridge(self, name: str) -> str:
         """Return where the class ``name`` is implemented around the runtime, as ``path:line``; empty where it is not."""
-        return self._find_nearest(self._find_mentions(CLASS_BRIDGED, "name", name))
+        return self._find_nearest(CLASS_BRIDGED, "name", [name])
 
     def find_text(self, sought: Sought) -> str:
         """Return where another file of the project contains the text that is sought, as ``path:line``; empty where none does.
@@ -92,17 +83,12 @@ class ForeignContext:
 
     def find_save(self, name: str) -> str:
         """Return where Python code saves the model file ``name``, as ``path:line``; empty where none does."""
-        return self._find_nearest(self._find_mentions(FILE_WRITTEN, "name", name))
+        return self._find_nearest(FILE_WRITTEN, "name", [name])
 
     @property
     def language(self) -> str:
         """The file's language, one of the keys of `torchmigrate.foreign.foreign_use.LANGUAGES`."""
         return language_of(self.source.path) or ""
-
-    def _find_mentions(self, kind: str, key: str, value: str) -> list[Mention]:
-        return [
-            mention for mention in self.project.find_uses(kind) if dict(mention.constants).get(key) == value
-        ]
 
     @cached_property
     def is_on_device(self) -> bool:

@@ -15,15 +15,20 @@ SETTLING = frozenset([*STANDALONE, "pyproject.toml", ".git"])
 """Entries of a folder that may change the settings below it."""
 
 
+def iter_folders(folder: str) -> Iterator[str]:
+    """Yield ``folder``, an absolute path, and all folders above it."""
+    yield folder
+    while (above := os.path.dirname(folder)) != folder:
+        yield above
+        folder = above
+
+
 def iter_upward(folder: str) -> Iterator[str]:
     """Yield ``folder`` (made absolute) and its parents, up to and including a repository's root."""
-    folder = os.path.abspath(folder)
-    while True:
-        yield folder
-        parent = os.path.dirname(folder)
-        if parent == folder or is_repository(folder):
+    for one in iter_folders(os.path.abspath(folder)):
+        yield one
+        if is_repository(one):
             return
-        folder = parent
 
 
 def is_repository(folder: str) -> bool:

@@ -4,22 +4,93 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchmigrate.project.project_facts import Project
 
-_IMPORT = re.compile(
-    rb"^[ \t]*from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\r\n;#]*)"
-    rb"|^[ \t]*import[ \t]+(?P<whole>[\w.]+)",
-    re.MULTILINE,
-)
+_BEFORE = re.compile(rb"(?:^|[;:])[ \t]*(?P<from>from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]*)?$")
+"""What is before the word ``import`` in its line."""
+_AFTER = re.compile(rb"[ \t]*(?:\([^)]*\)?|(?:\\\r?\n|[^\r\n;#])*)")
+"""What is imported."""
+_LONGEST = 300
+"""How many bytes before the word ``import`` are looked at; some files are one line of megabytes."""
+_WHOLE = re.compile(rb"[\s\\]*([\w.]+)")
 _WORD = re.compile(rb"\w+")
-_PROJECTS = r"(?!torch\b)"
-"""The beginning of the name of a module outside of torch."""
-_FIRST = r"(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*"
-"""The modules before one in a list of them."""
 MOST_FILES = 200
 """The number of files after which no more imports are followed."""
+
+
+class _Import(NamedTuple):
+    """One module of an import statement, outside of torch, and the words after ``import`` if it begins with ``from``."""
+
+    dots: int
+    parts: list[str]
+    names: list[str]
+
+
+def _iter_imports(text: bytes) -> Iterator[_Import]:
+    at = text.find(b"import")
+    while at >= 0:
+        end = at + len(b"import")
+        begin = text.rfind(b"\n", max(at - _LONGEST, 0), at) + 1
+        if (before := _BEFORE.search(text[begin:at])) and (after := _AFTER.match(text, end)):
+            end = max(after.end(), end)
+            yield from _split_import(before, after[0])
+        at = text.find(b"import", end)
+
+
+def _split_import(before: re.Match[bytes], after: bytes) -> Iterator[_Import]:
+    if before["from"]:
+        names = [word.decode() for word in _WORD.findall(after)]
+        modules = [(len(before["dots"]), before["module"], names)]
+    else:
+        wholes = filter(None, map(_WHOLE.match, after.split(b",")))
+        modules = [(0, whole[1], []) for whole in wholes]
+    for dots, module, names in modules:
+        parts = [part for part in module.decode().split(".") if part]
+        if dots or parts[:1] not in ([], ["torch"]):
+            yield _Import(dots, parts, names)
+
+
+class _Importers:
+    """The files of a project that import a module, by the module's path, or by its name where nothing tells the path."""
+
+    def __init__(self, project: Project) -> None:
+        self._by_path: dict[str, dict[str, None]] = defaultdict(dict)
+        self._by_name: dict[str, dict[str, None]] = defaultdict(dict)
+        for path, text in project.read_files():
+            code = project.read_code(path) if path.endswith(".ipynb") else text
+            for one in _iter_imports(code or b""):
+                self._add(project, path, one)
+
+    def _add(self, project: Project, importer: str, one: _Import) -> None:
+        found = _find_files(project, importer, one)
+        for path in found:
+            self._by_path[path][importer] = None
+        for name in () if found else filter(project.has_module, [*one.parts[-1:], *one.names]):
+            self._by_name[name][importer] = None
+
+    def find(self, path: str) -> list[str]:
+        """Return the other files that import the module at ``path``."""
+        stem, _ = os.path.splitext(os.path.basename(path))
+        name = os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem
+        found = {**self._by_path.get(path, {}), **self._by_name.get(name, {})}
+        return [importer for importer in found if importer != path]
+
+
+def _find_files(project: Project, importer: str, one: _Import) -> list[str]:
+    """Return the files of the project that an import leads to: a module, the packages above it, and what is had from it."""
+    links = project.create_links(importer)
+    names = [[*one.parts, name] for name in one.names if project.has_module(name)]
+    above = [] if one.names else [one.parts[:length] for length in range(1, len(one.parts))]
+    return [
+        path
+        for parts in [*above, one.parts, *names]
+        for path in links.iter_module_files(one.dots, parts)
+        if path in project
+    ]
 
 
 def find_importing_files(project: Project, path: str) -> list[str]:
@@ -27,52 +98,15 @@ def find_importing_files(project: Project, path: str) -> list[str]:
 
     Those that import a package from which it can be had, because the package imports it, are among them.
     """
-    found = [path]
-    for one in found:  # which grows
+    importers = project.compute_once(_Importers, lambda: _Importers(project))
+    found = {path: None}
+    waiting = [path]
+    for one in waiting:  # which grows
         if one == path or os.path.basename(one) == "__init__.py":
-            found += [importer for importer in _find_importers(project, one) if importer not in found]
-    return found[1:]
-
-
-def _find_importers(project: Project, path: str) -> list[str]:
-    stem = os.path.splitext(os.path.basename(path))[0]
-    module = re.escape(os.path.basename(os.path.dirname(path)) if stem == "__init__" else stem)
-    names = (
-        rf"from\s+{_PROJECTS}[\w.]*\b{module}\s+import\b|import\s+{_FIRST}{_PROJECTS}[\w.]*\b{module}\b"
-        rf"|from\s+{_PROJECTS}[\w.]+\s+import\b(?:.*|[ \t]*\([^)]*)\b{module}\b"
-    )
-    sought = (module,), (rf"(?m)^[ \t]*(?:{names})",)
-    naming = project.compute_once(_index_imports, lambda: _index_imports(project)).get(module, [])
-    return [importer for importer, _ in project.find_spellings(sought, beside=path, among=naming)]
-
-
-def _index_imports(project: Project) -> dict[str, list[str]]:
-    """Return the files that name a module of the project in an import, by the module's name.
-
-    Following imports asks for hundreds of modules; to search all files for each would take a minute in a large project.
-    """
-    modules = {os.fsencode(name) for name in project.list_module_names()}
-    found: dict[str, list[str]] = {}
-    for path, text in project.read_files():
-        for name in modules.intersection(_iter_imported_words(text)):
-            found.setdefault(os.fsdecode(name), []).append(path)
-    return found
-
-
-def _iter_imported_words(text: bytes) -> Iterator[bytes]:
-    """Yield the words of lines that begin with an import, and of the parentheses that it opens."""
-    at = text.find(b"import")
-    while at >= 0:
-        begin = text.rfind(b"\n", 0, at) + 1
-        before = text[begin:at].strip()
-        end = at + len(b"import")
-        if not before or before.startswith(b"from"):
-            # Where nothing is found, -1 becomes the end of the text.
-            if text[end : end + 80].lstrip(b" \t").startswith(b"("):
-                end = text.find(b")", end) % (len(text) + 1)
-            end = text.find(b"\n", end) % (len(text) + 1)
-            yield from _WORD.findall(text, begin, end)
-        at = text.find(b"import", end)
+            new = [importer for importer in importers.find(one) if importer not in found]
+            found |= dict.fromkeys(new)
+            waiting += new
+    return waiting[1:]
 
 
 def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
@@ -80,7 +114,7 @@ def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     found = {path: None}
     waiting = [(path, text)]
     for importer, content in waiting:  # the list grows while it is walked
-        for one in _iter_imports(project, importer, content):
+        for one in find_direct_imports(project, importer, content):
             of_one = None if one in found or len(found) > MOST_FILES else project.read_code(one)
             if of_one is not None:
                 found[one] = None
@@ -90,14 +124,4 @@ def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
 
 def find_direct_imports(project: Project, path: str, text: bytes) -> list[str]:
     """Return the paths of files that the file at ``path`` with this ``text`` imports itself."""
-    return list(_iter_imports(project, path, text))
-
-
-def _iter_imports(project: Project, path: str, text: bytes) -> Iterator[str]:
-    links = project.create_links(path)
-    for match in _IMPORT.finditer(text):
-        module = (match["whole"] or match["module"]).decode().strip(".")
-        parts, dots = module.split(".") if module else [], len(match["dots"] or b"")
-        yield from links.iter_module_files(dots, parts)
-        for name in re.findall(rb"\w+", match["names"] or b""):
-            yield from links.iter_module_files(dots, [*parts, name.decode()])
+    return [found for one in _iter_imports(text) for found in _find_files(project, path, one)]

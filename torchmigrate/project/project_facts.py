@@ -13,7 +13,7 @@ from torchmigrate.model.vocabulary import Kind, Safety
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.mentions import Assumption
-from torchmigrate.project.module_paths import get_module_path, get_module_stem
+from torchmigrate.project.module_index import ModuleIndex
 from torchmigrate.project.project_links import ProjectLinks
 from torchmigrate.project.text_search import TextSearch, list_unread_files, search_unread_files
 from torchmigrate.record.record_facts import Deadlock, SeenWarning
@@ -60,8 +60,8 @@ class Project:
         self.exports: dict[str, dict[str, str]] = {}
         """For each file, its global names that stand for something of torch, with the qualified names in torch."""
         self._mentions: dict[str, list[Mention]] = {}
-        self._by_stem: dict[str, list[str]] = {}
         self._uses: dict[tuple[tuple[str, ...], frozenset[Kind]], list[Mention]] = {}
+        self._derived: dict[Hashable, Any] = {}
         self._assumptions: dict[tuple[tuple[str, ...], frozenset[Kind]], Assumption] = {}
         self._paths = dict.fromkeys(paths)
         self._read = read
@@ -71,13 +71,12 @@ class Project:
         self._elsewhere: dict[SearchKey, list[tuple[str, int, str]]] = {}
         self._unread: list[InputFile] | None = None
         self._search = TextSearch(self._paths, self.read_bytes)
+        self._modules = ModuleIndex(self._paths)
         self._once: dict[Hashable, Any] = {}
-        for path in self._paths:
-            self._by_stem.setdefault(get_module_stem(path), []).append(path)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the cached values, which another process computes faster than it receives them."""
-        return {**self.__dict__, "_once": {}}
+        return {**self.__dict__, "_once": {}, "_derived": {}}
 
     def get_display_path(self, path: str) -> str:
         """Return the path of a file as messages show it."""
@@ -137,10 +136,6 @@ class Project:
             if (text := self._search.read_text(path)) is not None:
                 yield path, text
 
-    def list_module_names(self) -> set[str]:
-        """Return the names of all modules and packages, without those above them."""
-        return {os.path.basename(get_module_path(path)) for path in self._paths}
-
     def compute_once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of ``make``, computed once for each ``key``, since rules ask again for each finding."""
         if key not in self._once:
@@ -167,6 +162,7 @@ class Project:
     def record_mentions(self, mentions: Iterable[Mention]) -> None:
         """Record uses of symbols."""
         self._uses.clear()
+        self._derived.clear()
         self._assumptions.clear()
         for mention in mentions:
             self._mentions.setdefault(mention.symbol, []).append(mention)
@@ -178,6 +174,14 @@ class Project:
             mentions = (mention for symbol in symbols for mention in self._mentions.get(symbol, ()))
             self._uses[key] = [mention for mention in mentions if mention.kind in key[1]]
         return self._uses[key]
+
+    def derive_from_uses(self, symbol: str, make: Callable[[list[Mention]], T]) -> T:
+        """Return what ``make`` makes of all uses of a symbol, computed once as long as no more uses are known."""
+        uses = self.find_uses(symbol)
+        if (symbol, make) not in self._derived:
+            self._derived[symbol, make] = make(uses)
+        found: T = self._derived[symbol, make]
+        return found
 
     def create_assumption(self, symbols: tuple[str, ...], kinds: frozenset[Kind]) -> Assumption:
         """Return the present answer of `find_uses`, to compare it with a later one."""
@@ -236,15 +240,21 @@ class Project:
         """Return the links of the names that the file at ``path`` imports from other files of the project."""
         return ProjectLinks(self, path)
 
+    def has_module(self, name: str) -> bool:
+        """Return whether a module or a package of the project has this name, whatever is above it."""
+        return name in self._modules
+
     def find_headers(self, spelled: str) -> list[str]:
         """Return the files that ``#include <a/b.h>`` may mean, wherever they lie; ``spelled`` is a normalized path."""
-        suffix = os.sep + spelled.lstrip(f"{os.pardir}{os.sep}")
-        return [path for path in self._by_stem.get(get_module_stem(spelled), ()) if path.endswith(suffix)]
+        return self._modules.find_headers(spelled)
 
     def find_modules(self, parts: list[str]) -> list[str]:
         """Return the files that an absolute import of the module ``parts`` may mean, wherever they lie."""
-        suffix = os.sep + os.path.join(*parts)
-        return [path for path in self._by_stem.get(parts[-1], ()) if get_module_path(path).endswith(suffix)]
+        return [path for group in self.group_modules(parts).values() for path in group]
+
+    def group_modules(self, parts: list[str]) -> Mapping[str, list[str]]:
+        """Return the files of `find_modules` by the folder that they are imported from."""
+        return self._modules.group_modules(parts)
 
 
 def is_torch_itself(path: str) -> bool:

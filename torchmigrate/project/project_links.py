@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from torchmigrate.model.qualified_names import join_name, split_name
-from torchmigrate.project.folders import is_within
+from torchmigrate.project.folders import is_within, iter_folders
 from torchmigrate.project.module_paths import get_module_path
 from torchmigrate.semantics.module_links import ModuleLinks
 
@@ -22,8 +22,8 @@ class Exporting(Protocol):
         """Return the files that an ``#include`` may mean."""
         ...
 
-    def find_modules(self, parts: list[str]) -> list[str]:
-        """Return the files that an absolute import may mean."""
+    def group_modules(self, parts: list[str]) -> Mapping[str, list[str]]:
+        """Return the files that an absolute import may mean, by the folder that they are imported from."""
         ...
 
 
@@ -62,7 +62,7 @@ class ProjectLinks(ModuleLinks):
         """Return whether a name is a module that exports something of torch, or a package above one."""
         dots = len(name) - len(name.lstrip("."))
         tops = [get_module_path(path) for path in self.iter_module_files(dots, split_name(name[dots:]))]
-        return any(is_within(get_module_path(path), top) for path in self._project.exports for top in tops)
+        return any(is_within(get_module_path(path), top) for top in tops for path in self._project.exports)
 
     def exported_names(self, module: str) -> Iterable[str]:
         """Yield the names that ``from module import *`` binds and that stand for something of torch."""
@@ -80,7 +80,11 @@ class ProjectLinks(ModuleLinks):
         return self._project.exports.get(places[0], {}) if len(places) == 1 else {}
 
     def iter_module_files(self, dots: int, parts: list[str]) -> Iterator[str]:
-        """Yield the possible files of a module: relative to this file's folder, or absolute from a folder above."""
+        """Yield the possible files of a module: relative to this file's folder, or absolute.
+
+        Of absolute ones, those are possible that are imported from a folder around this file, the nearest first. Where
+        there are none, any that a dotted name may mean is: the project may be installed, or change the path.
+        """
         folder = os.path.dirname(self._path)
         if dots:
             for _ in range(dots - 1):
@@ -88,15 +92,6 @@ class ProjectLinks(ModuleLinks):
             base = os.path.join(folder, *parts)
             yield base + ".py"
             yield os.path.join(base, "__init__.py")
-        elif parts:
-            for path in self._project.find_modules(parts):
-                root = get_module_path(path)
-                for _ in parts:
-                    root = os.path.dirname(root)
-                if len(parts) > 1 or is_within(folder, root) or is_within(folder, _find_import_root(root)):
-                    yield path
-
-
-def _find_import_root(root: str) -> str:
-    """Return the folder whose files can import from ``root``: the one above a ``src`` folder, else ``root``."""
-    return os.path.dirname(root) if os.path.basename(root) in ("src", "lib", "python") else root
+        elif parts and (groups := self._project.group_modules(parts)):
+            near = [path for above in iter_folders(folder) for path in groups.get(above, ())]
+            yield from near or (path for group in groups.values() for path in group if len(parts) > 1)

@@ -25,7 +25,7 @@ class TextSearch:
     def __init__(self, paths: Collection[str], read: Callable[[str], bytes | None]) -> None:
         self._paths = paths
         self._read = read
-        self._found: dict[tuple[tuple[Sought, ...], str, tuple[str, ...] | None], list[tuple[str, int]]] = {}
+        self._found: dict[tuple[tuple[Sought, ...], tuple[str, ...] | None], list[tuple[str, int]]] = {}
         self._having: dict[str, set[str]] = {}
         """The files that contain a word: rules search for one name in several ways."""
         self._texts: dict[str, bytes] = {}
@@ -39,19 +39,17 @@ class TextSearch:
         self, sought: tuple[Sought, ...], beside: str, among: Sequence[str] | None
     ) -> list[tuple[str, int]]:
         """Return paths and 1-based lines; see `torchmigrate.project.project_facts.Project.find_spellings`."""
-        beside = beside and os.path.abspath(beside)
-        key = (sought, beside, None if among is None else tuple(among))
+        key = (sought, None if among is None else tuple(among))
         if key not in self._found:
             paths = self._select_by_first_word([words for words, _ in sought]) if among is None else among
-            self._found[key] = list(self._iter_spellings(sought, beside, paths))
-        return self._found[key]
+            self._found[key] = list(self._iter_spellings(sought, paths))
+        beside = beside and os.path.abspath(beside)
+        return [one for one in self._found[key] if one[0] != beside]
 
-    def _iter_spellings(
-        self, sought: tuple[Sought, ...], beside: str, paths: Iterable[str]
-    ) -> Iterator[tuple[str, int]]:
+    def _iter_spellings(self, sought: tuple[Sought, ...], paths: Iterable[str]) -> Iterator[tuple[str, int]]:
         encoded = [([*map(os.fsencode, words)], [*map(os.fsencode, regexes)]) for words, regexes in sought]
         for path in paths:
-            text = self.read_text(path) if path != beside else None
+            text = self.read_text(path)
             if text is None:
                 continue
             for words, expressions in encoded:
