@@ -18,7 +18,7 @@ from torchmigrate.cli.commands import cli
 from torchmigrate.documents import python_versions
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import package_conflicts, package_requirements
+from torchmigrate.tables import package_conflicts, package_requirements, torch_builds
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,14 @@ def test_every_row_says_where_it_is_from() -> None:
         rows = json.loads((resources.files("torchmigrate.tables") / "data" / name).read_text("utf-8"))
         assert [row["project"] for row in rows] == sorted({row["project"] for row in rows})
         assert all(row["source"] and row["evidence"] in ("wheel", "documented") for row in rows)
+
+
+def test_every_page_of_wheels_says_where_it_is_shown() -> None:
+    for row in torch_builds.load_table("page_wheels"):
+        assert row["source"].startswith("https://")
+        assert {torch_builds.get_minor(one) for one in row["torch"]} == {
+            torch_builds.get_minor(row["torch"][0])
+        }
 
 
 def test_what_is_unrelated_to_torch_is_in_no_other_table() -> None:

@@ -7,7 +7,7 @@ import re
 from torchmigrate.documents import shell_commands
 from torchmigrate.documents.expanded_values import find_lines, strip_blanks
 from torchmigrate.documents.installer_commands import read_conda_requirement
-from torchmigrate.documents.reference_patterns import INCLUDE_OPTIONS, INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.reference_patterns import INCLUDE_OPTIONS, INDEX_OPTIONS
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallRole, InstallUnit
 from torchmigrate.model.findings import Span
@@ -39,8 +39,8 @@ def read_entry(reader: ReferenceReader, unit: InstallUnit, span: Span, *, remova
         if option and option[1] in INCLUDE_OPTIONS:
             included = option[2].removeprefix("file:")
             reader.environment.includes.append(INCLUDE_OPTIONS[option[1]].format(included))
-        elif option and INDEX_URL.fullmatch(option[2]):
-            known = INDEX_OPTIONS.get(option[1], "")
+        elif option and option[1] in INDEX_OPTIONS and "://" in option[2]:
+            known = INDEX_OPTIONS[option[1]]
             line = reader.view.rfind("\n", 0, span.start) + 1
             after = reader.view.find("\n", span.end) + 1 or len(reader.view)
             removal = Span(line, after) if removable else None

@@ -6,6 +6,7 @@ is a blocker too, unless the user allows it; the blocker says which release of a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,7 @@ from torchmigrate.documents.references import (
 )
 from torchmigrate.documents.version_clauses import VersionClause, marker_applies, parse_clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import package_requirements
+from torchmigrate.tables import package_requirements, page_wheels
 from torchmigrate.tables.torch_builds import parse_number
 
 
@@ -251,14 +252,20 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
         yield replace(blocker, release=first) if first and blocker.release else blocker
 
 
+def _is_source_of(found: str, name: str) -> bool:
+    """Return whether a leftover is a requirement, or the page of wheels that it is installed from."""
+    is_page = re.search(r"\b(?:pyg|dgl)\.\w+/", found) and page_wheels.is_on_pages(name)
+    return bool(is_page) or (name in found and name not in FAMILY)
+
+
 def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the parts of the text that are for another CUDA or an older torch, and packages built from source."""
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
         for found in leftovers.find_leftover_versions(text, state.chosen):
-            # Requirements are judged by themselves.
-            if not any(one.name in found for one, _ in state.requirements if one.name not in FAMILY):
+            # Requirements are judged by themselves, and a page by what is required from it.
+            if not any(_is_source_of(found, one.name) for one, _ in state.requirements):
                 yield Blocker(f"blocked by {found}")
         for name in leftovers.find_source_builds(text, state.releases["torch"]) if own else ():
             yield Blocker(

@@ -7,7 +7,7 @@ import re
 
 from torchmigrate.documents import shell_commands
 from torchmigrate.documents.expanded_values import find_lines, strip_quotes
-from torchmigrate.documents.reference_patterns import INDEX_OPTIONS, INDEX_URL
+from torchmigrate.documents.reference_patterns import INDEX_OPTIONS
 from torchmigrate.documents.reference_reader import ReferenceReader
 from torchmigrate.documents.references import InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose, guess_purpose
@@ -97,7 +97,7 @@ def _read_requirement(reader: ReferenceReader, unit: InstallUnit, span: Span) ->
     """Read a requirement, or a line with an index option."""
     text = reader.view[span.start : span.end]
     option = re.fullmatch(r"(--?[\w-]+)(?:=|[ \t]+)(\S+)", text)
-    if option and option[1] in INDEX_OPTIONS and INDEX_URL.fullmatch(option[2]):
+    if option and option[1] in INDEX_OPTIONS and "://" in option[2]:
         line = reader.view.rfind("\n", 0, span.start) + 1
         after = reader.view.find("\n", span.end) + 1 or len(reader.view)
         whole = Span(line, after) if reader.view[line : span.start].isspace() else None

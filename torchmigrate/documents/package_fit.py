@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torchmigrate.documents.references import Reference, VersionStyle
 from torchmigrate.documents.version_clauses import VersionClause, parse_clauses
-from torchmigrate.tables import package_conflicts, package_requirements
+from torchmigrate.tables import package_conflicts, package_requirements, page_wheels
 from torchmigrate.tables.package_requirements import find_newest, is_built_for_one_torch
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 
@@ -32,6 +32,8 @@ class FitQuestion:
     """Whether the environment uses more than the CPU build."""
     resolves: bool = False
     """Whether packages that the tables lack are left to a resolver, unless they are built for one torch."""
+    has_pages: bool = False
+    """Whether packages come from PyG's or DGL's pages of wheels."""
 
 
 def explain_refusal(one: Reference, asked: FitQuestion) -> str:
@@ -44,11 +46,35 @@ def explain_refusal(one: Reference, asked: FitQuestion) -> str:
         return f"it is unclear which release {build} requires" if pinned else ""
     if one.undecided:
         return f"its version depends on `{one.undecided}`"
+    if page_wheels.is_on_pages(one.name):
+        return _explain_missing_page(one, asked)
     if local := next((clause.local for clause in parse_clauses(one) if clause.local), ""):
         return f"it is a custom build (`+{local}`)"
     if one.style is VersionStyle.CONDA:
         return _explain_conda_refusal(one, asked)
     return _explain_release_refusal(one, asked)
+
+
+def _explain_missing_page(one: Reference, asked: FitQuestion) -> str:
+    """Return why a package whose wheels are on PyG's or DGL's pages does not fit a torch without such wheels."""
+    variant = asked.chosen.variant if asked.needs_gpu else "cpu"
+    if release := page_wheels.find_release(one.name, asked.chosen.torch, variant):
+        # A pin of a wheel has moved with its page.
+        admits = asked.has_pages or _admits(one, release)
+        return "" if admits else f"its release for torch {asked.chosen.torch} is {release}"
+    last = page_wheels.find_last_torch(one.name)
+    build = f"torch {asked.chosen.torch}" + (
+        f" and {asked.chosen.variant}" if last == asked.chosen.torch else ""
+    )
+    known = f"; the last ones are for torch {last}" if last and last != asked.chosen.torch else ""
+    reason = f"no wheels of it for {build} are known{known}"
+    if one.name in _IN_PYG_LIB:
+        return f"{reason}; pyg-lib has its functions since 0.6"
+    return reason
+
+
+_IN_PYG_LIB = ("torch-cluster", "torch-spline-conv")
+"""Packages that became parts of pyg-lib (https://pytorch-geometric.readthedocs.io/en/2.8.0/install/installation.html)."""
 
 
 def _explain_release_refusal(one: Reference, asked: FitQuestion) -> str:
@@ -131,6 +157,8 @@ class Fitting:
 
 def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     """Return which release of a package fits, as far as the tables know."""
+    if page_wheels.is_on_pages(one.name):
+        return _find_fitting_source(one, asked)
     local = any(clause.local for clause in parse_clauses(one))
     if one.style is VersionStyle.CONDA or one.undecided or local or explain_conflict(one.name, "", asked):
         return Fitting()
@@ -147,3 +175,17 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     if reason.startswith("it requires torch"):
         return Fitting()
     return Fitting(newest if has_bound else None, unsure if reason else "")
+
+
+def _find_fitting_source(one: Reference, asked: FitQuestion) -> Fitting:
+    """Return which release of a package from PyG's pages fits where it is compiled on installation instead."""
+    if asked.has_pages or one.name not in page_wheels.COMPILED or one.undecided:
+        return Fitting()
+    newest = page_wheels.find_newest_release(one.name)
+    check = f"{one.name}: there is no wheel; compile it after torch with `pip install --no-build-isolation`"
+    return Fitting(None if _admits(one, newest) else newest, check)
+
+
+def _admits(one: Reference, release: str) -> bool:
+    """Return whether the upper bounds of a requirement admit a release."""
+    return all(clause.allows_any([release]) for clause in parse_clauses(one) if clause.is_upper)

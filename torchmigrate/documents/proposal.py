@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from torchmigrate.documents.build_choice import (
     choose_build,
@@ -36,7 +36,7 @@ from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.relaxations import find_python_build
 from torchmigrate.documents.settlement import Settlement, settle_blockers
 from torchmigrate.documents.version_clauses import parse_clauses
-from torchmigrate.model.findings import Blocked, Fix, MultiFileFix, NoFix, Proposal
+from torchmigrate.model.findings import Blocked, Fix, MultiFileFix, NoFix, Proposal, TorchMove
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Safety, Sort
@@ -67,32 +67,45 @@ def _create_fix_or_reason(
     try:
         return _create_complete_move(environment, source, options, project)
     except NoFix as reason:
-        nearest = _find_nearest_release(environment, source, options, project)
-        if not nearest:
+        nearest = _find_nearest_move(environment, source, options, project, reason)
+        if nearest is None:
             return reason
-        instead = f"torch {nearest} would be possible (--target-version {nearest})"
+        release, move = nearest
+        instead = f"torch {release} would be possible (--target-version {release})"
         text = f"{reason}; {instead}"
         if isinstance(reason, Blocked):
             choices = (*reason.proposal.choices, instead)
-            return Blocked(text, replace(reason.proposal, choices=choices))
+            return Blocked(text, replace(reason.proposal, choices=choices, instead=move))
         return NoFix(text)
 
 
-def _find_nearest_release(
-    environment: Environment, source: SourceText, options: RuleOptions, project: Project
-) -> str:
-    """Return the newest release before the target to which an environment could move; empty if there is none."""
+def _find_nearest_move(
+    environment: Environment, source: SourceText, options: RuleOptions, project: Project, reason: NoFix
+) -> tuple[str, TorchMove | None] | None:
+    """Return the newest release before the target to which an environment could move, and how; None if there is none.
+
+    ``reason`` is why it cannot move to the target; the proposal says why it cannot move to the next release.
+    """
     older = [
         version
         for name in list_versions()
         if _OLDEST_PROPOSED <= (version := parse_version(name)) < options.target
     ]
+    above = options.target
     for target in sorted(older, reverse=True):
-        with contextlib.suppress(NoFix):
-            other = replace(options, target=target, resolve=False)
-            _create_complete_move(environment, source, other, project)
-            return render_version(target)
-    return ""
+        other = replace(options, target=target, resolve=False)
+        try:
+            proposal = _create_complete_move(environment, source, other, project).proposal
+        except NoFix as next_reason:
+            above, reason = target, next_reason
+            continue
+        if proposal is None:
+            return render_version(target), None
+        told = {one.name: getattr(proposal, one.name) for one in fields(TorchMove)}
+        if above != options.target:
+            told["blocked"] = (f"not torch {render_version(above)}: {reason}",)
+        return render_version(target), TorchMove(**told)
+    return None
 
 
 _OLDEST_PROPOSED: Version = (2, 10)

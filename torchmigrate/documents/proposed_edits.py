@@ -37,6 +37,7 @@ from torchmigrate.documents.version_clauses import (
     find_lowest_minor,
     parse_clauses,
 )
+from torchmigrate.documents.wheel_pages import PageEdits, is_page
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
@@ -117,6 +118,10 @@ class ProposedEdits:
             raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
         for unit in units:
             self._edit_unit(unit)
+        pages = PageEdits(self.environment, self.chosen, requires_only_cpu([self.environment]))
+        pages.collect_edits()
+        self.edits += pages.edits
+        self.replaced |= pages.moved
         # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
         runs = not self.moves_related and not requires_only_cpu([self.environment])
         images = create_image_edits(self.environment, self.source, self.options, self.chosen, runs=runs)
@@ -131,7 +136,7 @@ class ProposedEdits:
     def _edit_unit(self, unit: InstallUnit) -> None:
         """Collect the edits of one unit, except for those of images."""
         for wheel in unit.find_references(Sort.WHEEL):
-            if not wheel.text.endswith(".html"):  # a page of wheels is among the other blockers
+            if not is_page(wheel):
                 raise NoFix(f"blocked by `{wheel.text.rpartition('/')[2]}`: it is one specific wheel")
         for index in unit.find_references(Sort.INDEX):
             if "/nightly" in index.text:

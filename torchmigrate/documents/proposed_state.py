@@ -13,6 +13,7 @@ from torchmigrate.documents.python_versions import choose_minor, find_possible_m
 from torchmigrate.documents.references import Environment, InstallRole, Reference, find_references_in
 from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.version_clauses import marker_applies
+from torchmigrate.documents.wheel_pages import uses_pages
 from torchmigrate.model.findings import Edit
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_requirements
@@ -54,6 +55,7 @@ class ProposedState:
             self.oldest_python,
             not requires_only_cpu(self.all_environments),
             self.resolves,
+            uses_pages(self.all_environments),
         )
 
     @property

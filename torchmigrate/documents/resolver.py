@@ -20,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 from torchmigrate.documents.references import Reference, VersionStyle, normalize_name
 from torchmigrate.documents.upgrade_rules import find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.documents.wheel_pages import is_page
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.program_search import find_program
 
@@ -218,7 +219,7 @@ def _render_line(reference: Reference, *, bounded: bool) -> tuple[str, str]:
             f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}",
             "",
         )
-    if reference.sort is Sort.WHEEL:
+    if reference.sort is Sort.WHEEL and not is_page(reference):
         raise ResolverNotApplicable("it requires one specific wheel")
     if reference.sort is not Sort.REQUIREMENT or reference.style is VersionStyle.CONDA:
         return "", ""

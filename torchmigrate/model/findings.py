@@ -47,8 +47,8 @@ class MultiFileFix(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """The whole move of an environment to another torch: what its edits do, what they need, and what follows."""
+class TorchMove:
+    """The whole move of an environment to one release of torch: what its edits do, what they need, and what follows."""
 
     title: str
     paths: tuple[str, ...] = ()
@@ -67,6 +67,14 @@ class Proposal:
     """The places elsewhere in the project that keep an older torch or CUDA."""
     commands: tuple[str, ...] = ()
     """The commands to type afterwards, in the project's own tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(TorchMove):
+    """The move of an environment to the target."""
+
+    instead: TorchMove | None = None
+    """The move to the newest release of torch before the target that is possible, if this one is blocked."""
 
 
 @dataclass(frozen=True, slots=True)

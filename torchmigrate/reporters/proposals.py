@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchmigrate.model.findings import Finding, Proposal
+from torchmigrate.model.findings import Finding, Proposal, TorchMove
 
 _LABELS = (
     ("relaxed", "relaxed"),
@@ -27,9 +27,13 @@ def collect_proposals(findings: Iterable[Finding]) -> list[Proposal]:
     return [*found.values()]
 
 
-def describe_proposal(proposal: Proposal) -> Iterator[str]:
+def describe_proposal(proposal: TorchMove) -> Iterator[str]:
     """Yield the lines about a proposal: its title with its files, and what belongs to it, indented."""
     yield f"{proposal.title}: {', '.join(proposal.paths)}"
     for name, label in _LABELS:
         for text in getattr(proposal, name):
             yield f"  {label}: {text}"
+    if isinstance(proposal, Proposal) and proposal.instead is not None:
+        title, *lines = describe_proposal(proposal.instead)
+        yield f"  instead: {title}"
+        yield from (f"  {line}" for line in lines)
