@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.artifacts import made
-from torchmigrate.artifacts import conversion, conversion_advice, input_specs
+from torchmigrate.artifacts import conversion, conversion_advice, conversion_jobs, input_specs
 from torchmigrate.artifacts.conversion import ConversionOutcome, MethodOutcome
 from torchmigrate.artifacts.input_specs import OpenSize, SpecError
 from torchmigrate.artifacts.snippets import convert as worker
@@ -152,6 +152,88 @@ def test_a_loop_that_ends_by_values_is_refused_with_its_place_and_what_to_do(
     )
     assert reason.startswith("the archive has a loop whose condition depends on values at programs.py:")
     assert "torch.while_loop" in todo
+
+
+def test_losses_are_told_and_the_rest_is_kept(models: Path, tmp_path: Path) -> None:
+    import torch
+
+    spec, extra = "float32[1,4],2.5", ["labels.txt", "mean.bin"]
+    said = asked(models, tmp_path, "detecting.pt", spec=spec, extra=extra)
+    assert said["outcome"] == "equal"
+    assert "dimension 0 of input 0" in said["open"][0]
+    assert said["notes"] == ["extra files kept: labels.txt"]
+    assert said["losses"] == [
+        "the extra file mean.bin is not text, which is all that torch.export.save takes: keep it in a file",
+        "output['found'] is a plain tuple instead of Boxes(boxes, scores): read its fields by position",
+        "the program takes only scale=2.5: convert again for other values",
+        "the program does not take flip=False: pass it in --inputs",
+    ]
+    read = {"labels.txt": ""}
+    program = torch.export.load(tmp_path / said["file"], extra_files=read).module()
+    assert read["labels.txt"] == "cat\ndog"
+    result = program(torch.ones(5, 4), 2.5)
+    assert isinstance(result, dict)
+    assert type(result["found"]) is tuple
+
+
+def test_a_size_that_only_the_program_fixes_is_a_loss(models: Path, tmp_path: Path) -> None:
+    said = asked(models, tmp_path, "narrow.pt", spec="float32[5,4]")
+    assert said["outcome"] == "equal"
+    assert said["losses"] == ["dimension 0 of input 0 is fixed to 5, while the archive also takes 6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "todo"),
+    [
+        ("naming.pt", "output[1] is a string, which no exported program can return", "return an index"),
+        ("judging.pt", "branch that depends on the values of a tensor at programs.py:", "torch.where"),
+        ("selecting.pt", "branch that depends on how many values were selected at programs.py:", "masked"),
+    ],
+)
+def test_refusals_give_the_true_reason(
+    models: Path, tmp_path: Path, name: str, reason: str, todo: str
+) -> None:
+    said = asked(models, tmp_path, name)
+    outcome = conversion._parse_outcome("forward", said)
+    assert (said["outcome"], outcome.outcome) == ("refused", "refused")
+    assert reason in outcome.reason
+    assert todo in outcome.advice
+
+
+@pytest.mark.parametrize(
+    ("archive", "files", "folder", "found"),
+    [
+        ("m.pt", ["m.inputs.pt"], False, "m.inputs.pt"),
+        ("m.ptl", ["m.inputs.pt", "m.ptl.inputs.pt"], False, "m.ptl.inputs.pt"),
+        ("m.ptl", ["in/m.pt"], True, "in/m.pt"),
+        ("m.ptl", ["in/m.pt", "in/m.ptl.pt"], True, "in/m.ptl.pt"),
+        ("m.pt", ["in/m.pt", "m.inputs.pt"], True, "in/m.pt"),
+        ("m.pt", ["n.inputs.pt"], False, None),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_inputs_of_an_archive_are_found(
+    tmp_path: Path, archive: str, files: list[str], folder: bool, found: str | None, alone: bool
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name in (archive, *files):
+        (tmp_path / name).write_bytes(b"")
+    inputs = str(tmp_path / "in") if folder else None
+    source = tmp_path / archive if alone else tmp_path
+    jobs = conversion_jobs.create_jobs(
+        str(source), str(tmp_path / "out"), conversion.ConversionOptions("python"), inputs
+    )
+    (job,) = (one for one in jobs if one.path == str(tmp_path / archive))
+    assert job.wanted.files.get("") == (found and str(tmp_path / found))
+
+
+def test_inputs_of_the_command_line_go_before_a_file_beside_the_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "m.pt"
+    for name in ("m.pt", "m.inputs.pt"):
+        (tmp_path / name).write_bytes(b"")
+    wanted = conversion.ConversionOptions("python", specs={"": [{"value": 1}]})
+    (job,) = conversion_jobs.create_jobs(str(archive), "out.pt2", wanted)
+    assert not job.wanted.files
 
 
 def test_state_that_the_program_loses_shows_in_the_second_run(models: Path, tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ class Artifact:
     elements: int = 0
     """The number of elements of all its tensors."""
     dtypes: tuple[str, ...] = ()
+    weights_only: bool | None = None
+    """Whether `torch.load` loads it with ``weights_only=True``; None for a file that is not loaded so."""
+    needs: tuple[str, ...] = ()
+    """The classes and functions that `torch.serialization.safe_globals` has to allow for that, as expressions of Python."""
     notes: tuple[str, ...] = ()
     """Other notes for the user of the file, as clauses."""
     error: str | None = None

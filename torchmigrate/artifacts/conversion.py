@@ -80,6 +80,8 @@ class MethodOutcome:
     reason: str = ""
     advice: str = ""
     notes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    """What the archive can do and the program cannot, as clauses."""
     seconds: float | None = None
 
     @property
@@ -158,6 +160,7 @@ def _convert_in_folder(
         "archive": os.path.abspath(artifact.path),
         "methods": list(dict.fromkeys(wanted.methods)),
         "inputs": _choose_inputs(artifact, wanted),
+        "extra": _list_extra_files(artifact.path),
         "dynamic": [[one.input, one.dim, one.name] for one in wanted.dynamic],
         "rtol": wanted.rtol if wanted.rtol is not None or wanted.atol is None else 0.0,
         "atol": wanted.atol if wanted.atol is not None or wanted.rtol is None else 0.0,
@@ -226,6 +229,13 @@ def _read_traced_inputs(path: str) -> dict[str, list[InputTree]]:
     return {}
 
 
+def _list_extra_files(path: str) -> list[str]:
+    """Return the names of an archive's extra files."""
+    with contextlib.suppress(UnreadableArtifact, OSError), open(path, "rb") as file:
+        return [name.removeprefix("extra/") for name in ZipRecords(file).find_names("extra/")]
+    return []
+
+
 def _run_worker(
     question: Mapping[str, Any], wanted: ConversionOptions, environ: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -277,7 +287,12 @@ def _parse_outcome(method: str, answer: Mapping[str, Any]) -> MethodOutcome:
     reason, todo = str(answer.get("reason", "")), ""
     if outcome == "refused":
         reason, todo = conversion_advice.explain_refusal(
-            answer.get("step", ""), reason, answer.get("operator"), answer.get("place")
+            answer.get("step", ""),
+            reason,
+            answer.get("operator"),
+            answer.get("place"),
+            string=answer.get("string"),
+            branch=answer.get("branch"),
         )
     elif outcome == "differs":
         todo = "allow more with --rtol and --atol if the difference is rounding; otherwise, " + EXPORT_AGAIN
@@ -291,5 +306,6 @@ def _parse_outcome(method: str, answer: Mapping[str, Any]) -> MethodOutcome:
         reason=reason,
         advice=todo,
         notes=tuple(answer.get("notes", ())),
+        losses=tuple(answer.get("losses", ())),
         seconds=answer.get("seconds"),
     )

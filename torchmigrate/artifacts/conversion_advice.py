@@ -105,15 +105,46 @@ _STEP_ADVICE = {
 """What to do where the reason is none of the known ones."""
 
 
-def explain_refusal(step: str, reason: str, operator: str | None, place: str | None) -> tuple[str, str]:
-    """Explain why a step failed, and what to do; an unknown reason is quoted from torch."""
+_BRANCHES_ON_DATA = {
+    "values": (
+        "the archive has a branch that depends on the values of a tensor",
+        f"{EXPORT_AGAIN}, with torch.where between two tensors in place of the branch, or with torch.cond, whose sides return "
+        "tensors of the same shape and type",
+    ),
+    "sizes": (
+        "the archive has a branch that depends on how many values were selected",
+        f"{EXPORT_AGAIN}, with the values masked by torch.where instead of selected, or with the branch outside the module",
+    ),
+}
+"""What the first branch on data depends on → the cause as a clause, and what to do."""
+
+
+def explain_refusal(
+    step: str,
+    reason: str,
+    operator: str | None,
+    place: str | None,
+    *,
+    string: str | None = None,
+    branch: tuple[str, str | None] | None = None,
+) -> tuple[str, str]:
+    """Explain why a step failed, and what to do; an unknown reason is quoted from torch.
+
+    ``string`` is the position of a string that the archive returns, ``branch`` what its first branch on data depends on,
+    with the place of the branch.
+    """
     if step in ("inputs", "open"):
         return reason, "" if step == "inputs" else f"{EXPORT_AGAIN} with dynamic_shapes"
+    if string:
+        todo = f"return an index instead, and look the string up outside the program; then {EXPORT_AGAIN}"
+        return f"{string} is a string, which no exported program can return", todo
     text = f"{operator or ''} {reason}"
     cause, todo = next(
         ((cause, todo) for pattern, cause, todo in _KNOWN_REFUSALS if re.search(pattern, text)),
         ("", _STEP_ADVICE.get(step, "")),
     )
+    if branch and operator in (None, "prim::If"):
+        (cause, todo), place = _BRANCHES_ON_DATA[branch[0]], branch[1]
     where = f" at {place}" if place else ""
     what = f" ({operator})" if operator and operator not in reason else ""
     if cause and step != "run":

@@ -31,10 +31,12 @@ def create_jobs(
 ) -> list[ConversionJob]:
     """Return the job for a file, or a job for each model in a folder; ``target`` gets the layout of the folder.
 
-    The inputs of ``a/model.pt`` are ``a/model.pt`` in ``inputs_folder``, or ``a/model.inputs.pt`` beside it.
+    The inputs of ``a/model.ptl`` are ``a/model.ptl.pt`` or ``a/model.pt`` in ``inputs_folder``, or ``a/model.ptl.inputs.pt`` or
+    ``a/model.inputs.pt`` beside it.
     """
     if not os.path.isdir(source):
-        return [ConversionJob(source, target, wanted)]
+        inner = os.path.basename(source)
+        return [ConversionJob(source, target, _add_inputs(source, inner, wanted, inputs_folder))]
     # The results of an earlier run are no sources, even if they lie within the folder.
     results = os.path.realpath(target)
     found: dict[str, ConversionJob] = {}
@@ -53,10 +55,18 @@ def create_jobs(
 
 def _add_inputs(path: str, inner: str, wanted: ConversionOptions, folder: str | None) -> ConversionOptions:
     """Return the options with the inputs file of an archive, if there is one; ``inner`` is its path in the source."""
-    beside = f"{os.path.splitext(path)[0]}.inputs.pt"
-    given = os.path.join(folder, f"{os.path.splitext(inner)[0]}.pt") if folder else ""
-    file = next((one for one in (given, beside) if one and os.path.isfile(one)), None)
+    # Inputs of the command line that are for all methods go before a file that happens to lie beside the archive.
+    if not folder and {"", *wanted.methods} & {*wanted.files, *wanted.specs}:
+        return wanted
+    given = os.path.join(folder, inner) if folder else ""
+    files = [f"{stem}.pt" for stem in (given, os.path.splitext(given)[0]) if folder]
+    files += [f"{stem}.inputs.pt" for stem in (path, os.path.splitext(path)[0])]
+    file = next((one for one in files if os.path.isfile(one) and not _is_same_file(one, path)), None)
     return replace(wanted, files={**wanted.files, "": file}, specs={}) if file else wanted
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def run_jobs(
@@ -82,4 +92,8 @@ def run_jobs(
 def summarize_outcomes(outcomes: Sequence[ConversionOutcome]) -> str:
     """Return how many files ended in which way, in one line."""
     found = Counter(one.result_word for one in outcomes)
-    return ", ".join(f"{found[way]} {way}" for way in OUTCOME_WAYS if found[way]) or "nothing to convert"
+    losing = sum(one.is_good and any(row.losses for row in one.rows) for one in outcomes)
+    ways = {way: f"{found[way]} {way}" for way in OUTCOME_WAYS if found[way]}
+    if losing:
+        ways["converted"] += f" ({losing} with losses)"
+    return ", ".join(ways.values()) or "nothing to convert"

@@ -55,6 +55,7 @@ def _describe_method(row: MethodOutcome) -> Iterator[str]:
         yield f"compared on {', '.join(row.inputs) or 'no inputs'} ({row.origin})"
     if row.is_good and row.open:
         yield f"dynamic sizes: {'; '.join(row.open)}"
+    yield from (f"lost: {loss}" for loss in row.losses)
     yield from row.notes
     if row.file:
         yield f"written to {row.file}"

@@ -12,6 +12,9 @@ from torchmigrate.console.terminal import escape_controls, escape_line
 MAX_LINE_LENGTH = 200
 """The most characters of one line: a method may have hundreds of arguments."""
 
+MAX_NOTE_LENGTH = 500
+"""The most characters of a note, which may have code to copy."""
+
 
 def render_artifact(artifact: Artifact) -> list[str]:
     """Return the lines about a file: what it is, then a line for each method and each note."""
@@ -30,7 +33,7 @@ def render_artifact(artifact: Artifact) -> list[str]:
         about.append(f"{artifact.elements:,} elements in {tensors}{kinds}")
     text = [f"{artifact.path}: {', '.join(about)}"]
     text += [f"  {_shorten_line(str(method))}" for method in artifact.methods]
-    text += [f"  {_shorten_line(note)}" for note in artifact.notes]
+    text += [f"  {_shorten_line(note, MAX_NOTE_LENGTH)}" for note in artifact.notes]
     if artifact.error:
         text.append(f"  warning: {artifact.error}")
     return [escape_line(line) for line in text]
@@ -63,5 +66,5 @@ def format_size(count: int) -> str:
     return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
 
 
-def _shorten_line(text: str) -> str:
-    return text if len(text) <= MAX_LINE_LENGTH else f"{text[: MAX_LINE_LENGTH - 2]} …"
+def _shorten_line(text: str, most: int = MAX_LINE_LENGTH) -> str:
+    return text if len(text) <= most else f"{text[: most - 2]} …"

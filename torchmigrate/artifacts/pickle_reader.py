@@ -64,6 +64,8 @@ class PickleContents:
     value: Any
     names: tuple[ImportedName, ...]
     """All names that unpickling it would import, in order."""
+    opcodes: frozenset[str] = frozenset()
+    """The names of its instructions."""
 
 
 _MARK = object()
@@ -72,10 +74,12 @@ _MARK = object()
 def read_pickle(file: IO[bytes]) -> PickleContents:
     """Take the next pickle of a stream apart. Raises `UnreadableArtifact`."""
     machine = _PickleMachine()
+    opcodes = set()
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(file)):
             if count > MOST_OPCODES:
                 raise UnreadableArtifact(f"the pickle has more than {MOST_OPCODES:,} instructions")
+            opcodes.add(opcode.name)
             if do := _OPCODE_STEPS.get(opcode.name):
                 do(machine, argument)
             elif opcode.name in _LITERAL_NAMES:
@@ -86,7 +90,7 @@ def read_pickle(file: IO[bytes]) -> PickleContents:
                 raise UnreadableArtifact(
                     f"the pickle has the instruction {opcode.name}, which torch never writes"
                 )
-        return PickleContents(machine.stack.pop(), tuple(machine.names))
+        return PickleContents(machine.stack.pop(), tuple(machine.names), frozenset(opcodes))
     except (IndexError, KeyError, TypeError, AttributeError):
         raise UnreadableArtifact("the pickle is malformed") from None
     except (ValueError, OverflowError, MemoryError, struct.error, UnicodeError) as error:

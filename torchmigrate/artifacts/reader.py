@@ -120,7 +120,15 @@ def _read_by_magic(path: str, size: int, file: IO[bytes]) -> Artifact:
     file.seek(257)
     if file.read(5) == b"ustar":
         return Artifact(
-            path, ArtifactKind.SAVED, size, producer="torch.save", format="from before torch 0.1.10"
+            path,
+            ArtifactKind.SAVED,
+            size,
+            producer="torch.save",
+            format="from before torch 0.1.10",
+            weights_only=False,
+            notes=(
+                "rejected with weights_only=True, the default since torch 2.6, as all files of this format",
+            ),
         )
     if not os.path.splitext(path)[1]:
         with contextlib.suppress(UnreadableArtifact):

@@ -9,7 +9,7 @@ import io
 from dataclasses import replace
 from typing import IO, Any
 
-from torchmigrate.artifacts import pickle_reader, pickled_names, pickled_tensors
+from torchmigrate.artifacts import pickle_reader, pickled_names, pickled_tensors, weights_only
 from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, UnreadableArtifact
 from torchmigrate.artifacts.pickle_reader import (
     ImportedName,
@@ -100,7 +100,11 @@ def _describe_pickle(path: str, size: int, found: PickleContents, form: str, sin
         notes.append(f"an instance of {made}, which must be importable to load the file")
     if any(name.module == "torch.fx.graph_module" for name in found.names):
         notes.append("loading the file runs the Python source in it, as with all modules of torch.fx")
-    if foreign and not running:
+    is_torchs = "not of" not in form
+    verdict = weights_only.judge_pickle(found) if is_torchs else None
+    if verdict and not running:
+        notes.append(weights_only.describe_verdict(verdict))
+    if foreign and not running and not (verdict and verdict.obstacle is None):
         shown = ", ".join(map(str, foreign[:3]))
         notes.append(f"loading the file imports {shown}{' …' if len(foreign) > 3 else ''}")
     return Artifact(
@@ -108,11 +112,13 @@ def _describe_pickle(path: str, size: int, found: PickleContents, form: str, sin
         kind,
         size,
         torch=since,
-        producer=None if "not of" in form else "torch.save",
+        producer="torch.save" if is_torchs else None,
         format=form,
         tensors=counted.tensors,
         elements=counted.elements,
         dtypes=tuple(counted.dtypes),
+        weights_only=verdict.accepted if verdict else None,
+        needs=verdict.needs if verdict else (),
         notes=tuple(notes),
         error=f"unpickling the file would run {running[0]}: do not load it" if running else None,
     )

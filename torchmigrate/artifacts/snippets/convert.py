@@ -24,6 +24,9 @@ from typing import Any
 MOST_SYMBOLS = 8
 """The most open sizes that are tried with other values."""
 
+MOST_SIZES = 24
+"""The most fixed sizes that are tried with another value."""
+
 IN_TRAINING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "InstanceNorm", "RReLU")
 """Modules that behave differently in training."""
 
@@ -244,12 +247,9 @@ def prepare_inputs(
 
 def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> None:
     """Convert, save and compare one method. Whatever fails raises, and `State.step` tells where."""
-    from torch._export.converter import TS2EPConverter
-
     path, began = question["archive"], time.monotonic()
     module = load_archive(path)
     args, *more = prepare_inputs(question, module, method, answer)
-    asked = find_asked_dims(question, args)
     kinds = [
         str(getattr(one, "original_name", type(one).__name__))  # the class that the module had in Python
         for one in module.modules()
@@ -259,16 +259,94 @@ def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> No
         answer["notes"].append(
             "converted in training mode, as saved: dropout and batch norm behave as in training"
         )
+    schema = get_schema(module, method)
+    del module
 
     set_stage("run", "running the archive")
     runs = [args, args, *more]  # twice with the first: a state that a run leaves behind shows in the second
     before = run_function(getattr(load_archive(path), method), runs)
+    answer["string"] = next((where for where, leaf in walk_output(before[0]) if isinstance(leaf, str)), None)
+    wider = widen_sizes(args, load_archive(path), method)
+    for example in [args] if wider is None else [wider, args]:
+        tried: dict[str, Any] = dict(answer, notes=list(answer["notes"]), losses=[])
+        try:
+            export_and_compare(question, method, tried, example, runs, before)
+        except Exception:
+            if example is args:
+                raise
+            continue
+        if tried["outcome"] in ("equal", "close"):
+            break
+    answer.update(tried)
+    if answer["outcome"] in ("equal", "close"):
+        answer["losses"] += find_named_tuples(before[0])
+        answer["losses"] += find_fixed_values(args, schema.arguments[1:])
+        answer["seconds"] = round(time.monotonic() - began, 1)
+
+
+def widen_sizes(args: tuple[Any, ...], module: Any, method: str) -> tuple[Any, ...] | None:
+    """Return the inputs with two rows where they have one, as far as the archive accepts them; None if nowhere."""
+    # torch.export takes a size of 1 for a constant, and most archives were traced with one row.
+    wider = None
+    for group in group_sizes(args, lambda size: size == 1):
+        tried = resize_inputs(args if wider is None else wider, group, 2)
+        if all(flatten(tried)[index].shape[dim] == 2 for index, dim in group) and accepts(
+            module, method, tried
+        ):
+            wider = tried
+    return wider
+
+
+def group_sizes(
+    args: tuple[Any, ...], is_wanted: Callable[[int], bool], without: Any = ()
+) -> list[list[tuple[int, int]]]:
+    """Return sizes of inputs to change: first those together that are equal in the same dimension, then each alone."""
+    groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for index, leaf in enumerate(flatten(args)):
+        for dim, size in enumerate(leaf.shape if isinstance(leaf, torch.Tensor) else ()):
+            if is_wanted(size) and (index, dim) not in without:
+                groups.setdefault((dim, size), []).append((index, dim))
+    together = [groups[key] for key in sorted(groups)]
+    return (together + [[one] for group in together if len(group) > 1 for one in group])[:MOST_SIZES]
+
+
+def resize_inputs(args: tuple[Any, ...], places: list[tuple[int, int]], size: int) -> tuple[Any, ...]:
+    """Return the inputs with another size in some dimensions."""
+    flat = flatten(args)
+    for index, dim in places:
+        flat[index] = resize_tensor(flat[index], dim, size)
+    return tuple(unflatten(args, flat))
+
+
+def accepts(module: Any, method: str, args: tuple[Any, ...]) -> bool:
+    """Return whether a method runs with some inputs."""
+    try:
+        run_function(getattr(module, method), [args])
+    except Exception:
+        return False
+    return True
+
+
+def export_and_compare(
+    question: dict[str, Any],
+    method: str,
+    answer: dict[str, Any],
+    example: tuple[Any, ...],
+    runs: list[tuple[Any, ...]],
+    before: list[Any],
+) -> None:
+    """Convert a method with example inputs, save the program, and compare it with what the archive gave before."""
+    from torch._export.converter import TS2EPConverter
+
     set_stage("convert", f"converting {method}")
+    texts: dict[str, bytes] = dict.fromkeys(question.get("extra", ()), b"")
+    module = torch.jit.load(question["archive"], map_location="cpu", _extra_files=texts)
     with torch.no_grad():
-        program = TS2EPConverter(wrap_method(module, method, len(args)), copy_value(args)).convert()
+        program = TS2EPConverter(wrap_method(module, method, len(example)), copy_value(example)).convert()
+    keep_tuples(program, before[0])
     set_stage("save", f"saving {method}")
     file = os.path.join(question["folder"], method + ".pt2")
-    torch.export.save(program, file)
+    torch.export.save(program, file, extra_files=keep_extra_files(texts, answer))
     del module
     gc.collect()
     set_stage("compare", f"comparing {method}")
@@ -276,12 +354,102 @@ def convert(question: dict[str, Any], method: str, answer: dict[str, Any]) -> No
     answer.update(compare_outputs(before, after, question))
     if answer["outcome"] == "differs":
         return
-
-    sizes = find_open_sizes(program, args)
+    asked = find_asked_dims(question, example)
+    sizes = find_open_sizes(program, example)
     answer["open"] = name_open_sizes(sizes, asked)
-    answer.update(compare_variations(question, method, file, args, sizes, asked, answer))
-    answer["seconds"] = round(time.monotonic() - began, 1)
+    answer.update(compare_variations(question, method, file, example, sizes, asked, answer))
+    if answer["outcome"] in ("equal", "close"):
+        opened = {place for places in sizes.values() for place in places}
+        answer["losses"] += find_fixed_sizes(question, method, file, example, opened)
     answer["file"] = os.path.basename(file)
+
+
+# What the program keeps, and what it loses
+
+
+def keep_tuples(program: Any, output: Any) -> None:
+    """Give a program the tuples and dictionaries that the archive returns: the converter makes lists of all of them."""
+    signature = program.module_call_graph[0].signature
+    spec = torch.utils._pytree.tree_flatten(unname_tuples(output))[1]
+    if signature is not None and signature.out_spec.num_leaves == spec.num_leaves:
+        signature.out_spec = spec
+
+
+def unname_tuples(value: Any) -> Any:
+    """Return an output with plain tuples in place of named ones, whose class no program can hold."""
+    if isinstance(value, tuple):
+        return tuple(unname_tuples(one) for one in value)
+    if isinstance(value, list):
+        return [unname_tuples(one) for one in value]
+    return {key: unname_tuples(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def keep_extra_files(files: dict[str, bytes], answer: dict[str, Any]) -> dict[str, str]:
+    """Return the extra files that are text, and add those that are not to the losses."""
+    kept = {}
+    for name, data in files.items():
+        text = data.decode("utf-8", "replace")
+        if text.encode() == data:
+            kept[name] = text
+        else:
+            loss = f"the extra file {name} is not text, which is all that torch.export.save takes: keep it in a file"
+            answer["losses"].append(loss)
+    if kept:
+        answer["notes"].append(f"extra files kept: {', '.join(kept)}")
+    return kept
+
+
+def walk_output(value: Any, where: str = "the output") -> Iterator[tuple[str, Any]]:
+    """Yield an output and all parts of it, each with its position."""
+    yield where, value
+    inner = "output" if where == "the output" else where
+    if isinstance(value, (tuple, list)):
+        for index, one in enumerate(value):
+            yield from walk_output(one, f"{inner}[{index}]")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from walk_output(one, f"{inner}[{key!r}]")
+
+
+def find_named_tuples(output: Any) -> list[str]:
+    """Return the losses of named tuples in an output, each class once."""
+    named = {
+        type(one): f"{where} is a plain tuple instead of {type(one).__name__}({', '.join(one._fields)}): "
+        "read its fields by position"
+        for where, one in reversed(list(walk_output(output)))
+        if isinstance(one, tuple) and hasattr(one, "_fields")
+    }
+    return list(named.values())
+
+
+def find_fixed_values(args: tuple[Any, ...], arguments: list[Any]) -> list[str]:
+    """Return the losses of arguments that are no tensors: a program has only the values that it was made with."""
+    fixed = [
+        f"{argument.name}={describe_value(value)}"
+        for value, argument in zip(args, arguments)
+        if not all(isinstance(leaf, torch.Tensor) for leaf in flatten(value))
+    ]
+    left = [f"{argument.name}={argument.default_value!r:.40}" for argument in arguments[len(args) :]]
+    losses = [f"the program takes only {', '.join(fixed)}: convert again for other values"] if fixed else []
+    return losses + ([f"the program does not take {', '.join(left)}: pass it in --inputs"] if left else [])
+
+
+def find_fixed_sizes(
+    question: dict[str, Any], method: str, file: str, args: tuple[Any, ...], opened: set[tuple[int, int]]
+) -> list[str]:
+    """Return the losses of sizes that the archive leaves open and the program does not."""
+    module, program, losses = load_archive(question["archive"]), torch.export.load(file).module(), []
+    done: set[tuple[int, int]] = set()
+    for group in group_sizes(args, lambda size: True, opened):
+        size = flatten(args)[group[0][0]].shape[group[0][1]]
+        other = resize_inputs(args, group, size + 1)
+        if done & set(group) or not accepts(module, method, other):
+            continue
+        done |= set(group)
+        if not accepts(program, "forward", other):
+            shown = ", ".join(f"dimension {dim} of input {index}" for index, dim in group)
+            losses.append(f"{shown} is fixed to {size}, while the archive also takes {size + 1}")
+    return losses
 
 
 def name_open_sizes(sizes: dict[str, list[tuple[int, int]]], asked: list[tuple[int, int, str]]) -> list[str]:
@@ -324,7 +492,7 @@ def compare_variations(
         except Exception as error:
             if is_wanted:
                 return dict(outcome="refused", step="open", **explain_error(error))
-            answer["notes"].append(f"the archive accepts {shown}, but the exported program does not")
+            answer["losses"].append(f"the program does not accept {shown}, which the archive does")
             continue
         found = compare_outputs(before, after, question)
         if found["outcome"] == "differs":
@@ -493,6 +661,57 @@ def find_place(node: Any) -> str | None:
     return None
 
 
+_NAMES = "item Bool Int Float IntImplicit FloatImplicit ScalarImplicit is_nonzero equal allclose"
+VALUE_READS = frozenset(f"aten::{name}" for name in _NAMES.split())
+"""Operators that turn values of tensors into numbers or flags."""
+
+_NAMES = "nonzero masked_select unique_consecutive _unique2 unique_dim argwhere"
+VALUE_SIZES = frozenset(f"aten::{name}" for name in _NAMES.split())
+"""Operators whose result has a size that depends on values."""
+
+_NAMES = "gt lt ge le eq ne logical_and logical_or logical_not isnan"
+MASKS = frozenset(f"aten::{name}" for name in _NAMES.split())
+
+
+def find_value_branch(graph: Any) -> tuple[str, str | None] | None:
+    """Return what the first branch on values depends on, ``values`` or ``sizes``, with its place; None without one."""
+    kinds: dict[
+        str, str
+    ] = {}  # value → "values", "sizes" (a tensor of such a size), "mask" or "plain" (a tensor of a number)
+    rest = list(graph.nodes())
+    while rest:
+        node = rest.pop(0)
+        given = [kinds.get(one.debugName(), "") for one in node.inputs()]
+        if node.kind() == "prim::If" and given[0].startswith("from "):
+            return given[0][5:], find_place(node)
+        kind = judge_output(node.kind(), given)
+        for one in node.outputs():
+            kinds[one.debugName()] = kind
+        for block in node.blocks():
+            rest[:0] = block.nodes()
+    return None
+
+
+def judge_output(operator: str, given: list[str]) -> str:
+    """Return what the outputs of an operator are; ``given`` is what its inputs are.
+
+    Numbers are ``from values`` or ``from sizes`` if they depend on values of tensors; tensors are ``sizes`` if their size does,
+    ``mask`` if they result from a comparison, and ``plain`` if they hold a number that does not depend on values.
+    """
+    numbers = [one for one in given if one.startswith("from ")]
+    if operator in VALUE_READS:
+        return "" if "plain" in given else (numbers or ["from values"])[0]
+    if operator == "aten::size" or operator == "aten::len":
+        return "from sizes" if "sizes" in given else ""
+    if operator in ("prim::NumToTensor", "aten::tensor"):
+        return "" if numbers else "plain"
+    if operator in VALUE_SIZES or (operator == "aten::index" and "mask" in given):
+        return "sizes"
+    if operator in MASKS and not numbers:
+        return "mask"
+    return (numbers or [one for one in given if one in ("sizes", "mask")] or [""])[0]
+
+
 def convert_and_report(question: dict[str, Any], method: str) -> dict[str, Any]:
     """Convert one method and return its outcome; a failure is part of the answer."""
     answer: dict[str, Any] = {}
@@ -502,7 +721,11 @@ def convert_and_report(question: dict[str, Any], method: str) -> dict[str, Any]:
     except Refusal as reason:
         return {"outcome": "refused", "step": "inputs", "reason": str(reason)}
     except Exception as error:
-        return dict(answer, outcome="refused", step=State.step, **explain_error(error))
+        answer.update(outcome="refused", step=State.step, **explain_error(error))
+        if State.step == "convert":
+            with contextlib.suppress(Exception):
+                graph = load_archive(question["archive"])._c._get_method(method).inlined_graph
+                answer["branch"] = find_value_branch(graph)
     return answer
 
 
