@@ -108,21 +108,34 @@ def _find_files(path: str, name: str, project: Project) -> list[str]:
 def _find_including(path: str, project: Project, seen: set[str]) -> Iterator[RelatedEnvironment]:
     """Yield the environments that include a list: other lists, and images, jobs and scripts that install from it."""
     name = os.path.basename(path)
+    included = project.compute_once((_index_included, name), lambda: _index_included(name, project))
+    for other, environments in included.get(path, {}).items():
+        if other in seen:
+            continue
+        seen.add(other)
+        for found in environments:
+            yield found
+            if kind_of(other) == "requirements":
+                yield from _find_including(other, project, seen)
+
+
+def _index_included(name: str, project: Project) -> dict[str, dict[str, list[RelatedEnvironment]]]:
+    """Return the environments that include lists with a file name, by the path of the list and of the including file."""
+    included: dict[str, dict[str, list[RelatedEnvironment]]] = {}
     sought = (((name,), (rf"(?<![\w.-]){re.escape(name)}",)),)
-    for other, _ in project.find_spellings(*sought, beside=path):
-        if other in seen or kind_of(other) in (None, "markdown", "rst", "nix", "notebook", "lock"):
+    for other, _ in project.find_spellings(*sought, beside=""):
+        if kind_of(other) in (None, "markdown", "rst", "nix", "notebook", "lock"):
             continue
         for found in _find_environments(other, project):
             read = [name] if kind_of(other) == "docker" and _is_read_otherwise(name, found.text) else []
-            files = []
+            files = dict[str, None]()
             for named in (*found.environment.includes, *read):
                 with contextlib.suppress(MissingFile):
-                    files += _find_files(other, named, project)
-            if path in files:
-                seen.add(other)
-                yield found
-                if kind_of(other) == "requirements":
-                    yield from _find_including(other, project, seen)
+                    files |= dict.fromkeys(_find_files(other, named, project))
+            for file in files:
+                if file != other:
+                    included.setdefault(file, {}).setdefault(other, []).append(found)
+    return included
 
 
 def _find_lists_beside(

@@ -7,7 +7,7 @@ import os
 
 from torchmigrate.api import Context, Use
 from torchmigrate.project.mentions import Mention
-from torchmigrate.project.reachable_code import ReachedCode, VisibleCode, find_visible_code
+from torchmigrate.project.reachable_code import ReachedCode, find_visible_code
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
@@ -18,6 +18,8 @@ from .value_origins import trace_origins
 
 _TRACED = ("func", "mod", "model", "root")
 """The names of the first parameter of what traces."""
+_ANYWHERE = ""
+"""Stands for the path of any file, where the code that a trace runs is unknown."""
 
 
 def find_trace_of(definition: ast.AST | None, ctx: Context) -> str | None:
@@ -25,16 +27,31 @@ def find_trace_of(definition: ast.AST | None, ctx: Context) -> str | None:
 
     If ``definition`` is None, it may be any code that the trace can get at.
     """
+    if next(find_traces(ctx), None) is None:
+        return None
     here = os.path.abspath(ctx.source.path)
-    found = []
-    for mention in find_traces(ctx):
-        reached = _find_traced_code(mention, ctx)
-        if reached is None or reached.includes(here, definition):
-            found.append(mention)
+    by_default = ctx.options.minimum >= (2, 9)  # on which `find_traces` depends
+    traces = ctx.project.compute_once((_index_traces, by_default), lambda: _index_traces(ctx))
+    found = [
+        mention
+        for path in (here, _ANYWHERE)
+        for mention, reached in traces.get(path, ())
+        if reached is None or reached.includes(here, definition)
+    ]
     if not found:
         return None
     nearest = find_nearest(found, ctx)
     return f"{nearest.path}:{nearest.line}"
+
+
+def _index_traces(ctx: Context) -> dict[str, list[tuple[Mention, ReachedCode | None]]]:
+    """Return the traces of the project, and the code that they run, by the path of each file that they can get at."""
+    traces: dict[str, list[tuple[Mention, ReachedCode | None]]] = {}
+    for mention in find_traces(ctx):
+        reached = _find_traced_code(mention, ctx)
+        for path in [_ANYWHERE] if reached is None else reached.paths | reached.whole:
+            traces.setdefault(path, []).append((mention, reached))
+    return traces
 
 
 def _find_traced_code(mention: Mention, ctx: Context) -> ReachedCode | None:
@@ -43,13 +60,6 @@ def _find_traced_code(mention: Mention, ctx: Context) -> ReachedCode | None:
     code = find_visible_code(ctx.project, path)
     if code is None:
         return None
-    return ctx.project.compute_once(
-        (_find_traced_code, path, mention.line, mention.symbol),
-        lambda: _collect_traced_code(mention, path, code),
-    )
-
-
-def _collect_traced_code(mention: Mention, path: str, code: VisibleCode) -> ReachedCode | None:
     file, name = code.files[path], mention.symbol.rpartition(".")[2]
     calls = [
         node
