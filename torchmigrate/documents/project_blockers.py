@@ -55,12 +55,18 @@ CanMove = Callable[[Reference, SourceText], bool]
 
 @dataclass(frozen=True, slots=True)
 class _LeftBehind:
-    """A place in the project that would not move."""
+    """A place in the project that would not move, as far as it is the same for all environments that do."""
 
-    saying: VersionMention
+    path: str
     place: EnvironmentKey | None
     cuda: str
     """The CUDA version there; empty if the place names an older torch."""
+    is_mention: bool
+    """Whether it is a mere mention, and no reference."""
+    words: str
+    """The place and what it says, for a message."""
+    folder: str | None
+    """The folder whose environments it belongs to; None if it belongs to all, empty if to none."""
 
 
 def find_left_behind(
@@ -78,19 +84,21 @@ def find_left_behind(
     moved = list(moved)
     places = {_create_environment_key(path, environment) for path, environment in moved}
     paths = {path for path, _ in places}
+    folders = {None, *map(os.path.dirname, paths)}
     keeps_major = get_major(cuda) == get_major(chosen.cuda)
+    largest = parse_number(chosen.cuda or "")[0]
     stays = project.compute_once(("stays", options), lambda: _find_left_behind(options, project, moves))
     found: dict[str, bool] = {}
     for one in stays:
-        if one.place in places or (one.saying.reference is None and one.saying.path in paths):
+        if one.place in places or (one.is_mention and one.path in paths):
             continue
         text = ""
         if not one.cuda:
-            text = f"{render_mention(one.saying, project)} would have to change too"
-        elif not keeps_major and parse_number(one.cuda)[0] < parse_number(chosen.cuda or "")[0]:
-            text = f"{render_mention(one.saying, project)} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
+            text = f"{one.words} would have to change too"
+        elif not keeps_major and parse_number(one.cuda)[0] < largest:
+            text = f"{one.words} is for CUDA {get_major(one.cuda)}, but this would be CUDA {chosen.cuda}"
         if text:
-            found[text] = found.get(text, False) or _is_beside(one.saying, paths)
+            found[text] = found.get(text, False) or one.folder in folders
     return list(found.items())
 
 
@@ -98,23 +106,21 @@ _ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook")
 """Kinds of files of which each is an environment of its own, whatever lies beside it."""
 
 
-def _is_beside(saying: VersionMention, moved: Iterable[str]) -> bool:
-    """Return whether a place describes the same environment as a file that moves, as far as their folders show.
+def _find_own_folder(saying: VersionMention) -> str | None:
+    """Return the folder of the environments that a place describes: None for all, empty for none but its own.
 
     What conda installs by itself is another environment than what pip does; a CUDA that a script names is that of the machines.
     """
     path, reference = saying.path, saying.reference
     if reference is None and saying.cuda and kind_of(path) == "shell":
-        return True
+        return None
     installed = (
         saying.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES) if saying.environment else []
     )
     by_conda = any(
         one.style is VersionStyle.CONDA for one in (*installed, *([reference] if reference else []))
     )
-    if by_conda or kind_of(path) in _ALTERNATIVE_KINDS:
-        return False
-    return any(os.path.dirname(path) == os.path.dirname(other) for other in moved)
+    return "" if by_conda or kind_of(path) in _ALTERNATIVE_KINDS else os.path.dirname(path)
 
 
 def _create_environment_key(path: str, environment: Environment) -> EnvironmentKey:
@@ -141,7 +147,9 @@ def _find_left_behind(options: RuleOptions, project: Project, moves: CanMove) ->
         at = _create_environment_key(one.path, one.environment) if one.environment else None
         is_old = _is_outdated(one, options)
         if (at is None or not moving.get(at)) and (is_old or one.cuda):
-            found.append(_LeftBehind(one, at, "" if is_old else one.cuda))
+            cuda, words = "" if is_old else one.cuda, render_mention(one, project)
+            folder = _find_own_folder(one)
+            found.append(_LeftBehind(one.path, at, cuda, one.reference is None, words, folder))
     return found
 
 
