@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -234,6 +235,30 @@ def test_inputs_of_the_command_line_go_before_a_file_beside_the_archive(tmp_path
     wanted = conversion.ConversionOptions("python", specs={"": [{"value": 1}]})
     (job,) = conversion_jobs.create_jobs(str(archive), "out.pt2", wanted)
     assert not job.wanted.files
+
+
+def test_the_model_in_a_torchserve_archive_is_converted_and_put_back(models: Path, tmp_path: Path) -> None:
+    manifest = {
+        "model": {"serializedFile": "net.pt", "handler": "image_classifier"},
+        "archiverVersion": "0.9",
+    }
+    records: dict[str, bytes | str] = {
+        "MAR-INF/MANIFEST.json": json.dumps(manifest),
+        "net.pt": (models / "traced.pt").read_bytes(),
+        "index_to_name.json": "{}",
+    }
+    (tmp_path / "net.mar").write_bytes(made.zipped(records))
+    records["net.pt"] = (models / "state.pt").read_bytes()
+    (tmp_path / "weights.mar").write_bytes(made.zipped(records))
+    command = ["convert", str(tmp_path), "-o", str(tmp_path / "out"), "--python", sys.executable, "--repack"]
+    run = CliRunner().invoke(artifacts, command, standalone_mode=False)
+    assert "1 converted, 1 skipped" in run.stdout
+    assert "in which image_classifier has to load net.pt2 with torch.export.load" in run.stdout
+    assert "net.pt in the TorchServe archive: the file has weights but no code" in run.stdout
+    with zipfile.ZipFile(tmp_path / "out" / "net.mar") as archive:
+        assert sorted(archive.namelist()) == ["MAR-INF/MANIFEST.json", "index_to_name.json", "net.pt2"]
+        assert json.loads(archive.read("MAR-INF/MANIFEST.json"))["model"]["serializedFile"] == "net.pt2"
+        assert archive.read("net.pt2") == (tmp_path / "out" / "net.pt2").read_bytes()
 
 
 def test_state_that_the_program_loses_shows_in_the_second_run(models: Path, tmp_path: Path) -> None:

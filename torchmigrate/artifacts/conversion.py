@@ -6,8 +6,6 @@ the archive are moved to the target together; otherwise, none is.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import tempfile
@@ -16,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torchmigrate.artifacts import conversion_advice, input_specs, pickle_reader, reader
-from torchmigrate.artifacts.artifact import Artifact, ArtifactKind, UnreadableArtifact
+from torchmigrate.artifacts import archive_records, conversion_advice, reader
+from torchmigrate.artifacts.artifact import Artifact, ArtifactKind
 from torchmigrate.artifacts.conversion_advice import EXPORT_AGAIN
 from torchmigrate.artifacts.input_specs import InputTree, OpenSize
-from torchmigrate.artifacts.zip_records import ZipRecords
 from torchmigrate.probe import processes
 
 LEAST_MEMORY = 4 << 30
@@ -35,7 +32,7 @@ SKIP_REASONS = {
     ArtifactKind.AOTI: "the file is already compiled",
     ArtifactKind.EXECUTORCH: "the file is an ExecuTorch program, which was made from an exported program",
     ArtifactKind.ONNX: "the file is an ONNX model: export the module that it was made from",
-    ArtifactKind.MAR: "the file is a TorchServe archive: convert the model in it, and create the archive again",
+    ArtifactKind.MAR: "the file is a TorchServe archive: convert it without --ray",
     ArtifactKind.PACKAGE: "the file is a torch.package archive: import its module, and export that with torch.export.export",
     ArtifactKind.POINTER: "the file is a Git LFS pointer: `git lfs pull` fetches the file itself",
 }
@@ -61,6 +58,8 @@ class ConversionOptions:
     memory: int | None = None
     """The limit in bytes; None for `LEAST_MEMORY`, or `MEMORY_FACTOR` times the archive if that is more."""
     aoti: bool = False
+    repack: bool = False
+    """Whether a TorchServe archive is written again, with the program in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ def _convert_in_folder(
         "archive": os.path.abspath(artifact.path),
         "methods": list(dict.fromkeys(wanted.methods)),
         "inputs": _choose_inputs(artifact, wanted),
-        "extra": _list_extra_files(artifact.path),
+        "extra": archive_records.list_extra_files(artifact.path),
         "dynamic": [[one.input, one.dim, one.name] for one in wanted.dynamic],
         "rtol": wanted.rtol if wanted.rtol is not None or wanted.atol is None else 0.0,
         "atol": wanted.atol if wanted.atol is not None or wanted.rtol is None else 0.0,
@@ -207,7 +206,7 @@ def _note_other_methods(artifact: Artifact, wanted: ConversionOptions) -> tuple[
 def _choose_inputs(artifact: Artifact, wanted: ConversionOptions) -> dict[str, Any]:
     """Return the source of each method's inputs: the user's, before the shapes that the archive was traced with."""
     found: dict[str, Any] = {}
-    for method, trees in _read_traced_inputs(artifact.path).items():
+    for method, trees in archive_records.read_traced_inputs(artifact.path).items():
         found[method] = {"spec": trees, "origin": "the shapes that it was traced with"}
     if set(wanted.files) | set(wanted.specs) >= {""}:
         found = {}
@@ -216,24 +215,6 @@ def _choose_inputs(artifact: Artifact, wanted: ConversionOptions) -> dict[str, A
     for method, file in wanted.files.items():
         found[method] = {"file": os.path.abspath(file)}
     return found
-
-
-def _read_traced_inputs(path: str) -> dict[str, list[InputTree]]:
-    """Return the inputs that each method was traced with; nothing where the archive does not have them."""
-    with contextlib.suppress(UnreadableArtifact, OSError), open(path, "rb") as file:
-        records = ZipRecords(file)
-        if "traced_inputs.pkl" in records:
-            return input_specs.describe_traced_inputs(
-                pickle_reader.read_pickle(io.BytesIO(records.read_record("traced_inputs.pkl")))
-            )
-    return {}
-
-
-def _list_extra_files(path: str) -> list[str]:
-    """Return the names of an archive's extra files."""
-    with contextlib.suppress(UnreadableArtifact, OSError), open(path, "rb") as file:
-        return [name.removeprefix("extra/") for name in ZipRecords(file).find_names("extra/")]
-    return []
 
 
 def _run_worker(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
-from torchmigrate.artifacts import conversion, reader
+from torchmigrate.artifacts import model_archives, reader
 from torchmigrate.artifacts.conversion import ConversionOptions, ConversionOutcome
 
 OUTCOME_WAYS = ("converted", "refused", "differing", "skipped", "failed")
@@ -76,7 +76,7 @@ def run_jobs(
     outcomes: dict[int, ConversionOutcome] = {}
     with ThreadPoolExecutor(max_workers=at_a_time) as pool:
         futures = {
-            pool.submit(conversion.convert_archive, job.path, job.target, job.wanted, environ): index
+            pool.submit(model_archives.convert_file, job.path, job.target, job.wanted, environ): index
             for index, job in enumerate(work)
         }
         try:

@@ -70,6 +70,11 @@ def list_files(style: str, output_file: str | None, paths: tuple[str, ...]) -> i
 @click.option("--atol", type=click.FloatRange(min=0), help="Absolute tolerance; default: torch.testing's.")
 @click.option("--aoti", is_flag=True, help="Also compile with AOTInductor, and compare again.")
 @click.option(
+    "--repack",
+    is_flag=True,
+    help="Also write TorchServe archives (.mar) again, with the exported program in them.",
+)
+@click.option(
     "--python",
     metavar="PATH",
     type=PLACE,
@@ -183,6 +188,7 @@ def _parse_options(given: dict[str, Any]) -> tuple[Any, str | None]:
             given["timeout"],
             int(memory * (1 << 30)) if memory else None,
             given["aoti"],
+            given["repack"],
         ),
         folder,
     )
