@@ -47,6 +47,21 @@ def test_a_clean_file_needs_none_of_the_slow_modules(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == ""
 
 
+def test_a_check_that_shows_no_edits_does_without_libcst(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\ngrids = torch.meshgrid(torch.ones(2), torch.ones(2))\n")
+    script = (
+        "import sys; from torchmigrate.cli import commands\n"
+        "sys.argv = ['torchmigrate', 'check', '--output-format', sys.argv[1], '--no-cache', 'a.py']\n"
+        "try: commands.main()\n"
+        "finally: print('libcst' in sys.modules, file=sys.stderr)"
+    )
+    for output_format, loads in ("concise", False), ("json", True):
+        program = [sys.executable, "-c", script, output_format]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+        assert "RM722" in done.stdout
+        assert done.stderr.splitlines()[-1] == str(loads)
+
+
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number:04}.py").symlink_to("nothing")

@@ -6,15 +6,18 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.model.findings import Edit, FileError, FileResult, Finding, Fix, FixChange, NoFix, Span
 from torchmigrate.model.tool_faults import create_fault_error, describe_fault
 from torchmigrate.model.vocabulary import Safety
-from torchmigrate.rewrite.rewriter import Rewriter
 from torchmigrate.text import text_edits
 from torchmigrate.text.source_text import SourceError, SourceText
 from torchmigrate.text.text_edits import VerifyError
+
+if TYPE_CHECKING:
+    from torchmigrate.rewrite.rewriter import Rewriter
 
 SPARE_ROUNDS = 10
 """Rounds beyond one for each finding after which a file that still changes is left untouched: two rules disagree."""

@@ -112,14 +112,24 @@ def find_importing_files(project: Project, path: str) -> list[str]:
 def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     """Return the paths of files that the file at ``path`` with this ``text`` imports, directly or through others."""
     found = {path: None}
-    waiting = [(path, text)]
-    for importer, content in waiting:  # the list grows while it is walked
-        for one in find_direct_imports(project, importer, content):
-            of_one = None if one in found or len(found) > MOST_FILES else project.read_code(one)
+    waiting = [find_direct_imports(project, path, text)]
+    for imported in waiting:  # the list grows while it is walked
+        for one in imported:
+            of_one = None if one in found or len(found) > MOST_FILES else _find_imports_of(project, one)
             if of_one is not None:
                 found[one] = None
-                waiting.append((one, of_one))
+                waiting.append(of_one)
     return [one for one in found if one != path]
+
+
+def _find_imports_of(project: Project, path: str) -> list[str] | None:
+    """Return what a checked file imports itself; None if it cannot be read."""
+
+    def find_imports() -> list[str] | None:
+        text = project.read_code(path)
+        return None if text is None else find_direct_imports(project, path, text)
+
+    return project.compute_once((_find_imports_of, path), find_imports)
 
 
 def find_direct_imports(project: Project, path: str, text: bytes) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 
 from torchmigrate.api import Context, Kind, Use
 from torchmigrate.tables import api_changes, api_ledger
@@ -26,14 +27,19 @@ def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
     """Return whether the used attribute, whose owner is unknown, is one that the file itself defines."""
     if not use.symbol.startswith(".") or change.kind is api_changes.ApiChangeKind.METHOD:
         return False
+    defined = ctx.uses.compute_once(
+        is_defined_here, lambda: frozenset(_iter_defined_names(ctx.uses.data_flow.parents))
+    )
+    return use.name in defined
 
-    def defines_name(node: ast.AST) -> bool:
+
+def _iter_defined_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names of functions, and those of the variables and attributes that are assigned to."""
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return node.name == use.name
-        stored = isinstance(getattr(node, "ctx", None), ast.Store)
-        return stored and use.name in (getattr(node, "attr", None), getattr(node, "id", None))
-
-    return any(map(defines_name, ctx.uses.data_flow.parents))
+            yield node.name
+        elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
 
 
 def is_import_called(use: Use, ctx: Context) -> bool:

@@ -18,11 +18,11 @@ def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tup
     """Return the calls, each with its place, that other files make of the result of a function. Raise NoFix where they do more."""
     found = []
     for path in importers:
+        if name.encode() not in (ctx.project.read_code(path) or b""):
+            continue  # parsing takes much longer than searching
         file, shown = index_file(ctx.project, path), ctx.project.get_display_path(path)
         if file is None:
-            if name.encode() in (ctx.project.read_bytes(path) or b""):
-                raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
-            continue
+            raise NoFix(f"{shown} may use the result of `{name}`, and cannot be analyzed")
         for node in file.find_named(name):
             place = f"{shown}:{node.lineno}"
             if isinstance(node, ast.alias):
