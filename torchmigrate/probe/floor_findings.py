@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.probe.build_fit import (
@@ -51,8 +52,11 @@ def report_platform(version: str, facts: MachineFacts) -> Finding:
     python, platform = facts.python, facts.platform
     if platform.system == "Darwin" and any(gpu.vendor == "apple" for gpu in facts.gpus):
         message = f"torch {version} has no wheel for the x86_64 Python that runs here under Rosetta; it needs an arm64 Python"
-        hint = f"uv venv --python cpython-{choose_python(version, facts)}-macos-aarch64-none"
-        return create_error("RT011", message, hint)
+        native = replace(facts, platform=replace(platform, machine="arm64"))
+        build = next(iter(torch_builds.find_builds(version, find_platform(native) or "")), None)
+        command = f"uv venv --python cpython-{choose_python(version, facts)}-macos-aarch64-none"
+        install = f" && uv pip install torch=={build.version}" if build else ""
+        return create_error("RT011", message, command + install)
     bits = f"a {python.bits}-bit Python on " if python.bits != 64 else ""
     message = f"torch {version} has no wheel for {bits}{platform.system} {platform.machine}"
     if platform.system != "Darwin" or python.bits != 64:

@@ -121,8 +121,13 @@ def judge_visibility(facts: MachineFacts) -> GpuVisibility:
     return GpuVisibility(False, f"torch {torch.version} sees {result.device_count} of {wanted} GPUs")
 
 
-def check_visibility(facts: MachineFacts, earlier: Collection[str]) -> Iterator[Finding]:
-    """Find GPUs that torch does not see, and its warnings; ``earlier`` are the codes of the findings before."""
+def check_visibility(
+    facts: MachineFacts, earlier: Collection[str], explained: Collection[str]
+) -> Iterator[Finding]:
+    """Find GPUs that torch does not see, and its warnings.
+
+    ``earlier`` are the codes of the problems that were found before, ``explained`` those of all findings.
+    """
     torch = facts.torch
     if torch is None or torch.imported.outcome != "ok":
         return
@@ -141,7 +146,7 @@ def check_visibility(facts: MachineFacts, earlier: Collection[str]) -> Iterator[
         yield create_info("RT034", f"torch {torch.version} sees {unknown}; no further checks are possible")
     for text in torch.imported.warnings:
         explaining = (codes for pattern, codes in _EXPLAINED_WARNINGS if re.search(pattern, text))
-        if not any(codes & set(earlier) for codes in explaining):
+        if not any(codes & set(explained) for codes in explaining):
             yield create_info("RT042", f"torch {torch.version} warns: {text}")
 
 

@@ -65,8 +65,9 @@ def check_import(facts: MachineFacts, torch: InstalledTorch, asked: ProbeCall) -
     elif result.outcome == "raised" and not is_import_explained(facts, torch):
         hint = find_dependency_command(facts, torch) or install_commands.create_reinstall_command(facts)
         yield create_error("RT003", f"{importing} fails: {result.detail}", hint)
-    if needs_old_numpy(torch.version, facts.platform.system) and any(
-        "_ARRAY_API" in text for text in result.warnings
+    is_new = parse_number(facts.packages.get("numpy", ""))[:1] >= (2,)
+    if needs_old_numpy(torch.version, facts.platform.system) and (
+        is_new or any("_ARRAY_API" in text for text in result.warnings)
     ):
         message = f"torch {torch.version} was compiled for NumPy 1 and cannot use the NumPy that is installed"
         yield create_warning("RT008", message, create_repair_command("numpy", facts, torch))

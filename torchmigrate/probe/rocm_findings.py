@@ -16,6 +16,9 @@ COVERED_BY_GFX1030 = frozenset(f"gfx{number}" for number in range(1031, 1037))
 """AMD's RDNA 2 GPUs that no build has code for, and on which that of gfx1030 runs, though AMD does not support it:
 <https://github.com/ROCm/legacy-rocm-build/issues/1797>."""
 
+FEATURES_SINCE = (2, 12)
+"""The first torch with these features on ROCm: <https://pytorch.org/blog/pytorch-2-12-release-blog/>."""
+
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION=10.3.0"
 
 
@@ -36,8 +39,17 @@ def check_rocm_kernels(facts: MachineFacts, torch: InstalledTorch) -> Iterator[F
 
 
 def find_rocm_limits(facts: MachineFacts) -> Iterator[Finding]:
-    """Find features of newer torch releases that this ROCm is too old for."""
-    rocm = facts.rocm
+    """Find the features of newer torch releases that this build and ROCm have, and those that they are too old for."""
+    rocm, torch = facts.rocm, facts.torch
+    if torch is not None and torch.hip is not None and any(gpu.vendor == "amd" for gpu in facts.gpus):
+        names = "rocSHMEM and pipelined FlexAttention"
+        if parse_number(torch.version)[:2] < FEATURES_SINCE:
+            yield create_info("RT031", f"{names} need torch 2.12, but this is torch {torch.version}")
+        else:
+            names = (
+                names if rocm is None or parse_number(rocm) < (7, 0, 2) else f"expandable segments, {names}"
+            )
+            yield create_info("RT031", f"torch {torch.version} has {names}")
     if rocm is None:
         return
     if parse_number(rocm) < (7, 0, 2):

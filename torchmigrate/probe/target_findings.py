@@ -55,10 +55,8 @@ def check_target(
         return
     if floors := list(find_floor_problems(version, facts)):
         only_python = all(floor.code == "RT010" for floor in floors)
-        others = list(check_with_other_python(version, facts)) if only_python else []
-        # Another Python is no help by itself where no build would run with it.
-        yield from (replace(floor, hint=None) for floor in floors) if others else floors
-        yield from others
+        yield from check_with_other_python(version, facts, floors) if only_python else floors
+        yield from find_rocm_limits(facts)
         return
     if build is None:
         yield from explain_missing_build(version, facts)
@@ -68,11 +66,15 @@ def check_target(
     yield from find_feature_limits(facts, build)
 
 
-def check_with_other_python(version: str, facts: MachineFacts) -> Iterator[Finding]:
-    """Find what would still be in the way with a Python that the target has wheels for."""
+def check_with_other_python(version: str, facts: MachineFacts, floors: list[Finding]) -> Iterator[Finding]:
+    """Find what would still be in the way with a Python that the target has wheels for, or how to install it with one."""
     other = choose_python(version, facts)
     python = replace(facts.python, version=other.rstrip("t"), free_threaded=other.endswith("t"))
-    if facts.gpus and choose_build(version, replace(facts, python=python)) is None:
+    build = choose_build(version, replace(facts, python=python))
+    command = None if build is None else create_install_command(build, facts)
+    yield from (replace(floor, hint=command) for floor in floors)
+    if build is None and facts.gpus:
+        # Another Python is no help by itself where no build would run with it.
         yield from explain_missing_build(version, facts)
 
 

@@ -73,6 +73,10 @@ def report_target_driver(version: str, facts: MachineFacts, gpus: list[Gpu], cud
     older = find_newest_release(anywhere, facts.gpus, below=version) or find_newest_release(
         anywhere, gpus, below=version
     )
+    works = facts.torch is not None and facts.torch.imported.available
+    if older is None and facts.platform.jetson and not works:
+        jetson = install_commands.create_jetson_command(facts)
+        return create_error("RT012", f"{message}. Alternatively, {upgrade}", jetson)
     if older is None:
         return create_error("RT012", message, upgrade)
     message += f"; the newest release for this driver is {describe_build(older)}. Alternatively, {upgrade}"

@@ -87,4 +87,5 @@ def check_machine(facts: MachineFacts, asked: ProbeCall | None = None) -> list[F
     ]
     findings += [*gpu_findings.check_gpus(facts), *library_findings.check_libraries(facts)]
     failing = {finding.code for finding in findings if finding.severity is not Severity.INFO}
-    return [*findings, *gpu_visibility.check_visibility(facts, failing)]
+    explained = {finding.code for finding in findings}
+    return [*findings, *gpu_visibility.check_visibility(facts, failing, explained)]
