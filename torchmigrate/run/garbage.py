@@ -50,3 +50,4 @@ class PausedCollector:
         if self._pending > _EVERY:
             self._pending = 0
             gc.collect()
+            gc.freeze()  # what is left lives on: the next collection need not go through it
