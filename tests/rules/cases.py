@@ -39,7 +39,7 @@ RECORD = ".findings"
 _EXPECT = re.compile(r"(?:#|//|--|<!--)\s*expect:\s*([A-Z]{2}\d{3}(?:\s*,\s*[A-Z]{2}\d{3})*)")
 _FLAGS = re.compile(r"(?:#|//)\s*flags:\s*(.*)")
 _PURPOSE = re.compile(
-    r"(?:(?:#!|(?:#|//) *(?:flags:|syntax=|swift-tools)).*\n)*(?:#|//|<!--|\"\"\") ?(?P<sentence>[A-Z`](?:\S* ){5}.*\.)(?: -->|\"\"\")?$",
+    r"(?:(?:#!|(?:#|//) *(?:flags:|-\*- coding|syntax=|swift-tools)).*\n)*(?:#|//|<!--|\"\"\") ?(?P<sentence>[A-Z`](?:\S* ){5}.*\.)(?: -->|\"\"\")?$",
     re.MULTILINE,
 )
 _RECORDED = re.compile(r"(?:\S.*\d |    fix )(?:\()?(?P<what>[A-Z]{2}\d{3}(?= )|safe(?=\))|unsafe(?=\)))")
