@@ -346,7 +346,10 @@ def test_python_3_8_without_pip(environ: dict[str, str], tmp_path: Path) -> None
     verdict = judge_machine(facts, "2.15")
     assert [(f.code, f.hint) for f in verdict.findings] == [
         ("RT002", None),
-        ("RT010", "uv venv --python 3.11"),
+        (
+            "RT010",
+            "uv venv --python 3.11 && uv pip install torch==2.15.0+cpu --index-url https://download.pytorch.org/whl/cpu",
+        ),
     ]
 
 

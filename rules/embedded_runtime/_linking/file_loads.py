@@ -9,7 +9,7 @@ from torchmigrate.foreign.foreign_context import ForeignContext
 from torchmigrate.foreign.foreign_use import FILE_WRITTEN, ForeignUse
 from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, find_file_name
 
-from .package_limits import describe_limits
+from .package_limits import HOLDS_VALUES, describe_limits
 
 _ON_DEVICE = (
     "lower the exported model with ExecuTorch and load the `.pte` file with `executorch::extension::Module`"
@@ -31,6 +31,8 @@ def check_load(use: ForeignUse, ctx: ForeignContext, message: str | None = None)
         text, hint = f"{text.partition(';')[0]}; {_ON_DEVICE}", LINK_EXECUTORCH
     elif "AOTInductor" in text:
         limits, advice = describe_limits(ctx)
+        if (limits, advice) == HOLDS_VALUES:  # there is nothing to compile
+            text = text.partition(";")[0]
         text, hint = f"{text}; {limits}" if limits else text, advice or None
     written = ctx.find_save(use.file) if use.file else ""
     if written:

@@ -26,8 +26,8 @@ _LIMITS = (
 )
 """The methods of a module, why a package lacks them, and what to do."""
 
-_CONTAINER = (
-    "the file seems to hold values and no model, since nothing here calls `forward`; AOTInductor does not replace it",
+HOLDS_VALUES = (
+    "this file seems to hold values and no model, since nothing here calls `forward`",
     "write the values with `torch.save` as a dict of tensors, and read them with `torch::pickle_load`",
 )
 
@@ -38,7 +38,7 @@ def describe_limits(ctx: ForeignContext) -> tuple[str, str]:
     if "attr" in called and b"pybind11" in ctx.source.text:  # whose objects have `attr`, too
         called.pop("attr", None)
     if "attr" in called and not called.keys() & {"forward", "run_method", "get_method", "operator"}:
-        return _CONTAINER
+        return HOLDS_VALUES
     reasons: dict[str, str] = {}
     for names, lack, advice in _LIMITS:
         for name in names:
