@@ -176,7 +176,8 @@ def _is_below_allowance(use: Use) -> bool:
 
 def _is_allowed(ctx: Context) -> bool:
     """Return whether the file, a package around it, or a file that it imports, allows classes for every load."""
-    path, allowing = ctx.source.path, {mention.path for mention in ctx.project.find_uses(_ALLOWED)}
+    path = os.path.abspath(ctx.source.path)
+    allowing = {os.path.abspath(mention.path) for mention in ctx.project.find_uses(_ALLOWED)}
     if not allowing or path in allowing:
         return path in allowing
     around = {one for one in allowing if os.path.basename(one) in ("__init__.py", "conftest.py")}

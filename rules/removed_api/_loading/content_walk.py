@@ -139,7 +139,11 @@ class _ContentWalk:
             case None:
                 self.found.escapes = True
             case _ if isinstance(parent, _Part):
-                self.found.escapes = True
+                taker = self._parents.get(parent)
+                if isinstance(taker, ast.Call) and takes_tensor(taker, value.scope, self._uses):
+                    self._show_state(taker, value)  # torch.cat([value, other])
+                else:
+                    self.found.escapes = True
 
     def _read_member(self, member: ast.Attribute, value: _Value) -> Iterator[_Value]:
         """Judge ``value.name``, read, called or set."""
