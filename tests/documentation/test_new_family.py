@@ -61,7 +61,14 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     yield ctx.finding(use, fix=lambda: Fix((ctx.rename_use(use, "torch.new_toy"),), Safety.SAFE, "Use the new toy"))
 ''',
-    "fixtures/toy/old_toy/case.py": "# flags: --min-version 2.12\nimport torch\n\ntorch.old_toy(1)  # expect: TY801\n",
+    "fixtures/toy/old_toy/case.py": '''\
+# flags: --min-version 2.12
+"""A call of the old toy becomes one of the new toy."""
+
+import torch
+
+torch.old_toy(1)  # expect: TY801
+''',
 }
 """All that its author writes."""
 

@@ -2,7 +2,8 @@
 
 A case is a file ``case*.py`` (``.pyi``, ``.ipynb``, or in another language) in ``fixtures/<family>/<slug>/``, or a folder ``project*`` there
 whose files are checked together, or a folder ``projects*`` there, in which each file and each folder is a project by
-itself. Beside it stands ``case*.findings`` or ``project*.findings``, unless it is silent::
+itself. It begins with a sentence that says what it is for. Beside it stands ``case*.findings`` or
+``project*.findings``, unless it is silent::
 
     12:5-30 TS101 warning (info before 2.10): `torch.jit.script` has been deprecated since torch 2.10; …
         fix (unsafe): Use `torch.compile`

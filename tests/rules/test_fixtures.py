@@ -79,8 +79,8 @@ def test_rules_declare_the_best_safety_that_their_fixes_have() -> None:
     assert declared_otherwise() == {}
 
 
-def test_a_case_of_several_files_says_what_it_is_for() -> None:
-    assert [str(case) for case in CASES if case.path.is_dir() and not case.purpose] == []
+def test_a_case_says_what_it_is_for() -> None:
+    assert [str(case) for case in CASES if not case.purpose] == []
 
 
 def test_no_recorded_result_is_left_without_a_case() -> None:
