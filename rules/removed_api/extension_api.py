@@ -20,6 +20,7 @@ ATen/core/TensorBody.h, ATen/Context.h, THC/THC.h.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -94,5 +95,11 @@ def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
         use,
         f"`{{symbol}}` {state} since torch {render_version(first)}; {change.instead}",
         severity=Severity.ERROR if is_gone else Severity.WARNING,
-        title=change.instead.partition(";")[0].partition(":")[0].capitalize() if use.edits else "Replace it",
+        title=_write_title(change.instead) if use.edits else "Replace it",
     )
+
+
+def _write_title(instead: str) -> str:
+    """Return the first clause of what to use instead, as a title."""
+    clause = re.split(r"[;:] ", instead)[0]
+    return clause[:1].upper() + clause[1:]
