@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchmigrate.model.findings import Finding
 from torchmigrate.model.rule import Rule
+from torchmigrate.model.torch_versions import OLDEST
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter import project_file_kinds
 from torchmigrate.project.mentions import Mention
@@ -44,6 +46,8 @@ def check_references(
     from torchmigrate.documents.reference_context import ReferenceContext
 
     references = read_references(source)
+    # What moves does not depend on what the code supports: what is known of one move holds for folders with other minimums.
+    options = replace(options, minimum=OLDEST, declared=OLDEST)
     answer = RuleResults(source.path, mentions=list(_find_mentions(source, references)))
     for rule in rules:
         if rule.check_reference_function is None or not selects(rule.code, source.path):

@@ -128,5 +128,10 @@ def find_requirements(project: str, version: str) -> list[Requirement]:
     """Return the requirements of a release of the torch family on Linux, as in the newest patch of its minor version."""
     for release, lines in (_find_row(project) or {}).get("requires", {}).items():
         if get_minor(release) == get_minor(version):
-            return [Requirement(line) for line in lines]
+            return [_parse_requirement(line) for line in lines]
     return []
+
+
+@functools.cache
+def _parse_requirement(line: str) -> Requirement:
+    return Requirement(line)
