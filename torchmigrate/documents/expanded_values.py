@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from torchmigrate.model.findings import Edit, Span
@@ -26,7 +27,7 @@ class ValuePiece:
     written: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExpandedValue:
     """A text and the pieces that it consists of."""
 
@@ -38,7 +39,7 @@ class ExpandedValue:
         text = view[span.start : span.end]
         return cls((ValuePiece(text, span, text),))
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The whole text."""
         return "".join(piece.text for piece in self.pieces)

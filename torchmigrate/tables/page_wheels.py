@@ -5,6 +5,7 @@ The rows are entered by hand, with the pages and releases that show them. What i
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from torchmigrate.tables.torch_builds import TorchBuild, get_minor, load_table, parse_number
@@ -13,6 +14,7 @@ COMPILED = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv
 """The projects that the Python Package Index has as sources only, which are compiled on installation."""
 
 
+@functools.cache
 def is_on_pages(project: str) -> bool:
     """Return whether the wheels of a project are on such pages; its releases elsewhere have to be compiled."""
     return project in COMPILED or bool(_find_rows(project))
