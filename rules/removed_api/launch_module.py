@@ -28,6 +28,7 @@ from torchmigrate.api import Context, Finding, Fix, NoFix, Rule, Safety, Severit
 from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 from torchmigrate.model.findings import Edit, Span
+from torchmigrate.project.folders import iter_folders
 from torchmigrate.project.import_closure import find_imported_files
 from torchmigrate.project.module_paths import get_module_path
 from torchmigrate.project.project_facts import Project
@@ -162,12 +163,9 @@ def _parse_script(command: str) -> list[str]:
 def _find_files(name: list[str], project: Project, path: str) -> list[str]:
     """Return the files of the project that a name may mean: the one beside or above the command, else all that match."""
     every = [one for one in project.find_modules(name) if one.endswith(".py")]
-    folder = os.path.dirname(os.path.abspath(path))
-    while folder != os.path.dirname(folder):
-        beside = [one for one in every if get_module_path(one) == os.path.join(folder, *name)]
-        if beside:
+    for folder in iter_folders(os.path.dirname(os.path.abspath(path))):
+        if beside := [one for one in every if get_module_path(one) == os.path.join(folder, *name)]:
             return beside
-        folder = os.path.dirname(folder)
     return every
 
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Fix, Kind, NoFix, Rule, Safety, Severity
@@ -52,6 +52,7 @@ from ._loading.recorded_loads import write_global
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.project.mentions import Mention
     from torchmigrate.semantics.version_guards import VersionReach
 
 _SYMBOLS = ("torch.load", "torch.serialization.load")
@@ -177,7 +178,7 @@ def _is_below_allowance(use: Use) -> bool:
 def _is_allowed(ctx: Context) -> bool:
     """Return whether the file, a package around it, or a file that it imports, allows classes for every load."""
     path = os.path.abspath(ctx.source.path)
-    allowing = {os.path.abspath(mention.path) for mention in ctx.project.find_uses(_ALLOWED)}
+    allowing = ctx.project.derive_from_uses(_ALLOWED, _collect_paths)
     if not allowing or path in allowing:
         return path in allowing
     around = {one for one in allowing if os.path.basename(one) in ("__init__.py", "conftest.py")}
@@ -187,6 +188,10 @@ def _is_allowed(ctx: Context) -> bool:
         rule.code, lambda: find_direct_imports(ctx.project, path, ctx.source.text)
     )
     return not allowing.isdisjoint(imported)
+
+
+def _collect_paths(mentions: Iterable[Mention]) -> frozenset[str]:
+    return frozenset(os.path.abspath(mention.path) for mention in mentions)
 
 
 def _judge_severity(use: Use, ctx: Context, reached: VersionReach, evidence: LoadEvidence) -> Severity | None:

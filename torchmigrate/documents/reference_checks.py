@@ -46,8 +46,8 @@ def check_references(
     from torchmigrate.documents.reference_context import ReferenceContext
 
     references = read_references(source)
-    # What moves does not depend on what the code supports: what is known of one move holds for folders with other minimums.
-    options = replace(options, minimum=OLDEST, declared=OLDEST)
+    # What moves depends on none of these: what is known of one move holds for folders where they are others.
+    options = replace(options, minimum=OLDEST, declared=OLDEST, line_length=None)
     answer = RuleResults(source.path, mentions=list(_find_mentions(source, references)))
     for rule in rules:
         if rule.check_reference_function is None or not selects(rule.code, source.path):

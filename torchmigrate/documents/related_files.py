@@ -12,6 +12,7 @@ from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import Environment, Reference
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import MAX_METADATA_BYTES, kind_of
+from torchmigrate.project.folders import iter_folders
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.package_requirements import is_built_for_one_torch
 from torchmigrate.text.source_text import SourceError
@@ -93,16 +94,13 @@ def _find_files(path: str, name: str, project: Project) -> list[str]:
     if place in project:
         return [place]
     # Images have other folders, and commands run in any folder: take the nearest file with the name.
-    parent = os.path.dirname(path)
-    while True:
+    for parent in iter_folders(os.path.dirname(path)):
         candidate = os.path.join(parent, os.path.basename(name))
         nested = os.path.normpath(os.path.join(parent, name.lstrip("/")))
         places = (nested, candidate) if name.startswith("/") or "/" not in name.lstrip("./") else (nested,)
         if known := [file for file in places if file in project]:
             return known[:1]
-        if parent == os.path.dirname(parent):
-            raise MissingFile(name)
-        parent = os.path.dirname(parent)
+    raise MissingFile(name)
 
 
 def _find_including(path: str, project: Project, seen: set[str]) -> Iterator[RelatedEnvironment]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchmigrate.project.project_facts import Project
+from torchmigrate.project.project_links import ProjectLinks
 
 _BEFORE = re.compile(rb"(?:^|[;:])[ \t]*(?P<from>from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]*)?$")
 """What is before the word ``import`` in its line."""
@@ -62,11 +63,11 @@ class _Importers:
         self._by_name: dict[str, dict[str, None]] = defaultdict(dict)
         for path, text in project.read_files():
             code = project.read_code(path) if path.endswith(".ipynb") else text
+            links = project.create_links(path)
             for one in _iter_imports(code or b""):
-                self._add(project, path, one)
+                self._add(project, path, one, _find_files(project, links, one))
 
-    def _add(self, project: Project, importer: str, one: _Import) -> None:
-        found = _find_files(project, importer, one)
+    def _add(self, project: Project, importer: str, one: _Import, found: list[str]) -> None:
         for path in found:
             self._by_path[path][importer] = None
         for name in () if found else filter(project.has_module, [*one.parts[-1:], *one.names]):
@@ -80,9 +81,8 @@ class _Importers:
         return [importer for importer in found if importer != path]
 
 
-def _find_files(project: Project, importer: str, one: _Import) -> list[str]:
+def _find_files(project: Project, links: ProjectLinks, one: _Import) -> list[str]:
     """Return the files of the project that an import leads to: a module, the packages above it, and what is had from it."""
-    links = project.create_links(importer)
     names = [[*one.parts, name] for name in one.names if project.has_module(name)]
     above = [] if one.names else [one.parts[:length] for length in range(1, len(one.parts))]
     return [
@@ -134,4 +134,5 @@ def _find_imports_of(project: Project, path: str) -> list[str] | None:
 
 def find_direct_imports(project: Project, path: str, text: bytes) -> list[str]:
     """Return the paths of files that the file at ``path`` with this ``text`` imports itself."""
-    return [found for one in _iter_imports(text) for found in _find_files(project, path, one)]
+    links = project.create_links(path)
+    return [found for one in _iter_imports(text) for found in _find_files(project, links, one)]
