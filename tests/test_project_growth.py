@@ -16,6 +16,8 @@ SIZES = {
     "lists beside what holds them back": 60,
     "programs of the same names": 60,
     "builds beside sources": 60,
+    "names of names": 100,
+    "calls of one result": 100,
 }
 """How many there are of some; 20 of others."""
 USE = "torch.jit.annotate(int, 1)"
@@ -118,6 +120,14 @@ PROJECTS: Mapping[str, Project] = {
         "/p/A.java": "import org.pytorch.Module;\nclass A { void f() {\n"
         + repeat('Module m<i> = Module.load("a<i>.pt");\n', number)
         + "}}\n"
+    },
+    "names of names": lambda number: {
+        "/p/a.py": "import torch\na0 = torch.jit.script\n"
+        + repeat("a<j> = a<i>\n", number)
+        + f"@a{number}\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x\n"
+    },
+    "calls of one result": lambda number: {
+        "/p/a.py": "import torch\nx = torch.jit.load('a.pt')" + ".eval()" * number + "\n"
     },
     "comments that suppress": lambda number: {
         "/p/a.py": "import torch\n" + repeat(f"x<i> = {USE}  # torchmigrate: ignore TS154\n", number)

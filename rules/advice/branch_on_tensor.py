@@ -81,7 +81,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     defined = find_compiled(use, ctx)
     code = find_code(defined) if defined is not None else None
     if code is not None:
-        scope = next((scope for scope in ctx.uses.scopes.all if scope.node is code), use.place.scope)
+        scope = ctx.uses.scopes.by_node.get(code, use.place.scope)
         yield from _find_branches(
             list_statements(code), use, ctx, scope, graphs=use.symbol.endswith("make_graphed_callables")
         )

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from itertools import count
 
 _NEVER = rb"(?!)"
+_MOST_TOGETHER = 200
+"""The most patterns in one regular expression."""
 _END = rb"(?![^/])"
 """The end of a name in a path."""
 
@@ -54,7 +56,7 @@ class _IgnorePattern:
 class IgnorePatterns:
     """The patterns of one ``.gitignore`` or of a setting."""
 
-    # One alternation of all patterns is tried first: most paths match none, and trying every pattern in turn would cost
+    # An alternation of many patterns is tried first: most paths match none, and trying every pattern in turn would cost
     # more than the walk over the folders itself.
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -71,7 +73,9 @@ class IgnorePatterns:
                 continue
             if pattern is not None:
                 self._patterns.append(pattern)
-        self._any = re.compile(b"|".join(alternatives) or _NEVER, re.DOTALL)
+        # The time for each alternative grows with the groups before it.
+        parts = (alternatives[at : at + _MOST_TOGETHER] for at in range(0, len(alternatives), _MOST_TOGETHER))
+        self._any = [re.compile(b"|".join(part), re.DOTALL) for part in parts]
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -82,7 +86,7 @@ class IgnorePatterns:
         ``relative`` has forward slashes, and none at its ends.
         """
         path = os.fsencode(relative)
-        if not self._any.match(path):
+        if not any(part.match(path) for part in self._any):
             return None
         at = path.find(b"/")
         while at >= 0:

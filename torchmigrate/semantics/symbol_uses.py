@@ -54,9 +54,17 @@ class SymbolUses:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope that a node of the file is evaluated in."""
-        while node not in self.scopes.by_node:
+        passed = []
+        while (scope := self._scopes_around.get(node)) is None:
+            passed.append(node)
             node = self.data_flow.parents[node]
-        return self.scopes.by_node[node]
+        self._scopes_around.update(dict.fromkeys(passed, scope))
+        return scope
+
+    @cached_property
+    def _scopes_around(self) -> dict[ast.AST, Scope]:
+        """The scopes of nodes that are known so far: calls may be chained a thousand times."""
+        return dict(self.scopes.by_node)
 
     @cached_property
     def data_flow(self) -> DataFlow:

@@ -136,7 +136,7 @@ class MaskPatterns:
         if not isinstance(called, FunctionNode):
             return None
         returns = [part.value for part in walk_body(called.body) if isinstance(part, ast.Return)]
-        inside = next((one for one in self._ctx.uses.scopes.all if one.node is called), None)
+        inside = self._ctx.uses.scopes.by_node.get(called)
         if inside is None or len(returns) != 1 or returns[0] is None:
             return None
         return returns[0], inside

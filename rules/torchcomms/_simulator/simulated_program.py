@@ -27,7 +27,7 @@ class SimulatedProgram:
     def __init__(self, scopes: ModuleScopes, names: NameResolver, flow: DataFlow) -> None:
         self.scopes, self.names, self.flow = scopes, names, flow
         self.tree = scopes.module.node
-        self.scope_of = {scope.node: scope for scope in scopes.all}
+        self.scope_of = scopes.by_node
         """The scope of each module, class and function."""
         self._originals = dict(self._find_renamed())
         self.called = cache(self._find_called)

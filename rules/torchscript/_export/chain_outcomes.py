@@ -259,4 +259,4 @@ def _is_same_module(other: ast.expr, model: ast.expr, chain: ResultChain) -> boo
     if ast.dump(other) != ast.dump(model):
         return False
     name = find_root_name(model)
-    return not name or chain.find_scope(other).find_scope(name) is chain.scope.find_scope(name)
+    return not name or chain.ctx.uses.scope_of(other).find_scope(name) is chain.scope.find_scope(name)

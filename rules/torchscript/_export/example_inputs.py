@@ -91,7 +91,11 @@ def _iter_other_calls(model: ast.expr, chain: ResultChain) -> Iterator[ast.Call]
         return
     text = ast.dump(model)
     for node in chain.flow.parents:
-        if not isinstance(node, ast.Call) or node is chain.call or chain.find_scope(node) is not chain.scope:
+        if (
+            not isinstance(node, ast.Call)
+            or node is chain.call
+            or chain.ctx.uses.scope_of(node) is not chain.scope
+        ):
             continue
         if ast.dump(node.func) == text:
             yield node

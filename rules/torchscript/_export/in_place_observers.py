@@ -201,7 +201,7 @@ def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: 
 def _check_callers(place: ast.expr, chain: ResultChain, *, is_plain_as_well: bool) -> None:
     """Raise NoFix where callers of the enclosing function may need TorchScript of the module that it returns."""
     ctx = chain.ctx
-    function = chain.find_scope(place).node
+    function = chain.ctx.uses.scope_of(place).node
     keeps = ctx.options.keep_torchscript_support and not is_program(ctx)
     if keeps or not is_plain_as_well or not isinstance(function, Function) or function.decorator_list:
         raise NoFix(f"the result {RETURNED}")

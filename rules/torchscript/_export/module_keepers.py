@@ -46,7 +46,7 @@ def find_keepers(target: ast.expr, chain: ResultChain) -> Iterator[tuple[ast.exp
             for other in get_targets(parent):
                 if not isinstance(other, (ast.Name, ast.Attribute)):
                     raise _create_reason(node)
-                waiting.append((other, chain.find_scope(node)))
+                waiting.append((other, chain.ctx.uses.scope_of(node)))
         yield read, places
 
 

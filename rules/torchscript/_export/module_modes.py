@@ -70,7 +70,9 @@ def is_free_for_eval(model: ast.expr, chain: ResultChain) -> bool:
         is_asked = isinstance(parents[node], ast.Attribute) or getattr(parents[node], "func", None) is node
         # What gets the module above, such as a trainer, may go on with it.
         is_handed_on = node.lineno < first and not is_asked
-        if (node.lineno > last or is_handed_on) and chain.find_scope(node).find_scope(model.id) is owner:
+        if (node.lineno > last or is_handed_on) and chain.ctx.uses.scope_of(node).find_scope(
+            model.id
+        ) is owner:
             return False
     return True
 

@@ -28,7 +28,6 @@ from .printed_views import is_printed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import Scope
 
 ASKS = (
     *(*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES),
@@ -120,7 +119,7 @@ class ResultChain:
 
     def follow_value(self, value: ast.expr) -> None:
         """Sort everything that is done with ``value``. Raise NoFix also where that leaves the scope."""
-        scope = self.find_scope(value)
+        scope = self.ctx.uses.scope_of(value)
         if self.use.symbol in LOADING and isinstance(scope.node, ast.Module):
             targets = get_targets(self.flow.parents[value])
             self.kept += [target.id for target in targets if isinstance(target, ast.Name)]
@@ -144,15 +143,6 @@ class ResultChain:
     def find_path(self, place: ast.expr, call: ast.Call) -> ast.expr | None:
         """Return the path argument of a save of this chain."""
         return find_argument(call, 0 if is_method_save(place, call) else 1, "f")
-
-    def find_scope(self, node: ast.AST) -> Scope:
-        """Return the innermost scope around a node."""
-        scopes = self.ctx.uses.compute_once(
-            "scopes", lambda: {scope.node: scope for scope in self.ctx.uses.scopes.all}
-        )
-        while node not in scopes:
-            node = self.flow.parents[node]
-        return scopes[node]
 
     def _sort_place(self, place: ast.expr) -> None:
         """Record the use of the module at a place. Raise NoFix where an exported program has no replacement for it."""
@@ -247,7 +237,7 @@ class ResultChain:
             raise NoFix(
                 f"line {optimized.lineno} passes options to `optimize_for_mobile`; with ExecuTorch, a partitioner chooses the backend"
             )
-        for place in self.flow.find_value_places(optimized, self.find_scope(optimized)):
+        for place in self.flow.find_value_places(optimized, self.ctx.uses.scope_of(optimized)):
             method = self.flow.parents[place]
             call = self.flow.parents.get(method)
             if isinstance(method, (ast.Expr, ast.Delete)):
@@ -260,7 +250,7 @@ class ResultChain:
 
     def _follow_callers(self, statement: ast.Return) -> None:
         """Follow a module through the calls of the function that returns it."""
-        function = self.find_scope(statement).node
+        function = self.ctx.uses.scope_of(statement).node
         out = NoFix(f"the result {RETURNED}")
         if not isinstance(function, ast.FunctionDef) or function.decorator_list:
             raise out

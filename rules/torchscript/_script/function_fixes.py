@@ -90,14 +90,34 @@ def fix_referenced(use: Use, ctx: Context) -> Fix:
         raise NoFix("`script` is passed to a call that may use it in any way")
     if compile_choice.explain_eager(None, use, ctx):
         raise NoFix("scripted functions become plain functions here, so `script` itself has no replacement")
-    for other in _find_uses_through(use, ctx):
-        _check_compilable(other, ctx)
+    root = _find_root(use, ctx) if _find_targets(use) else use
+    found = ctx.uses.compute_once((fix_referenced, root.node), lambda: _create_root_fix(root, ctx))
+    if isinstance(found, NoFix):
+        raise found
+    return found
+
+
+def _create_root_fix(root: Use, ctx: Context) -> Fix | NoFix:
+    """Return the fix of the place from which all other names of `script` come, or why there is none."""
+    try:
+        _check_named(root, ctx)
+        for other in _find_uses_through(root, ctx):
+            if _find_targets(other):
+                _check_named(other, ctx)
+            else:
+                _check_compilable(other, ctx)
+        return _create_compile_fix(root, ctx)
+    except NoFix as none:
+        return none
+
+
+def _check_named(use: Use, ctx: Context) -> None:
+    """Raise NoFix where a definition that is not plain Python may be decorated with the variable that ``use`` binds."""
     for function in _find_decorated_by(use, ctx):
         if align_with_python(function, use, ctx):
             raise NoFix(
                 f"the function on line {function.lineno} may be scripted through this name, and is not plain Python"
             )
-    return _create_compile_fix(use, ctx)
 
 
 def _check_compilable(use: Use, ctx: Context) -> None:
@@ -136,21 +156,48 @@ def _find_alias(use: Use, ctx: Context) -> Use | None:
     return next((by_node[value] for value in values if value in by_node), None)
 
 
-def _find_uses_through(use: Use, ctx: Context) -> Iterator[Use]:
-    """Find the uses that name `script` through the variable that ``use`` binds."""
+def _find_root(use: Use, ctx: Context) -> Use:
+    """Return the first of the uses that ``use`` gets `script` from: ``script`` for the last name of ``a = script; b = a``."""
+    roots = ctx.uses.compute_once(_find_root, dict[ast.AST, Use])
+    passed: dict[ast.AST, Use] = {}
+    while use.node not in passed and use.node not in roots and (alias := _find_alias(use, ctx)) is not None:
+        passed[use.node] = use
+        use = alias
+    root = roots.get(use.node, use)
+    roots.update(dict.fromkeys(passed, root))
+    return root
+
+
+def _find_targets(use: Use) -> list[ast.expr]:
+    """Return what a use is assigned to as it is."""
     statement = use.place.statement
-    if isinstance(statement, ast.Assign) and statement.value is use.node:
-        for other in ctx.uses.all_uses:
-            if other is not use and other.symbol == use.symbol and _find_alias(other, ctx) is use:
+    return statement.targets if isinstance(statement, ast.Assign) and statement.value is use.node else []
+
+
+def _find_uses_through(use: Use, ctx: Context) -> Iterator[Use]:
+    """Find the uses that name `script` through the variable that ``use`` binds, directly or through others."""
+    through = ctx.uses.compute_once(_find_uses_through, lambda: _group_by_alias(ctx))
+    waiting, seen = [use], {use.node}
+    for one in waiting:  # which grows
+        for other in through.get(one.node, ()) if _find_targets(one) else ():
+            if other.node not in seen and other.symbol == use.symbol:
+                seen.add(other.node)
+                waiting.append(other)
                 yield other
+
+
+def _group_by_alias(ctx: Context) -> dict[ast.AST, list[Use]]:
+    """Return the uses through a variable by the node of the use that binds it."""
+    groups: dict[ast.AST, list[Use]] = {}
+    for other in ctx.uses.all_uses:
+        if (alias := _find_alias(other, ctx)) is not None:
+            groups.setdefault(alias.node, []).append(other)
+    return groups
 
 
 def _find_decorated_by(use: Use, ctx: Context) -> Iterator[Function | ast.ClassDef]:
     """Find definitions decorated with a variable that may be ``use``: ``if …: script = torch.jit.script``."""
-    statement = use.place.statement
-    target = (
-        statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is use.node else None
-    )
+    target = next(iter(_find_targets(use)), None)
     if not isinstance(target, ast.Name) or len(use.place.scope.find_bindings(target.id)) < 2:
         return
     for definition in ctx.uses.data_flow.parents:

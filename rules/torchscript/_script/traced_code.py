@@ -77,14 +77,16 @@ def _find_traced_code(mention: Mention, ctx: Context) -> ReachedCode | None:
 
 def find_tracing_test(definition: ast.AST | None, ctx: Context) -> int | None:
     """Return the line that checks whether code is being traced, in what calls a function or class or is called by it."""
-    for use in ctx.uses.all_uses:
-        if use.symbol in IF_TRACING:
-            asking = next(
-                (s for s in use.place.enclosing_statements() if isinstance(s, (Function, ast.ClassDef))),
-                use.decorated,
-            )
-            if definition is None or asking is None or _is_connected(asking, definition, use, ctx):
-                return use.node.lineno
+    tests = ctx.uses.compute_once(
+        find_tracing_test, lambda: [use for use in ctx.uses.all_uses if use.symbol in IF_TRACING]
+    )
+    for use in tests:
+        asking = next(
+            (s for s in use.place.enclosing_statements() if isinstance(s, (Function, ast.ClassDef))),
+            use.decorated,
+        )
+        if definition is None or asking is None or _is_connected(asking, definition, use, ctx):
+            return use.node.lineno
     return None
 
 
