@@ -181,7 +181,9 @@ class SuiteEditor:
 
     def _build_statements(self, change: kinds.Insert | kinds.ReplaceStatement | kinds.Merge) -> list[Line]:
         remarks = self._collect_comments(change) if isinstance(change, kinds.Merge) else {}
-        made = build_statements(change.new, self.built, self.region.indent_unit, remarks)
+        made = build_statements(
+            change.new, self.built, self.region.source.quote, self.region.indent_unit, remarks
+        )
         # Cloned, so that parts which move inside a statement, or stand in two, are no anchors: it changes as a whole.
         return [statement.deep_clone() for statement in made]
 

@@ -138,7 +138,12 @@ class _TreeRewriter(cst.CSTTransformer):
                     keywords=[a for a in kept if a.keyword is not None or a.star == "**"],
                 )
             case kinds.AddArgument(value=value, keyword=keyword, first=first), cst.Call():
-                return add_argument(node, build_expression(value, self._build_part), keyword, first=first)
+                return add_argument(
+                    node,
+                    build_expression(value, self._build_part, self.region.source.quote),
+                    keyword,
+                    first=first,
+                )
             case kinds.DropOperands(operands=gone), cst.BooleanOperation():
                 assert isinstance(original, cst.BooleanOperation)
                 found = {self.region.find_expression(operand) for operand in gone}
@@ -148,12 +153,15 @@ class _TreeRewriter(cst.CSTTransformer):
                 indices = [around.items.index(item) for item in gone]
                 return node.with_changes(items=drop_indices(node.items, indices))
             case kinds.Annotate(new=new), cst.Assign():
-                return annotate_assignment(node, build_expression(new, self._build_whole_part))
+                return annotate_assignment(
+                    node, build_expression(new, self._build_whole_part, self.region.source.quote)
+                )
             case kinds.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return remove_decorator(node, original, self.region.find_expression(decorator))
             case kinds.Declare(owner=owner, new=new), cst.ClassDef():
-                (statement,) = build_statements(new, self._build_whole_part, self.region.indent_unit)
+                build_whole, unit = self._build_whole_part, self.region.indent_unit
+                (statement,) = build_statements(new, build_whole, self.region.source.quote, unit)
                 is_alike = isinstance(owner.body[index_after_docstring(owner)], ast.AnnAssign)
                 return declare_in_class(node, statement, is_among_its_like=is_alike)
             case kinds.RenameFile(suffix=suffix), cst.BaseString():
@@ -205,7 +213,7 @@ class _TreeRewriter(cst.CSTTransformer):
         assert isinstance(node, cst.BaseExpression)
         inner = node.with_changes(lpar=[], rpar=[]) if node.lpar else node
         self.done[original] = inner
-        new = build_expression(change.new, self._build_part)
+        new = build_expression(change.new, self._build_part, self.region.source.quote)
         if (
             isinstance(original, cst.Call)
             and (argument := self._find_kept_argument(original, change)) is not None

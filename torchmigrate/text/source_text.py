@@ -7,6 +7,7 @@ import codecs
 import re
 import warnings
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -21,6 +22,9 @@ _COOKIE = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?(coding[:=][ \t]*([-\w.]+))", re.ASCII
 )
 _FIRST_LINE_COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?(coding[:=][ \t]*([-\w.]+))", re.ASCII)
+
+_QUOTED = re.compile(r"[A-Za-z]{0,2}(['\"])(?!\1\1)")
+"""The beginning of a string literal, unless it has triple quotes."""
 
 _NESTED_BYTES = 1 << 20
 """The size above which a text that the parser has no memory for is called large instead of nested too deeply."""
@@ -123,6 +127,18 @@ class SourceText:
     def longest_line(self) -> int:
         """The length in characters of the longest line, apart from lines that contain an address."""
         return max((len(line) for line in self.text.decode().splitlines() if "://" not in line), default=0)
+
+    @cached_property
+    def quote(self) -> str:
+        """The quotation mark of most strings in the file, apart from those in triple quotes; ``"`` if there are none."""
+        literals = (
+            self.get_segment(node)
+            for node in ast.walk(self.syntax_tree)
+            if isinstance(node, ast.JoinedStr)
+            or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        )
+        marks = Counter(found[1] for literal in literals if (found := _QUOTED.match(literal)))
+        return max("\"'", key=marks.__getitem__)
 
     def offset_of(self, line: int, col: int) -> int:
         """Return the byte offset of `ast`'s ``lineno`` (1-based) and ``col_offset`` (0-based, in UTF-8 bytes)."""

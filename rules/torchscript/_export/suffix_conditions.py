@@ -197,8 +197,7 @@ def _widen(test: ast.Call | ast.Compare, suffixes: list[str], ctx: Context) -> R
     asked = test.comparators[0] if isinstance(test, ast.Compare) else test.args[0]
     elements = asked.elts if isinstance(asked, (ast.Tuple, ast.List, ast.Set)) else [asked]
     parts: dict[str, ast.expr] = {f"a{number}": one for number, one in enumerate(elements)}
-    quote = "'" if ctx.get_text(elements[-1]).startswith("'") else '"'
-    listed = ", ".join((*(f"{{{name}}}" for name in parts), f"{quote}{new}{quote}"))
+    listed = ", ".join((*(f"{{{name}}}" for name in parts), f'"{new}"'))
     code = f"[{listed}]" if isinstance(asked, ast.List) else f"({listed})"
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         operator = "in" if isinstance(test.ops[0], ast.Eq) else "not in"
