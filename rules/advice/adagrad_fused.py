@@ -27,15 +27,14 @@ Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.11 and 2.12
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Context, Finding, Kind, Rule, Use
-from torchmigrate.semantics.name_resolution import last_name, string_value
 
 from ._analyses.advice_findings import create_advice
-from ._analyses.enclosing_nodes import enclosing_body, find_partial, walk_body
+from ._analyses.enclosing_nodes import find_partial
+from ._analyses.optimizer_calls import is_decided
 
 rule = Rule(
     code="AD903",
@@ -46,43 +45,11 @@ rule = Rule(
     kinds=frozenset({Kind.CALL, Kind.REFERENCE}),
 )
 
-_DECIDED = frozenset({None, "fused", "foreach", "differentiable"})
-"""Keywords that decide the implementation; None is a mapping whose keys are unknown."""
 _SPARSE = re.compile(rb"(?i)sparse")
-
-
-def _keyword_names(keyword: ast.keyword, use: Use, ctx: Context) -> list[str | None]:
-    """Return the name of a keyword, or the keys of the mapping that ``**`` unpacks, if the file spells it out."""
-    unpacked = keyword.value
-    if keyword.arg is not None:
-        return [keyword.arg]
-    if isinstance(unpacked, ast.Name) and not _is_otherwise_used(unpacked, use, ctx):
-        unpacked = ctx.uses.data_flow.find_definition(unpacked, use.place.scope) or unpacked
-    if isinstance(unpacked, ast.Dict):
-        return [string_value(key) if key is not None else None for key in unpacked.keys]
-    if isinstance(unpacked, ast.Call) and last_name(unpacked.func) == "dict" and not unpacked.args:
-        return [one.arg for one in unpacked.keywords]
-    return [None]
-
-
-def _is_otherwise_used(mapping: ast.Name, use: Use, ctx: Context) -> bool:
-    """Return whether the enclosing function does anything with a mapping but unpack it."""
-    read = [
-        one
-        for one in walk_body(enclosing_body(use, ctx))
-        if isinstance(one, ast.Name) and one.id == mapping.id
-    ]
-    parents = ctx.uses.data_flow.parents
-    return any(not isinstance(parents.get(one), (ast.keyword, ast.Assign)) for one in read)
 
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     call = use.call or find_partial(use)
-    if call is None or any(
-        name in _DECIDED for keyword in call.keywords for name in _keyword_names(keyword, use, ctx)
-    ):
-        return
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if not starred and not _SPARSE.search(ctx.source.text):
+    if call is not None and not is_decided(call, use, ctx) and not _SPARSE.search(ctx.source.text):
         yield from create_advice(use, ctx)

@@ -130,7 +130,7 @@ SYSTEMS = (
         "Adagrad with `fused=True`",
         "2.12",
         "one kernel per step",
-        "AD903",
+        "AD903 AD906",
         "import torch\no = torch.optim.Adagrad(model.parameters())",
     ),
     _system(
