@@ -211,6 +211,11 @@ class AddImport(FixChange):
     module: str
     name: str | None = None
 
+    @property
+    def code(self) -> str:
+        """The statement."""
+        return f"import {self.module}" if self.name is None else f"from {self.module} import {self.name}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtendImport(FixChange):

@@ -77,7 +77,7 @@ def place_import(source: SourceText, change: AddImport) -> Edit:
 
     Imports after another statement, or on a line with one, are ignored.
     """
-    text = f"import {change.module}" if change.name is None else f"from {change.module} import {change.name}"
+    text = change.code
     body = source.syntax_tree.body
     head = int(ast.get_docstring(source.syntax_tree, clean=False) is not None)
     while head < len(body) and _is_future_import(body[head]):

@@ -7,15 +7,15 @@ import builtins
 from functools import cached_property
 
 from torchmigrate.model.findings import NoFix, NotYet, Place
-from torchmigrate.rewrite.changes import AddImport, ExtendImport, Rebind, Symbol
-from torchmigrate.semantics.scopes import Binding, BindingKind, Scope, StatementPlace
+from torchmigrate.rewrite.changes import AddImport, ExtendImport, Insert, Rebind, Symbol, template
+from torchmigrate.rewrite.file_imports import FileImports, find_own_bindings
+from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
 from torchmigrate.semantics.symbol_uses import SymbolUses
 from torchmigrate.semantics.use import Use
 from torchmigrate.text.source_text import SourceText
 
 _IMPORTED_WHOLE = ("torch", "soundfile")
 """Packages of which names are written in full, as their users do."""
-_BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 
 
 class NameSpeller:
@@ -24,6 +24,8 @@ class NameSpeller:
     def __init__(self, source: SourceText, uses: SymbolUses) -> None:
         self.source = source
         self.uses = uses
+        self._imports = FileImports(uses)
+        self._inserted: dict[tuple[ast.stmt, str], Insert] = {}
         self._imports_of: dict[Scope, dict[str, list[str]]] = {}
 
     def spell_name(self, name: str, use: Use) -> Symbol:
@@ -44,7 +46,7 @@ class NameSpeller:
                 return Symbol(".".join([text, *parts[length:]]))
             if length == len(parts) - 1 and (beside := self._extend_own_import(use, name)):
                 return beside
-        found = self._extend_any_import(name) or self._add_import(name)
+        found = self._extend_any_import(name) or self._add_import(name, use)
         if found is None and (binding := self._find_torch_import(parts[-1])):
             raise NotYet(
                 f"the import of `{binding.name}` from `{binding.module}` is removed, so that `{name}` can be imported",
@@ -72,7 +74,7 @@ class NameSpeller:
         while scope is not None:
             for name in self._collect_imported_names(scope).get(prefix, ()):
                 hidden = any(name in other.bindings for other in inner)
-                if not hidden and all(self._is_certain_import(b, scope, use) for b in scope.bindings[name]):
+                if not hidden and all(self._imports.is_certain(b, scope, use) for b in scope.bindings[name]):
                     return name
             inner.append(scope)
             scope = scope.parent
@@ -118,69 +120,16 @@ class NameSpeller:
         """The names that any scope of the file binds."""
         return {name for scope in self.uses.scopes.all for name in scope.bindings}
 
-    @cached_property
-    def _import_places(self) -> dict[ast.AST, StatementPlace]:
-        """The place of the import statement of each `ast.alias`."""
-        places = self.uses.scopes.places
-        return {
-            alias: place
-            for place in places
-            if isinstance(place.statement, (ast.Import, ast.ImportFrom))
-            for alias in place.statement.names
-        }
-
-    @cached_property
-    def _first_imports(self) -> dict[str, ast.ImportFrom]:
-        """The first top-level ``from`` import of each module."""
-        found: dict[str, ast.ImportFrom] = {}
-        for statement in self.uses.scopes.module.node.body:
-            if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-                found.setdefault(statement.module, statement)
-        return found
-
-    def _is_certain_import(self, binding: Binding, scope: Scope, use: Use) -> bool:
-        """Return whether the binding is an import that certainly runs before the use."""
-        if binding.kind not in (BindingKind.IMPORT, BindingKind.FROM) or binding.fallback:
-            return False
-        deferred = scope is not use.place.scope
-        return (
-            isinstance(binding.node, ast.alias)
-            and (binding.node.lineno < use.node.lineno or (deferred and scope is self.uses.scopes.module))
-            and _collect_branches(self._import_places[binding.node]) <= self._collect_taken_branches(use)
-        )
-
-    def _collect_taken_branches(self, use: Use) -> set[int]:
-        """Return the branches taken when the use runs: those around it and around its name's import."""
-        own = self._find_own_import(use)
-        return _collect_branches(use.place) | (
-            _collect_branches(self._import_places[own.node]) if own else set()
-        )
-
-    def _find_own_import(self, use: Use) -> Binding | None:
-        """Return the only binding of the name with which the use begins, if that is an import."""
-        node: ast.AST = use.node
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        if isinstance(node, ast.alias):
-            name = node.asname or node.name.partition(".")[0]
-        elif isinstance(node, ast.Name):
-            name = node.id
-        else:
-            return None
-        owner = use.place.scope.find_scope(name)
-        bindings = owner.bindings[name] if owner else []
-        return bindings[0] if len(bindings) == 1 and bindings[0].node in self._import_places else None
-
     def create_rebind(self, use: Use, name: str) -> Rebind | None:
         """Return the change that imports another symbol under the name of ``use``, which changes all uses at once.
 
-        ``from torch.jit import Final`` → ``from typing import Final``. None unless the name is bound only once, by a
-        ``from`` import that is no fallback of another import.
+        ``from torch.jit import Final`` → ``from typing import Final``. None unless a ``from`` import is all that binds the name,
+        but for a None where that fails.
         """
-        own = self._find_own_import(use) if not isinstance(use.node, ast.Attribute) else None
+        own = self._imports.find_optional_import(use) if not isinstance(use.node, ast.Attribute) else None
         if own is None or own.kind is not BindingKind.FROM or own.fallback:
             return None
-        statement, alias = self._import_places[own.node].statement, own.node
+        statement, alias = self._imports.places[own.node].statement, own.node
         assert isinstance(statement, ast.ImportFrom)
         assert isinstance(alias, ast.alias)
         module, _, leaf = name.rpartition(".")
@@ -192,7 +141,7 @@ class NameSpeller:
         None if ``statement`` has a comment, which may be about the module that it imports from.
         """
         body = self.uses.scopes.module.node.body
-        other = self._first_imports.get(module)
+        other = self._imports.first_by_module.get(module)
         if other is None or other is statement or statement not in body or other.names[0].name == "*":
             return None
         span = self.source.span_of(statement)
@@ -204,11 +153,11 @@ class NameSpeller:
 
     def _extend_own_import(self, use: Use, name: str) -> Symbol | None:
         """Return ``name`` added to the ``from`` import of the use's own name, if the module is the same."""
-        own = self._find_own_import(use)
+        own = self._imports.find_own_import(use)
         is_alike = own and own.kind is BindingKind.FROM and own.module == name.rpartition(".")[0]
         if own is None or not is_alike or own.alternative:
             return None
-        return self._extend_any_import(name, self._import_places[own.node].statement)
+        return self._extend_any_import(name, self._imports.places[own.node].statement)
 
     def _extend_any_import(self, name: str, statement: ast.stmt | None = None) -> Symbol | None:
         """Return ``name`` added to ``statement``, or else to a top-level ``from`` import of the same module."""
@@ -219,7 +168,7 @@ class NameSpeller:
             or any(scope.stars for scope in self.uses.scopes.all)
         ):
             return None
-        statement = statement or self._first_imports.get(module)
+        statement = statement or self._imports.first_by_module.get(module)
         return (
             Symbol(leaf, (ExtendImport(statement, leaf),)) if isinstance(statement, ast.ImportFrom) else None
         )
@@ -238,21 +187,34 @@ class NameSpeller:
             None,
         )
 
-    def _add_import(self, name: str) -> Symbol | None:
+    def _add_import(self, name: str, use: Use) -> Symbol | None:
         """Return ``name`` with a new import: ``import torch`` for a name of torch, else most often a ``from`` import."""
         module, _, leaf = name.rpartition(".")
         added, bound, text = AddImport(module, leaf), leaf, leaf
         if (package := name.partition(".")[0]) in _IMPORTED_WHOLE:
             added, bound, text = AddImport(package), package, name
-        if bound in self._bound_names:
+        change = self._insert_beside(use, added) or added
+        return Symbol(text, (change,)) if bound not in self._bound_names else None
+
+    def _insert_beside(self, use: Use, added: AddImport) -> Insert | None:
+        """Return the change that adds an import beside the one that the use's name comes from, if that may not run.
+
+        None if it always runs, or if the file cannot be imported without the package anyway. Raises NoFix if the name may
+        be read where its import has failed, and if that must not depend on another package.
+        """
+        package, bindings = added.module.partition(".")[0], find_own_bindings(use)
+        imports = [binding for binding in bindings if binding.node in self._imports.places]
+        if self._imports.is_required(package) or not any(map(self._imports.is_conditional, imports)):
             return None
-        return Symbol(text, (added,))
-
-
-def _collect_branches(place: StatementPlace) -> set[int]:
-    """Return the identities of the blocks of ``if``, loops and ``match`` around a place."""
-    return {
-        id(one.block)
-        for one in place.enclosing_places()
-        if one.parent and isinstance(one.parent.statement, _BRANCHING)
-    }
+        own = self._imports.find_successful_import(use)
+        if (
+            own is None
+            or (own.alternative and not own.module.startswith(package))
+            or not self._imports.is_bound_in_place(own)
+        ):
+            place = self._imports.places[imports[0].node]
+            raise NoFix(
+                f"line {place.statement.lineno} imports the name only if that works; import what replaces it there as well"
+            )
+        statement = self._imports.find_first_beside(own, package)
+        return self._inserted.setdefault((statement, added.code), Insert(statement, template(added.code)))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from torchmigrate.api import Context, Fix, NeedsTorch, NoFix, Safety, Use
+from torchmigrate.api import Context, Fix, Kind, NeedsTorch, NoFix, Safety, Use
 from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.semantics.version_guards import VersionReach
 from torchmigrate.tables.api_changes import ApiChange
 
 from .recipe_edits import create_recipe_fix
-from .use_intent import is_wrapped
+from .use_intent import is_wrapped, warns_when_called
 
 
 def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:
@@ -20,7 +20,18 @@ def create_change_fix(use: Use, ctx: Context, change: ApiChange, reached: Versio
     meant = use.is_compared_by_identity or is_wrapped(use)
     if meant and not (is_gone or is_value or change.is_same_object):
         raise NoFix("the name is used as a value here, not called, and its replacement is a different object")
+    _check_patches(use, ctx, is_gone=is_gone)
     return fit_minimum(create_recipe_fix(use, ctx, change), change, ctx, reached)
+
+
+def _check_patches(use: Use, ctx: Context, *, is_gone: bool) -> None:
+    """Raise NoFix if the project patches the old name, or assigns another function to it."""
+    patching = (Kind.STRING, Kind.ASSIGNMENT) if warns_when_called(use) else (Kind.STRING,)
+    if not is_gone and (patches := ctx.project.find_uses(use.symbol, kinds=patching)):
+        place = f"{ctx.project.get_display_path(patches[0].path)}:{patches[0].line}"
+        raise NoFix(
+            f"{place} replaces the function by its old name, which code with the new name would miss; change both by hand"
+        )
 
 
 def fit_minimum(fix: Fix, change: ApiChange, ctx: Context, reached: VersionReach) -> Fix:
