@@ -25,6 +25,7 @@ def create_advice(
     since: Version | None = None,
     in_trials: bool = False,
     fix: Callable[[], Fix] | None = None,
+    hint: str | None = None,
 ) -> Iterator[Finding]:
     """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
@@ -38,6 +39,7 @@ def create_advice(
         use,
         f"{message or ctx.rule.message} (torch {render_version(needed)} and newer)",
         fix=fix,
+        hint=hint,
         severity=Severity.INFO,
         span=None if at is None else ctx.source.span_of(at),
     )
