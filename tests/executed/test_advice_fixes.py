@@ -78,3 +78,38 @@ def _take_steps(optimizers: list[Any], models: list[Any]) -> None:
             parameter.grad = torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
         for optimizer in optimizers:
             optimizer.step()
+
+
+@pytest.mark.parametrize("name", ["load_part", "load_named_part", "load_added_part", "load_path", "assign"])
+def test_a_mapped_checkpoint_has_the_same_values(name: str, tmp_path: Path) -> None:
+    state = _create_model().state_dict()
+    for file in ("consolidated.00.pth", "pytorch_model-00000-of-00002.bin"):
+        torch.save(state, tmp_path / file)
+    results = []
+    for path in BEFORE_AND_AFTER:
+        load = _run(ADVICE / "mapped_checkpoint" / path)[name]
+        if name == "assign":
+            results.append(load(_create_other_model(), tmp_path / "consolidated.00.pth"))
+        elif name == "load_named_part":
+            results.append(load(_create_other_model(), tmp_path, 0))
+        else:
+            results.append(load(str(tmp_path), *[0] * (name == "load_part")))
+    torch.testing.assert_close(results[1], results[0])
+    results[1]["0.weight"].zero_()
+    assert torch.load(tmp_path / "consolidated.00.pth")["0.weight"].any()
+
+
+def _create_other_model() -> Any:
+    model = _create_model()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    return model
+
+
+def test_an_old_format_is_not_mapped(tmp_path: Path) -> None:
+    torch.save({}, tmp_path / "consolidated.00.pth", _use_new_zipfile_serialization=False)
+    before, after = (_run(ADVICE / "mapped_checkpoint" / path)["load_part"] for path in BEFORE_AND_AFTER)
+    assert before(tmp_path, 0) == {}
+    with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):
+        after(tmp_path, 0)
