@@ -27,7 +27,7 @@ When not: the code is for this device only. Not reported are
 - files that import a module beside them whose default device is CUDA, or one that opens the process group on NCCL;
 - files that count devices for `CUDA_VISIBLE_DEVICES`, that refuse to run without CUDA, or choose it by a switch of their own;
 - projects with their own CUDA kernels;
-- `empty_cache` and `set_device` in files that neither ask whether a device is available nor name the CPU.
+- `empty_cache`, `set_device` and `device_count` in files that neither ask whether a device is available nor name the CPU.
 
 A choice of a device is not reported in files with float64, FlexAttention or CTranslate2, which MPS lacks, in files that
 mention MPS in a comment, or in files that import such files.
@@ -107,7 +107,7 @@ _ONE_KIND = re.compile(
 )
 """Code that is for one kind of device only."""
 
-_HARMLESS = ("empty_cache", "set_device_index")
+_HARMLESS = ("empty_cache", "set_device_index", "device_count")
 """Functions that say nothing about the devices that a script is for."""
 _SEVERAL_KINDS = re.compile(rb"is_available\(|[\"']cpu[\"']|\bbackends\.mps\b|\.is_cuda\b")
 """Code that also runs on another kind of device."""

@@ -1,4 +1,4 @@
-"""Findings of advice: an info that names the torch it needs, in files that are no tests or benchmarks."""
+"""Findings of advice: an info that names the torch it needs, in files that are no tests, benchmarks or archived copies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _TRIAL_CODE = re.compile(
     rb"\b(?:import|from)[ \t]+(?:pytest|unittest|triton\.testing|torch\.testing|torch\.utils\.benchmark)\b|\bdo_bench"
     rb"|\bbenchmark_\w+\(|@pytest\."
 )
+_ARCHIVE = re.compile(
+    r"(?i)(?:archived?|old|legacy|deprecated|obsolete|attic|backups?|third_?party|3rd_?party|vendor(?:ed)?|externals?)"
+)
+"""The name of a folder with code that is kept as it was, or that others maintain."""
 
 
 def create_advice(
@@ -30,10 +34,10 @@ def create_advice(
     """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
     The finding names the torch that the advice needs: ``since``, by default the rule's. There is none if the target is
-    older, if the name may stand for something else, or, without ``in_trials``, in a test or benchmark.
+    older, if the name may stand for something else, in archived copies, or, without ``in_trials``, in a test or benchmark.
     """
     needed = since or ctx.rule.since or OLDEST
-    if needed > ctx.options.target or not use.named or (is_trial(ctx) and not in_trials):
+    if needed > ctx.options.target or not use.named or (is_trial(ctx) and not in_trials) or _is_archived(ctx):
         return
     yield ctx.finding(
         use,
@@ -53,3 +57,9 @@ def is_trial(ctx: Context) -> bool:
     # The folder does not count: anyone's package may lie below one called `tests`.
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     return bool(_TRIAL_NAME.search(name) or _TRIAL_CODE.search(ctx.source.text))
+
+
+def _is_archived(ctx: Context) -> bool:
+    """Return whether the file is below a folder of archived or foreign code."""
+    *folders, _ = ctx.project.get_repository_path(ctx.source.path).replace("\\", "/").split("/")
+    return any(_ARCHIVE.fullmatch(folder) for folder in folders)
