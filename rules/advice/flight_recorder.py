@@ -15,9 +15,11 @@ Brings: for a hang on gloo or torchcomms, the same record of collectives as on N
 
 When not: older releases have to read the variable; they know only the old names. Tests are not reported.
 
-Measure: `python -m torch.distributed.flight_recorder.fr_trace FOLDER` shows the record.
+Measure: `torchfrtrace FOLDER`, or `python -m torch.distributed.flight_recorder.fr_trace FOLDER`, compares the records of all
+ranks. It is part of torch since 2.10: the wheels of 2.6 to 2.9 have the command without the module that it runs.
 
-Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.13 wheel: torch/lib/libtorch_cpu.so (the names of the
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.6 to 2.10 wheels:
+entry_points.txt, torch/distributed/flight_recorder/fr_trace.py; torch 2.13 wheel: torch/lib/libtorch_cpu.so (the names of the
 variables); torch 2.15 wheel: torch/distributed/distributed_c10d.py (`_maybe_attach_flight_recorder`).
 """
 

@@ -2,7 +2,7 @@
 
 Why: `record_function` and NVTX ranges run while a graph is captured but not when it is replayed, so that a profile of the
 replay shows kernels without ranges. Since torch 2.12 `torch.cuda.graph(…, enable_annotations=True)` attaches annotations to
-the graph's kernels, and the profiler's trace shows them.
+the graph's kernels, which can be written into the profiler's trace.
 
     with torch.cuda.graph(graph):
         with record_function("attention"):
@@ -12,7 +12,13 @@ the graph's kernels, and the profiler's trace shows them.
         with mark_kernels("attention"):
             …
 
-`mark_kernels` is in `torch.cuda._graph_annotations`, and does nothing if the driver does not support it.
+`mark_kernels` is in `torch.cuda.graph_annotations` (before torch 2.14 in `torch.cuda._graph_annotations`), and does nothing if
+the driver does not support it. What it records gets into the trace
+
+- since torch 2.15 by `profiler.export_chrome_trace(path, cuda_graph_annotations=get_kernel_annotations())`;
+- in torch 2.12 to 2.14 by the post-processor: write `get_kernel_annotations()` into a file with `pickle`, then run
+  `python -m torch.cuda._annotate_cuda_graph_trace trace.json.gz -a annotations.pkl`. Torch 2.15 has no such module: code that
+  imports it is reported as RM701.
 
 Needs: torch 2.12, the package `cuda-bindings`, a driver for CUDA 13.1 or newer (or its compatibility package), and autograd in
 one thread.
@@ -21,8 +27,9 @@ Brings: a profile of the replay that names the kernels as the code does.
 
 When not: the ranges are meant for the capture itself, or the driver is older.
 
-Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12 and 2.15 wheels: torch/cuda/graphs.py (`graph`),
-torch/cuda/_graph_annotations.py (`mark_kernels`).
+Source: https://pytorch.org/blog/pytorch-2-12-release-blog/; torch 2.12, 2.14 and 2.15 wheels: torch/cuda/graphs.py (`graph`),
+torch/cuda/_graph_annotations.py (`mark_kernels`), torch/cuda/graph_annotations.py, torch/cuda/_annotate_cuda_graph_trace.py,
+torch/profiler/profiler.py (`export_chrome_trace`).
 """
 
 from __future__ import annotations

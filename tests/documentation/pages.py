@@ -217,7 +217,9 @@ def systems_table() -> str:
         example = _inline(system.example)
         if not system.is_command and system.file != "example.py":
             example = f"`{system.file}`: {example}"
-        rows.append((system.name, blog, system.fact, ", ".join(map(_linked, system.served_by)), example))
+        rows.append(
+            (system.name, blog, system.fact, ", ".join(map(_linked, system.served_by)) or "no rule", example)
+        )
     return _table(("System", "Blog", "What", "Served by", "Example"), rows)
 
 

@@ -1,6 +1,6 @@
 """Every system that the release blogs of torch 2.5 and 2.12 present, and what torchmigrate offers its users, with an example.
 
-An example is a command, or a file in which at least one of the codes is reported.
+An example is a command, or a file in which at least one of the codes is reported; nothing, if there is none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class System(NamedTuple):
     fact: str
     """Its state today, in one clause; with a link if the blog is not the source."""
     served_by: tuple[str, ...]
-    """Codes, prefixes of codes for a whole family, and commands (in lower case)."""
+    """Codes, prefixes of codes for a whole family, and commands (in lower case); none if no tool can help, as the fact says."""
     example: str
     """The content of a file, or a command."""
     file: str = "example.py"
@@ -38,6 +38,16 @@ def _system(name: str, blog: str, fact: str, served_by: str, example: str, **mor
 
 
 _DIST = "import torch.distributed as dist\n"
+_COMPILED = """import collections, torch
+
+settings = collections.UserDict()
+
+@torch.compile(fullgraph=True, backend="eager")
+def scale(x):
+    try:
+        return x * settings["scale"]
+    except KeyError:
+        return 2 * x"""
 
 SYSTEMS = (
     _system(
@@ -176,6 +186,13 @@ SYSTEMS = (
         "import torch\nwith torch.cuda.graph(g):\n    with torch.profiler.record_function('mlp'):\n        y = model(x)",
     ),
     _system(
+        "CUDA graph annotations: the post-processor of traces",
+        "2.12",
+        "a module of torch 2.12 to 2.14; since 2.15 `export_chrome_trace` takes the annotations itself",
+        "AD933 RM701",
+        "from torch.cuda._annotate_cuda_graph_trace import annotate_trace",
+    ),
+    _system(
         "Green contexts: limits of work queues",
         "2.12",
         "`workqueue_scope`; `set_context` and `pop_context` are deprecated since 2.14",
@@ -235,6 +252,21 @@ SYSTEMS = (
         "started as a part of the NCCL backend",
         "AD931",
         'import os, torch\nos.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000"',
+    ),
+    _system(
+        "Flight Recorder's analyzer",
+        "2.5",
+        "`torchfrtrace` compares the records of all ranks, since torch 2.10; the page of AD931 shows how to get and read them",
+        "AD931",
+        'import os, torch\nos.environ["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] = "/tmp/record_"',
+    ),
+    _system(
+        "Exceptions and `MutableMapping` in Dynamo",
+        "2.5",
+        "code that is compiled needs no change, and breaks the graph less often; where it does is seen only in a run, "
+        "with `TORCH_LOGS=graph_breaks`, so that there is no rule",
+        "",
+        _COMPILED,
     ),
     _system(
         "`max-autotune` and FP16 on CPUs",
