@@ -9,10 +9,11 @@ for each operation of the formula, with intermediate results as large as the par
     model.cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
 
-Reported are optimizers of models that the same function certainly moved to CUDA before.
+Reported are optimizers of models that the same function certainly moved before: to CUDA, or, from torch 2.4 on, to a choice between
+CUDA and the CPU (`"cuda" if torch.cuda.is_available() else "cpu"`).
 
-Needs: torch 2.0 for Adam and AdamW, 2.3 for SGD; all parameters have to be floating-point numbers on a GPU when the optimizer is
-created. (On CPUs, `fused=True` works since torch 2.4.)
+Needs: torch 2.0 for Adam and AdamW, 2.3 for SGD, 2.4 on CPUs; all parameters have to be floating-point numbers there when the
+optimizer is created.
 
 Brings: fewer kernel launches and less memory in each step. The more small parameters there are, the more of a step's time is saved.
 
@@ -40,6 +41,7 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Context, Finding, Fix, Kind, NeedsTorch, Rule, Safety, Use
+from torchmigrate.model.torch_versions import Version
 from torchmigrate.rewrite.changes import AddArgument, template
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
@@ -70,6 +72,10 @@ _OTHERWISE = re.compile(
     rb"|(?i:quantiz)|\bstep\b[^\n]*torch\.compile|torch\.compile\([^\n]*\.step\b"
 )
 """Libraries that compute the step themselves, parameters that are no floating-point numbers, and a compiled step."""
+_ON_CPUS_SINCE = (2, 4)
+_WITH_CHOICE = (
+    "the model is on CUDA or the CPU; with `fused=True`, `{symbol}` runs its step in a few kernels on both"
+)
 _SPARSE = (("sparse",), (r"sparse\s*=\s*True",))
 _COMPLEX = (("Parameter",), (r"Parameter\([^\n]*(?:cfloat|complex|cdouble)",))
 _PASSED_ON = frozenset({"list", "tuple", "chain", "filter", "sorted"})
@@ -82,17 +88,16 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or is_decided(call, use, ctx) or _OTHERWISE.search(ctx.source.text):
         return
     parameters = find_argument(call, 0, "params")
-    models = find_cuda_models(use, ctx) if parameters is not None else frozenset()
-    if parameters is None or not models:
+    if parameters is None:
         return
-    if _is_of_models(parameters, models, use, ctx) and not _has_other_gradients(use, ctx):
-        yield from create_advice(
-            use, ctx, since=_SYMBOLS[use.symbol], fix=lambda: _create_fix(call, use, ctx)
-        )
+    models = find_cuda_models(use, ctx)
+    if _is_of_models(parameters, models.names, use, ctx) and not _has_other_gradients(use, ctx):
+        since = _ON_CPUS_SINCE if models.with_choice else _SYMBOLS[use.symbol]
+        message = _WITH_CHOICE if models.with_choice else None
+        yield from create_advice(use, ctx, message, since=since, fix=lambda: _create_fix(call, since, ctx))
 
 
-def _create_fix(call: ast.Call, use: Use, ctx: Context) -> Fix:
-    since = _SYMBOLS[use.symbol]
+def _create_fix(call: ast.Call, since: Version, ctx: Context) -> Fix:
     if since > ctx.options.minimum:
         raise NeedsTorch(since, ctx.options.minimum)
     change = AddArgument(call, template("True"), keyword="fused")

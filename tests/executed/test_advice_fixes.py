@@ -38,7 +38,7 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["in_place", "assigned", "wrapped", "of_two", "Trainer"])
+@pytest.mark.parametrize("name", ["in_place", "chosen", "assigned", "wrapped", "of_two", "Trainer"])
 def test_a_fused_optimizer_takes_the_same_steps(
     name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +54,7 @@ def test_a_fused_optimizer_takes_the_same_steps(
             optimizers = made(*models)
         elif name == "Trainer":
             optimizers = [made(models[0], 0).optimizer]
-        elif name == "in_place":
+        elif name in ("in_place", "chosen"):
             optimizers = [made(models[0])]
         else:
             optimizers = [made(_create_function(models[0]), *[0] * (name == "wrapped"))]

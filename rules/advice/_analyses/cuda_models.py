@@ -1,9 +1,10 @@
-"""The models of a function that are certainly on a GPU when a use is reached."""
+"""The models of a function that are certainly on a GPU, or there if there is one, when a use is reached."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from torchmigrate.api import Context, Use
 from torchmigrate.semantics.call_arguments import find_argument
@@ -24,8 +25,16 @@ _MOVING = (ast.Assign, ast.AnnAssign, ast.Expr)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-def find_cuda_models(use: Use, ctx: Context) -> frozenset[str]:
-    """Return the expressions, as they are written, of what is on a GPU before the statement of a use."""
+class CudaModels(NamedTuple):
+    """What is on a GPU, as expressions that are written in the same way."""
+
+    names: frozenset[str]
+    with_choice: bool
+    """Whether some of it may be on a CPU instead, where there is no GPU."""
+
+
+def find_cuda_models(use: Use, ctx: Context) -> CudaModels:
+    """Return what is on a GPU before the statement of a use."""
     reader = _Reader(use, ctx)
     blocks: list[list[ast.stmt]] = []
     for place in use.place.enclosing_places():
@@ -35,7 +44,7 @@ def find_cuda_models(use: Use, ctx: Context) -> frozenset[str]:
     moved: frozenset[str] = frozenset()
     for block in reversed(blocks):
         moved = reader.run(block, moved) or frozenset()
-    return moved
+    return CudaModels(moved, reader.with_choice)
 
 
 def is_part_of(expression: ast.expr, models: frozenset[str]) -> bool:
@@ -53,6 +62,7 @@ class _Reader:
 
     def __init__(self, use: Use, ctx: Context) -> None:
         self._use, self._ctx = use, ctx
+        self.with_choice = False
 
     def run(self, statements: Iterable[ast.stmt], moved: frozenset[str]) -> frozenset[str] | None:
         """Return what is on a GPU after some statements; None if they do not reach their end."""
@@ -126,8 +136,12 @@ class _Reader:
         return device is not None and self._is_cuda(device)
 
     def _is_cuda(self, device: ast.expr) -> bool:
-        """Return whether an expression certainly is a CUDA device, or its name."""
+        """Return whether an expression certainly is a CUDA device, or its name, or a choice between CUDA and the CPU."""
         match device:
+            case ast.IfExp(body=body, orelse=orelse):
+                kinds = {self._find_kind(body), self._find_kind(orelse)}
+                self.with_choice |= kinds == {"cuda", "cpu"}
+                return kinds <= {"cuda", "cpu"} and "cuda" in kinds
             case ast.Name():
                 made = self._ctx.uses.data_flow.find_definition(device, self._use.place.scope)
                 return made is not None and self._is_cuda(made)
@@ -137,9 +151,15 @@ class _Reader:
                 return self._ctx.is_named(device.func, self._use, "torch.device") and self._is_cuda(named)
             case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first, op=ast.Add() | ast.Mod()):
                 return self._is_cuda(first)
-            case ast.Constant():
-                return (string_value(device) or "").partition(":")[0] == "cuda"
-        return False
+        return self._find_kind(device) == "cuda"
+
+    def _find_kind(self, device: ast.expr) -> str | None:
+        """Return the kind of the device that a string names, or ``torch.device`` of a string."""
+        match device:
+            case ast.Call(args=[named, *_]) if self._ctx.is_named(device.func, self._use, "torch.device"):
+                return self._find_kind(named)
+        name = string_value(device)
+        return name.partition(":")[0] if name is not None else None
 
 
 def _forget(target: ast.expr, moved: frozenset[str]) -> frozenset[str]:
