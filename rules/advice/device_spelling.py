@@ -27,7 +27,7 @@ When not: the code is for this device only. Not reported are
 - files that import a module beside them whose default device is CUDA, or one that opens the process group on NCCL;
 - files that count devices for `CUDA_VISIBLE_DEVICES`, that refuse to run without CUDA, or choose it by a switch of their own;
 - projects with their own CUDA kernels;
-- `empty_cache`, `set_device` and `device_count` in files that neither ask whether a device is available nor name the CPU.
+- functions in files that neither ask for the kind of a device, nor whether one is available, nor name the CPU.
 
 A choice of a device is not reported in files with float64, FlexAttention or CTranslate2, which MPS lacks, in files that
 mention MPS in a comment, or in files that import such files.
@@ -107,10 +107,10 @@ _ONE_KIND = re.compile(
 )
 """Code that is for one kind of device only."""
 
-_HARMLESS = ("empty_cache", "set_device_index", "device_count")
-"""Functions that say nothing about the devices that a script is for."""
-_SEVERAL_KINDS = re.compile(rb"is_available\(|[\"']cpu[\"']|\bbackends\.mps\b|\.is_cuda\b")
-"""Code that also runs on another kind of device."""
+_SEVERAL_KINDS = re.compile(
+    rb"is_available\(|[\"']cpu[\"']|\bbackends\.mps\b|\.is_cuda\b|\.type\s*[!=]=|startswith\(\s*[\"'](?:cuda|xpu)|\bif\s+\w+\.cuda\b"
+)
+"""Code that also runs on another kind of device, since it asks for the kind, or names the CPU."""
 
 _AFTER_QUERY = re.compile(
     rb"cuda\.is_available\(\)[ \t]*:[ \t]*(?:#[^\n]*)?\s*(?:return\b|[\w.]+[ \t]*=)\s*(?:torch\.device\(\s*)?[\"']cuda[\"'](?!\s*,)"
@@ -163,7 +163,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if _is_among_devices(use, ctx):
         return
     new, since = _SYMBOLS[use.symbol]
-    if new in _HARMLESS and not _SEVERAL_KINDS.search(ctx.source.text):
+    if not _SEVERAL_KINDS.search(ctx.source.text):
         return
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
