@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from textwrap import dedent
 
 import pytest
 
-from tests.rewrite.support import call, changed
+from tests.rewrite.support import call, changed, every
 from torchmigrate.model.findings import FixChange
-from torchmigrate.rewrite.changes import AddArgument, replace, template
+from torchmigrate.rewrite.changes import AddArgument, DropArguments, replace, template
 from torchmigrate.text.source_text import SourceText
 
 
@@ -113,3 +115,56 @@ def test_an_argument_in_the_place_of_its_call_moves_to_the_left(before: str, aft
         return replace(found, "{value}", value=found.args[1])
 
     assert changed(before, unwrap) == after
+
+
+SHORT, LONG = "is_capturing()", "torch.cuda.is_initialized() and torch.cuda.current_stream().is_capturing()"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "if {}:\n    pass\n",
+        "class A:\n    def f(self):\n        if {}:  # why\n            return {}\n        elif not {}:\n            pass\n",
+        "def f(a):\n    while a.is_cuda and {}:\n        x = {}\n        assert {}, 'why'\n",
+        "class A:\n    def f(self, a):\n        if a.is_some.attribute_with_a_name or not {}:\n            g = lambda: {}\n",
+        "x = {} and first_of_two_long_names.attribute_of_it and second.is_capturing()\n",
+        "f(\n    'a', shapes=({}, 1), others=[{}, {}], and_a_third_one_with_a_name=1, fourth=fourth\n)\n",
+        "f(\n    'a',\n    shapes=({}, 1),\n    others=[{}, {}],\n)\n",
+    ],
+)
+def test_what_a_formatter_wrote_stays_as_it_would_write_it(before: str) -> None:
+    def change(source: SourceText) -> list[FixChange]:
+        source.line_length = 88
+        found = [node for node in every(source, ast.Call) if source.get_segment(node) == SHORT]
+        return [replace(node, LONG) for node in found]
+
+    before = format_code(before.replace("{}", SHORT))
+    after = changed(before, change)
+    assert LONG.split()[0] in after
+    assert after == format_code(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"y = f(\n    {'a' * 60}, k={'w' * 20}\n)\n", f"y = f({'a' * 60})\n"),
+        (f"y = f(\n    {'a' * 60}, 1, k={'w' * 20}\n).g()  # c\n", f"y = f({'a' * 60}, 1).g()  # c\n"),
+        (
+            f"y = f(\n    {'a' * 60}, 1, k={'w' * 20}\n).{'g' * 30}()\n",
+            f"y = f(\n    {'a' * 60}, 1\n).{'g' * 30}()\n",
+        ),
+        (f"y = f(\n    {'a' * 60},\n    1,\n    k={'w' * 20},\n)\n", f"y = f(\n    {'a' * 60},\n    1,\n)\n"),
+    ],
+)
+def test_a_call_that_fits_again_is_joined(before: str, after: str) -> None:
+    def shorten(source: SourceText) -> FixChange:
+        source.line_length = 88
+        found = call(source, "f")
+        return DropArguments(found, (found.keywords[0],))
+
+    assert changed(before, shorten) == after
+
+
+def format_code(code: str) -> str:
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "88", "-"]
+    return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stdout

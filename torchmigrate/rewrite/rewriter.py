@@ -9,8 +9,8 @@ from torchmigrate.model.findings import Edit, FixChange, NoFix, Span
 from torchmigrate.text.source_text import SourceText
 
 from . import changes as kinds
-from .call_layout import break_long_lines
 from .import_edits import place_import
+from .line_layout import lay_out_lines
 from .placeholders import render_placeholders
 from .region import Region
 from .region_selection import RegionSelector
@@ -47,7 +47,7 @@ class Rewriter:
                     pending.append(change)
         for region, stand, inside in self._group_by_region(pending):
             module = rewrite_module(region, inside, is_alone=self._is_whole_block(region, stand))
-            found += find_edits(region, break_long_lines(region, module))
+            found += find_edits(region, lay_out_lines(region, module))
         return tuple(sorted(set(found)))
 
     def _is_quoted(self, node: ast.expr) -> bool:

@@ -15,7 +15,6 @@ import libcst as cst
 from torchmigrate.model.findings import FixChange, NoFix
 
 from . import changes as kinds
-from .call_layout import dedent_expression, get_hanging_indent
 from .expression_edits import (
     add_argument,
     drop_arguments,
@@ -27,6 +26,7 @@ from .expression_edits import (
     replace_text,
 )
 from .import_edits import add_name
+from .indentation import dedent_expression, get_hanging_indent
 from .line_ends import is_multiline
 from .parentheses import add_parentheses, find_role, fit_parentheses, strip_parentheses
 from .region import Region
