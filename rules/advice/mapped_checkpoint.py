@@ -135,15 +135,12 @@ def _is_assigned(call: ast.Call, body: list[ast.stmt]) -> bool:
             names.update(
                 one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)
             )
-    loads = [
-        node
-        for node in walk_body(body)
-        if isinstance(node, ast.Call) and last_name(node.func) == "load_state_dict"
-    ]
-    return not any("optim" in ast.unparse(load.func) for load in loads) and any(
-        any(keyword.arg == "assign" and ast.unparse(keyword.value) == "True" for keyword in node.keywords)
-        and any(_mentions(argument, names, call) for argument in node.args)
-        for node in loads
+    calls = [node for node in walk_body(body) if isinstance(node, ast.Call)]
+    return not any("optim" in ast.unparse(one.func) for one in calls) and any(
+        last_name(one.func) == "load_state_dict"
+        and any(keyword.arg == "assign" and ast.unparse(keyword.value) == "True" for keyword in one.keywords)
+        and any(_mentions(argument, names, call) for argument in one.args)
+        for one in calls
     )
 
 
