@@ -218,7 +218,8 @@ def test_recorded_inputs_are_facts_about_the_project(project: Path) -> None:
     files = Project([str(project / "a.py")], lambda path: Path(path).read_bytes(), record=own)
     (mention,) = create_mentions(own, files)
     assert (mention.symbol, mention.line) == (RECORDED_INPUTS, 2)
-    assert dict(mention.constants) == {"inputs": "float32[2,4] int64[2,4]"}
+    tensors = [{"dtype": dtype, "sizes": [2, 4]} for dtype in ("float32", "int64")]
+    assert json.loads(str(dict(mention.constants)["inputs"])) == [tensors, {}]
     assert list(create_mentions(load_record(str(project)), files)) == [], "one of somebody else"
 
 

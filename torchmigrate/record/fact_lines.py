@@ -22,6 +22,7 @@ from torchmigrate.record.record_facts import (
     ScriptCall,
     ScriptUse,
     SeenWarning,
+    TraceExample,
 )
 
 _MOST_TEXT = 2_000
@@ -161,6 +162,9 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any], int], Fact]] = {
     "script": _build_script,
     "call": _build_call,
     "input": lambda line, count: ModuleInput(_parse_place(line, "of"), count, *_parse_signature(line)),
+    "example": lambda line, count: TraceExample(
+        _parse_place(line, "of"), count, _parse_signature(line)[0], _text(line, "form")
+    ),
     "proof": lambda line, count: ExportProof(
         _parse_place(line, "of"),
         _text(line, "tried"),
@@ -169,6 +173,7 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any], int], Fact]] = {
         _text(line, "reason"),
         _integer(line, "compared"),
         _parse_place(line, "refused_at"),
+        line.get("ignores_mode") is True,
     ),
     "p2p": lambda line, count: IssuedOperations(
         _integer(line, "rank"),

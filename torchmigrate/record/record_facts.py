@@ -89,6 +89,16 @@ class ModuleInput(NamedTuple):
     kwargs: Mapping[str, Any]
 
 
+class TraceExample(NamedTuple):
+    """The example inputs of a trace."""
+
+    of: RecordedPlace | None
+    times: int
+    args: tuple[Any, ...]
+    form: str
+    """How they are given: in a "tuple", a "list", or "one" alone."""
+
+
 class ExportProof(NamedTuple):
     """What came of exporting what one place scripts or traces, with the recorded inputs."""
 
@@ -102,6 +112,8 @@ class ExportProof(NamedTuple):
     compared: int
     """With how many recorded inputs the results were equal."""
     refused_at: RecordedPlace | None
+    ignores_mode: bool = False
+    """Whether the results were the same in training and in eval mode."""
 
 
 class Operation(NamedTuple):
@@ -184,6 +196,7 @@ Fact = (
     | ScriptUse
     | ScriptCall
     | ModuleInput
+    | TraceExample
     | ExportProof
     | IssuedOperations
     | Deadlock

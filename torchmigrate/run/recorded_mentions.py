@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import TypeVar
@@ -9,8 +10,8 @@ from typing import TypeVar
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project_facts import Project
-from torchmigrate.record.record_facts import RECORDED_INPUTS, ModuleInput, ScriptCall
-from torchmigrate.record.recorded_inputs import find_inputs
+from torchmigrate.record.record_facts import RECORDED_INPUTS, ExportProof, ModuleInput, ScriptCall
+from torchmigrate.record.recorded_inputs import find_example, list_single_rows, render_example
 from torchmigrate.record.run_record import FileEvidence, Record
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError
@@ -19,7 +20,7 @@ F = TypeVar("F", ScriptCall, ModuleInput)
 
 
 def create_mentions(record: Record, project: Project) -> Iterator[Mention]:
-    """Yield the positional tensors of each scripted or traced module, such as ``float32[2,16] int64[2,8]``."""
+    """Yield example inputs of each scripted or traced module, as JSON: ``[[{"dtype": "float32", "sizes": [2, 16]}], {}]``."""
     for path, facts in record.by_path.items() if record.is_own else ():
         place = os.path.join(record.base, path)
         has_inputs = any(isinstance(fact, (ScriptCall, ModuleInput)) for fact in facts)
@@ -33,9 +34,15 @@ def create_mentions(record: Record, project: Project) -> Iterator[Mention]:
         evidence = FileEvidence(source, record.get_file(place))
         calls, inputs = _group_by_line(evidence, ScriptCall), _group_by_line(evidence, ModuleInput)
         for line in {**inputs, **calls}:
-            tensors = find_inputs(calls.get(line) or inputs[line])
-            if tensors:
-                text = " ".join(f"{one.dtype}[{','.join(map(str, one.sizes))}]" for one in tensors)
+            seen = calls.get(line) or inputs[line]
+            example = find_example(seen)
+            if example is None:
+                continue
+            single = list_single_rows(seen, example)
+            proofs = evidence.find_facts(ExportProof, line, line)
+            # A second row may be none of the module's; a proof has tried it.
+            if not any(single) or all(proof.holds for proof in proofs):
+                text = json.dumps(render_example(example, single))
                 yield Mention(RECORDED_INPUTS, Kind.CALL, place, line, (("inputs", text),))
 
 

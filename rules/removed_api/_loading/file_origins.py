@@ -162,7 +162,13 @@ def _find_saves(function: ast.AST) -> Iterator[ast.Call]:
 
 
 def _spell_path(path: ast.expr, function: ast.AST) -> str:
-    """Return the code of a path, with an open file as the path that was opened."""
+    """Return the code of a path, with an open file as the path that was opened, and a copy of a buffer as the buffer."""
+    match path:
+        case ast.Call(
+            func=maker,
+            args=[ast.Call(func=ast.Attribute(value=buffer, attr="getvalue" | "getbuffer"), args=[])],
+        ) if last_name(maker) == "BytesIO":
+            return ast.unparse(buffer)
     if (
         isinstance(path, ast.Call)
         and last_name(path.func) in ("str", "Path", "fspath")

@@ -25,6 +25,7 @@ from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
 from .module_modes import depends_on_mode, is_free_for_eval
+from .recorded_inputs import ignores_mode
 from .result_chain import FIXED_MODE, MODES, ResultChain
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _check_mode(model: ast.expr, chain: ResultChain, needed: str) -> None:
 
     Raise NoFix where the code goes on with the module.
     """
-    if _is_in_eval_mode(model, chain) or _has_run_in_eval_mode(chain):
+    if _is_in_eval_mode(model, chain) or _has_run_in_eval_mode(chain) or ignores_mode(chain):
         return
     if not depends_on_mode(model, chain.use, chain.ctx):
         return

@@ -23,6 +23,7 @@ from torchmigrate.semantics.tensors import is_tensor
 from .example_rows import add_rows, has_rows, render_rows
 from .expression_kinds import find_input_form, find_shape
 from .input_sizes import find_first_size, find_number, find_positional, find_value, is_like
+from .recorded_inputs import has_recorded_rows
 
 if TYPE_CHECKING:
     from .result_chain import ResultChain
@@ -41,6 +42,8 @@ class ExampleSizes:
     """The value of ``dynamic_shapes``; None where no input is a tensor."""
     code: Template | None = None
     """The code of all inputs, where it has to be another one than is written there."""
+    named: Template | None = None
+    """The code of the inputs that are passed by name, where the call does not show them."""
     changes: list[FixChange] = field(default_factory=list)
     """The changes that give the examples, where they stand, a second row."""
     fixed: str = ""
@@ -68,7 +71,8 @@ def size_inputs(inputs: ast.expr, model: ast.expr, chain: ResultChain) -> Exampl
         single = []
     chain.doubled = single
     for example, given in pairs:
-        _check_sizes(example, given, chain, starts_at=1 if example in single else 0)
+        has_rows_there = example in single or has_recorded_rows(values.index(example), chain)
+        _check_sizes(example, given, chain, starts_at=1 if has_rows_there else 0)
     is_copied, is_held = isinstance(inputs, ast.Call) and inputs.args is values, _is_held(inputs, values)
     sizes = ExampleSizes()
     if is_copied:

@@ -21,7 +21,7 @@ from .expression_kinds import find_binding, find_input_form
 from .file_paths import is_same_file
 from .layer_inputs import find_layer_inputs
 from .library_inputs import find_library_inputs
-from .made_inputs import MadeInputs, make_inputs
+from .made_inputs import MadeInputs
 from .module_classes import find_model_class
 from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
@@ -57,9 +57,8 @@ def _find_inputs_elsewhere(model: ast.expr, chain: ResultChain) -> MadeInputs | 
     definition = find_model_class(model, chain.use, chain.ctx)
     if definition is not None and (kept := find_kept_inputs(model, definition, chain)):
         return kept
-    if recorded := find_recorded_inputs(chain.use, chain.ctx):
-        tensors = [(one.sizes, one.dtype) for one in recorded]
-        return make_inputs(tensors, model, "the example inputs have the sizes of a recorded run", chain)
+    if recorded := find_recorded_inputs(model, chain):
+        return recorded
     if definition is None:
         return find_library_inputs(model, chain) or find_attribute_inputs(model, chain)
     return find_called_inputs(model, definition, chain) or find_layer_inputs(model, definition, chain)

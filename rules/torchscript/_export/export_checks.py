@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Context, Kind, NoFix, Use
-from torchmigrate.semantics.call_arguments import find_argument
+from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import IF_TRACING
-from .expression_kinds import find_binding, find_class
+from .expression_kinds import find_binding, find_class, find_kind
 
 _IS_TRACING = tuple(name for name in IF_TRACING if name.endswith("is_tracing"))
 _PACKS = frozenset({"convert", "convert_fx", "quantize", "quantize_qat", "quantize_dynamic"})
@@ -95,6 +95,38 @@ def _find_quantizing_calls(scope: ast.AST) -> list[ast.Call]:
     return [
         node for node in walk_nodes(scope) if isinstance(node, ast.Call) and last_name(node.func) in _PACKS
     ]
+
+
+def check_parts(model: ast.expr, made: ast.AST | None, use: Use, ctx: Context) -> None:
+    """Raise NoFix where ``model``, the value of the expression ``made``, has a scripted or traced module inside, which no export accepts.
+
+    With torch 2.13, `torch.export.export` raises TypeError ("takes 2 positional arguments but 3 were given") when it calls one.
+    """
+    definition = find_class(model, use, ctx)
+    inner = [
+        *(map(argument_value, list_arguments(made)) if isinstance(made, ast.Call) else ()),
+        *(_list_kept_values(definition) if definition is not None else ()),
+    ]
+    for value in inner:
+        if find_kind(value, use, ctx) == "scripted" and not _is_scripted_function(value, use, ctx):
+            raise NoFix(
+                f"the module gets a scripted or traced one on line {value.lineno}, and `torch.export` needs plain ones"
+            )
+
+
+def _list_kept_values(definition: ast.ClassDef) -> list[ast.expr]:
+    """Return what a class assigns to attributes of its objects."""
+    return [
+        node.value
+        for node in ast.walk(definition)
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Attribute) for target in node.targets)
+    ]
+
+
+def _is_scripted_function(value: ast.expr, use: Use, ctx: Context) -> bool:
+    found = find_binding(value, use.place.scope, ctx) if isinstance(value, ast.Name) else value
+    given = find_argument(found, 0, "obj", "func") if isinstance(found, ast.Call) else None
+    return given is not None and find_kind(given, use, ctx) == "function"
 
 
 def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:

@@ -29,6 +29,7 @@ from .expression_kinds import find_binding, find_input_form, find_kind, find_sha
 from .made_inputs import MadeInputs
 from .mobile_programs import FIXED_SIZES, check_made_example, convert_mobile_saves
 from .printed_views import rename_views
+from .recorded_inputs import find_recorded_form
 from .result_chain import ResultChain
 from .saves_and_loads import convert_saves
 
@@ -65,6 +66,7 @@ def create_export_fix(
     if isinstance(made, ast.Call) and last_name(made.func) == "compile":
         raise NoFix(f"line {made.lineno} already compiles the module, and `torch.export` needs a plain one")
     export_checks.check_quantized(model, made, chain.use, chain.ctx)
+    export_checks.check_parts(model, made, chain.use, chain.ctx)
     export_checks.check_value_dependence(model, chain.use, chain.ctx)
     if chain.saves and chain.moved_line:
         raise NoFix(
@@ -72,7 +74,7 @@ def create_export_fix(
         )
     if isinstance(inputs, MadeInputs):
         check_made_example(chain)
-        sizes = ExampleSizes(inputs.shapes, inputs.code, fixed=f"; {inputs.origin}")
+        sizes = ExampleSizes(inputs.shapes, inputs.code, fixed=f"; {inputs.origin}", named=inputs.named)
     else:
         sizes = _size_example(chain, model, inputs)
     if chain.mobile_saves:
@@ -177,6 +179,8 @@ def _convert_script_arguments(
     yield from _rename_keywords(keyword for keyword in call.keywords if keyword.value is model)
     assert sizes.code is not None
     yield AddArgument(call, sizes.code, "args" if call.keywords else None)
+    if sizes.named is not None:
+        yield AddArgument(call, sizes.named, "kwargs")
 
 
 def _convert_trace_arguments(
@@ -237,7 +241,11 @@ _TUPLES = {
 
 def _find_input_form(chain: ResultChain, inputs: ast.expr) -> str:
     """Return "tuple", "list" or "one" for the example inputs, or "either" where only a run can show that."""
-    shown = find_input_form(inputs, chain.use, chain.ctx) or _find_form_in_calls(chain, inputs)
+    shown = (
+        find_input_form(inputs, chain.use, chain.ctx)
+        or _find_form_in_calls(chain, inputs)
+        or find_recorded_form(chain)
+    )
     if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
         raise NoFix(f"it is unclear whether the example on line {inputs.lineno} is one tensor or several")
     return shown or "either"

@@ -28,31 +28,44 @@ class MadeInputs:
     """The value of ``dynamic_shapes``."""
     origin: str
     """A clause that says where their sizes come from."""
+    named: Template | None = None
+    """A dictionary of those that are passed by name."""
 
 
 def make_inputs(
     tensors: Sequence[tuple[Sequence[int | Template], str]], model: ast.expr, origin: str, chain: ResultChain
 ) -> MadeInputs:
     """Return tensors of zeros with given sizes and dtypes, on the device and in the type of the module, with two rows."""
-    ctx, use = chain.ctx, chain.use
-    dim, zeros = ctx.write_symbol("torch.export.Dim", use), ctx.write_symbol("torch.zeros", use)
-    values, shapes = list[Template](), list[Template]()
-    for sizes, dtype in tensors:
-        first = sizes[0] if sizes else None
-        sizes = [_ROWS, *sizes[1:]] if first == 1 else sizes
+    maker = TensorMaker(model, chain)
+    made = [
+        maker.make([_ROWS, *sizes[1:]] if sizes and sizes[0] == 1 else sizes, dtype)
+        for sizes, dtype in tensors
+    ]
+    form = "({inputs},)" if len(made) == 1 else "({inputs})"
+    values, shapes = [value for value, _ in made], [shape for _, shape in made]
+    return MadeInputs(template(form, inputs=values), template(form, inputs=shapes), origin)
+
+
+class TensorMaker:
+    """Writes tensors of zeros, on the device and in the type of a module."""
+
+    def __init__(self, model: ast.expr, chain: ResultChain) -> None:
+        self._model, self._chain = model, chain
+        self._zeros = chain.ctx.write_symbol("torch.zeros", chain.use)
+        self._dim = chain.ctx.write_symbol("torch.export.Dim", chain.use)
+
+    def make(self, sizes: Sequence[int | Template], dtype: str) -> tuple[Template, Template]:
+        """Return the code of a tensor, and that of its sizes for ``dynamic_shapes``."""
         written: Part = [size if isinstance(size, Template) else template(str(size)) for size in sizes]
         code = "{zeros}({sizes})" if sizes else "{zeros}(())"
-        parts: dict[str, Part] = {"zeros": zeros, "sizes": written}
+        parts: dict[str, Part] = {"zeros": self._zeros, "sizes": written}
         if dtype != "float32":
             code = code[:-1] + ", dtype={dtype})"
-            parts["dtype"] = ctx.write_symbol(f"torch.{dtype}", use)
-        if is_moved(model, chain):
+            parts["dtype"] = self._chain.ctx.write_symbol(f"torch.{dtype}", self._chain.use)
+        if is_moved(self._model, self._chain):
             of = "next({model}.parameters())" + ("" if dtype == "float32" else ".device")
-            code, parts["model"] = f"{code}.to({of})", model
-        values.append(Template(code, parts))
-        shapes.append(template(f"[{{dim}}.AUTO] * {len(sizes)}", dim=dim))
-    form = "({inputs},)" if len(values) == 1 else "({inputs})"
-    return MadeInputs(template(form, inputs=values), template(form, inputs=shapes), origin)
+            code, parts["model"] = f"{code}.to({of})", self._model
+        return Template(code, parts), template(f"[{{dim}}.AUTO] * {len(sizes)}", dim=self._dim)
 
 
 def is_moved(model: ast.expr, chain: ResultChain) -> bool:

@@ -17,6 +17,8 @@ import time
 import traceback
 from typing import Any
 
+from .signatures import order_names
+
 MOST_BYTES = 64 << 20
 """The most bytes of inputs that are kept, of all together."""
 MOST_PLAIN_BYTES = 16 << 20
@@ -150,7 +152,7 @@ class Keeper:
         except BaseException as error:
             self._note(kept, False, _describe(error), decided=True, refused_at=self._find_line(error))
         else:
-            self._note(kept, True, "", compared, decided=True)
+            self._note(kept, True, "", compared, decided=True, ignores_mode=self._ignores_mode(kept))
 
     def _silence(self) -> None:
         import logging
@@ -185,6 +187,28 @@ class Keeper:
             raise _Undecided(kept.left_out)
         return len(kept.inputs)
 
+    def _ignores_mode(self, kept: _Kept) -> bool:
+        """Return whether the module gives the same results in training and in eval mode, and changes nothing in itself."""
+        torch, plain = self._torch, kept.plain
+        if not isinstance(plain, torch.nn.Module):
+            return False
+        asking = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase)
+        if any(isinstance(one, asking) for one in plain.modules()):
+            return False  # whatever becomes of these inputs
+        try:
+            for args, kwargs in kept.inputs:
+                modules = [_copy_module(plain).train(mode) for mode in (True, False)]
+                torch.testing.assert_close(
+                    *(self._call(one, args, kwargs) for one in modules), rtol=0, atol=0, equal_nan=True
+                )
+                for one in modules:
+                    torch.testing.assert_close(
+                        one.state_dict(), plain.state_dict(), rtol=0, atol=0, equal_nan=True
+                    )
+        except Exception:
+            return False
+        return True
+
     def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Call a function with copies of inputs, and with the random numbers that it would get any other time."""
         self._torch.manual_seed(0)
@@ -192,26 +216,50 @@ class Keeper:
             return function(*self._copy(args), **self._copy(kwargs))
 
     def _export(self, kept: _Kept) -> Any:
-        """Export a copy of the module as the fixes do: with all sizes free, and no example of a single row."""
+        """Export a copy of the module as the fixes do: with all sizes free, and no example of a batch of a single row."""
         torch = self._torch
-        args, kwargs = max(kept.inputs, key=lambda one: sum(leaf.numel() for leaf in self._list_tensors(one)))
-        if kwargs or not args:
-            raise _Undecided("the inputs are passed by name")
+        from torch.utils._pytree import tree_map  # type: ignore[attr-defined,unused-ignore]
+
         dim = getattr(torch.export.Dim, "AUTO", None)
         if dim is None:
             raise _Undecided("this torch has no `torch.export.Dim.AUTO`")
-        rows = tuple(
-            one.repeat_interleave(2, 0)
-            if isinstance(one, torch.Tensor) and one.ndim and one.shape[0] == 1
-            else one
-            for one in args
-        )
-        shapes = tuple([dim] * one.ndim if isinstance(one, torch.Tensor) else None for one in rows)
-        if any(not isinstance(one, torch.Tensor) for one in rows):
-            raise _Undecided("the inputs are not only tensors")
-        return torch.export.export(
-            _copy_module(kept.plain), rows, dynamic_shapes=shapes, strict=False
-        ).module()
+        args, kwargs = max(kept.inputs, key=lambda one: sum(leaf.numel() for leaf in self._list_tensors(one)))
+        if self._list_tensors((args, kwargs)) == []:
+            raise _Undecided("no input is a tensor")
+        varies = self._vary_first_sizes(kept.inputs)
+
+        def double(leaf: Any) -> Any:
+            if not isinstance(leaf, torch.Tensor):
+                if type(leaf) not in (bool, int):
+                    raise _Undecided("an input is of the type %s" % type(leaf).__name__)
+                return leaf
+            return leaf.repeat_interleave(2, 0) if leaf.shape[:1] == (1,) and not varies else leaf
+
+        def free(leaf: Any) -> Any:
+            return [dim] * leaf.ndim if isinstance(leaf, torch.Tensor) else None
+
+        def export(rows: Any, named: Any) -> Any:
+            shapes = (*tree_map(free, rows), *tree_map(free, named).values())
+            plain = _copy_module(kept.plain)
+            return torch.export.export(
+                plain, rows, named or None, dynamic_shapes=shapes, strict=False
+            ).module()
+
+        given = args, order_names(kwargs, kept.plain)
+        try:
+            return export(*tree_map(double, given))
+        except _Undecided:
+            raise
+        except Exception:
+            if varies or all(leaf.shape[:1] != (1,) for leaf in self._list_tensors(given)):
+                raise
+            export(*given)
+            raise _Undecided("it exports, but only with the single rows of the recorded inputs") from None
+
+    def _vary_first_sizes(self, inputs: Any) -> bool:
+        """Return whether the first size of a tensor varies: then one that is always 1 is not the number of rows."""
+        firsts = [[leaf.shape[:1] for leaf in self._list_tensors(one)] for one in inputs]
+        return any(len(set(of_tensor)) > 1 for of_tensor in zip(*firsts))
 
     def _find_line(self, error: BaseException) -> Any:
         """Return the innermost line of the project in the frames of an error, or in its text."""
@@ -238,6 +286,7 @@ class Keeper:
         *,
         decided: bool = False,
         refused_at: Any = None,
+        ignores_mode: bool = False,
     ) -> None:
         fact = {
             "kind": "proof",
@@ -249,6 +298,7 @@ class Keeper:
             "reason": reason,
             "compared": compared,
             "refused_at": refused_at,
+            "ignores_mode": ignores_mode,
         }
         self._recorder.note(("proof", kept.made.number), fact)
 

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .signatures import describe_call, key_values
+from .signatures import describe_call, key_values, order_names
 
 _OF_TORCH = re.compile(r"[/\\]torch[/\\](nn[/\\]modules|jit|fx|export|_dynamo)[/\\]")
 """Files of torch that call modules inside of others, or only to look at them."""
@@ -114,7 +114,7 @@ class ModuleInputs:
             if key in inputs.calls or len(inputs.calls) >= MOST_SIGNATURES:
                 return
             values = None if self._copy is None else self._copy((args, kwargs))
-            call = inputs.calls[key] = describe_call(args, kwargs), values
+            call = inputs.calls[key] = describe_call(args, order_names(kwargs, module)), values
             if inputs.tell is not None:
                 inputs.tell(*call)
 

@@ -13,7 +13,7 @@ from typing import Any
 from . import export_proofs
 from .module_inputs import ModuleInputs
 from .places import is_torch
-from .signatures import describe_call, describe_value, key_values
+from .signatures import describe_call, describe_value, key_values, order_names
 
 MOST_SIGNATURES = 40
 """The most signatures that are recorded for one script or trace."""
@@ -47,6 +47,25 @@ class _Made:
         self.wraps: Any = None
         self.origin: Any = None
         """What was saved in the file that a load has read."""
+
+
+class _Forward:
+    """The method `forward` of a script module, whose calls are noted: ``scripted.forward(x)``."""
+
+    def __init__(self, method: Any, note: Callable[..., None]) -> None:
+        self._method, self._note = method, note
+
+    @property  # type: ignore[misc,unused-ignore]
+    def __class__(self) -> Any:
+        return type(self._method)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._method, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._method(*args, **kwargs)
+        self._note(args, kwargs, result)
+        return result
 
 
 class _Scripts:
@@ -147,10 +166,12 @@ class _Scripts:
         self._remember(result, made)
         if self.keeper is not None and made.wraps is not None:
             self.keeper.begin(made, result, name)
-        if name == "trace" and self.keeper is not None:
-            example = args[1] if len(args) > 1 else kwargs.get("example_inputs")
-            if example is not None:
-                inputs = example if isinstance(example, tuple) else (example,)
+        example = args[1] if len(args) > 1 else kwargs.get("example_inputs")
+        if name == "trace" and example is not None:
+            form = next((kind.__name__ for kind in (tuple, list) if isinstance(example, kind)), "one")
+            inputs = (example,) if form == "one" else tuple(example)
+            self._note_signature(made, "example", describe_call(inputs, {}), form=form)
+            if self.keeper is not None:
                 self.keeper.keep(made, inputs, {})
         if what == "module" and made.wraps is not None and (at or package):
             self._note_inputs(made, given)
@@ -159,14 +180,7 @@ class _Scripts:
         """Note the inputs that the plain module has had, and those that it will have."""
 
         def tell(signature: Any, values: Any) -> None:
-            fact = {
-                "kind": "input",
-                "of": made.at,
-                "package": made.package,
-                "maker": made.maker,
-                "signature": signature,
-            }
-            self._recorder.note(("input", made.number, str(signature)), fact)
+            self._note_signature(made, "input", signature)
             if self.keeper is not None and values is not None:
                 self.keeper.add(made, values)
 
@@ -195,13 +209,23 @@ class _Scripts:
         owner.__call__ = call
 
     def watch_methods(self, owner: Any) -> None:
-        """Watch which methods beside `forward` are looked up."""
+        """Watch which methods beside `forward` are looked up, and the calls of `forward` itself."""
         original = owner.__getattr__
+        outside: dict[Any, bool] = {}
 
         @functools.wraps(original)
         def look_up(module: Any, name: str) -> Any:
             found = original(module, name)
-            if type(found) is self._torch._C.ScriptMethod and name != "forward":
+            if type(found) is self._torch._C.ScriptMethod and name == "forward":
+                frame = sys._getframe(1)
+                if frame.f_code.co_name == "__get__" and frame.f_back is not None:  # a descriptor of torch's
+                    frame = frame.f_back
+                if frame.f_code not in outside:
+                    asking = self._places.find_owner(frame.f_code.co_filename)
+                    outside[frame.f_code] = not is_torch(asking)
+                if outside[frame.f_code] and id(module) in self._made and not self._is_compiling():
+                    return _Forward(found, functools.partial(self._note_call, module))
+            elif type(found) is self._torch._C.ScriptMethod:
                 with contextlib.suppress(Exception):
                     made = self._made.get(id(module))
                     if made is not None:
@@ -211,19 +235,17 @@ class _Scripts:
 
         owner.__getattr__ = look_up
 
-    def _note_signature(self, made: _Made, signature: Any, output: Any, grad: bool, at: Any) -> int:
-        """Note a call with a signature, and return the number of the fact."""
+    def _note_signature(self, made: _Made, kind: str, signature: Any, **more: Any) -> int:
+        """Note inputs of one signature, and return the number of the fact."""
         fact = {
-            "kind": "call",
+            "kind": kind,
             "of": made.at,
             "package": made.package,
             "maker": made.maker,
             "signature": signature,
-            "output": output,
-            "grad": grad,
-            "at": at,
+            **more,
         }
-        number: int = self._recorder.note(("call", made.number, str(fact)), fact)
+        number: int = self._recorder.note((kind, made.number, str(fact)), fact)
         return number
 
     def _note_call(self, module: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
@@ -246,16 +268,20 @@ class _Scripts:
                 return
             if len(made.calls) >= MOST_SIGNATURES:
                 if self.keeper is not None:
-                    self.keeper.leave_out(made)
+                    self.keeper.leave_out(made.origin or made)
                 return
             output = describe_value(result)
-            signature, grad = describe_call(args, kwargs), bool(graded and _requires_grad(output))
+            plain = (made.origin or made).wraps
+            signature = describe_call(args, order_names(kwargs, plain))
+            grad = bool(graded and _requires_grad(output))
             at = self._places.describe_frame(self._places.find_frame(caller))
             made.calls[key] = tuple(
-                self._note_signature(one, signature, output, grad, at) for one in (made, made.origin) if one
+                self._note_signature(one, "call", signature, output=output, grad=grad, at=at)
+                for one in (made, made.origin)
+                if one
             )
             if self.keeper is not None:
-                self.keeper.keep(made, args, kwargs)
+                self.keeper.keep(made.origin or made, args, kwargs)
         except Exception:
             return
 

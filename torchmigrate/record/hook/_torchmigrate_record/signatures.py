@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -15,6 +16,17 @@ def describe_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
         "args": [describe_value(one) for one in args],
         "kwargs": {name: describe_value(one) for name, one in kwargs.items()},
     }
+
+
+def order_names(kwargs: dict[str, Any], module: Any) -> dict[str, Any]:
+    """Return named arguments in the order of the parameters of `forward`, as `torch.export` wants what it is told about them."""
+    if len(kwargs) < 2:
+        return kwargs
+    try:
+        order = list(inspect.signature(module.forward).parameters)
+        return {name: kwargs[name] for name in sorted(kwargs, key=order.index)}
+    except Exception:
+        return kwargs
 
 
 def describe_value(value: Any, depth: int = 0) -> dict[str, Any]:
