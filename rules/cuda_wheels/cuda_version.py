@@ -67,7 +67,7 @@ def _check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
         chosen_elsewhere = variable.unit.role is InstallRole.TEST or variable.unit.fixed
         yield ctx.finding(
             variable,
-            f"CUDA_VERSION is {variable.text}, but torch {chosen.torch} is built with CUDA {chosen.cuda}",
+            f"{variable.option or variable.name} is {variable.text}, but torch {chosen.torch} is built with CUDA {chosen.cuda}",
             Severity.INFO if chosen_elsewhere else Severity.WARNING,
             span=variable.value.find_span(0, len(variable.text)),
         )

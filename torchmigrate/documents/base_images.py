@@ -81,6 +81,17 @@ def create_image_edits(
     return edits
 
 
+def create_cog_edits(environment: Environment, chosen: TorchBuild) -> list[Edit]:
+    """Return the edits of the CUDA version that the image of a `cog.yaml` has, if it is of another major version."""
+    stated = environment.find_references(Sort.VARIABLE, "CUDA_VERSION")
+    edits = (
+        one.value.create_edit(0, len(one.text), chosen.cuda)
+        for one in stated
+        if one.option and chosen.cuda and get_major(one.text) != get_major(chosen.cuda)
+    )
+    return [edit for edit in edits if edit is not None]
+
+
 def _create_image_edit(
     image: Reference, target: Version, chosen: TorchBuild, *, unverified: bool = False
 ) -> Edit | None:

@@ -98,10 +98,6 @@ def _read_source(path: str, view: str, source: SourceText) -> ReferenceReader:
     name = os.path.basename(path)
     if kind and kind.name in ("requirements", "yaml") and guess_purpose(name) is Purpose.DEVELOPMENT:
         reader.purpose = Purpose.DEVELOPMENT
-    if re.fullmatch(r"cog[\w.-]*\.ya?ml", name):
-        reader.environment.blocker = (
-            "Cog picks the CUDA version itself; check that your Cog release supports the new torch"
-        )
     reader.fixed = kind.fixed if kind else ""
     _load_reader(kind.reader if kind else "shell_commands.read_script")(reader)
     return reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchmigrate.documents import package_indexes
-from torchmigrate.documents.base_images import create_image_edits
+from torchmigrate.documents.base_images import create_cog_edits, create_image_edits
 from torchmigrate.documents.build_choice import (
     find_index_variants,
     provides_torch,
@@ -127,6 +127,8 @@ class ProposedEdits:
         images = create_image_edits(self.environment, self.source, self.options, self.chosen, runs=runs)
         self.moves_image = bool(images)
         self.edits += images
+        if runs:
+            self.edits += create_cog_edits(self.environment, self.chosen)
         if self.edits:
             view = self.source.original.decode("latin-1")
             self.edits += create_comment_edits(view, self.environment, self.chosen)
@@ -149,6 +151,11 @@ class ProposedEdits:
                 if requirement.name not in self.replaced:
                     self._edit_requirement(requirement)
         if self.adds_index and not self._page_edit and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
+            if any(one.option for one in self.environment.find_references(Sort.VARIABLE, "CUDA_VERSION")):
+                # Source: https://github.com/replicate/cog/blob/main/docs/yaml.md#python_packages
+                raise NoFix(
+                    "Cog's `python_packages` take no index; use `python_requirements`, or the default build by `--cuda`"
+                )
             self.edits.append(package_indexes.create_index_edit(unit, self.chosen, self.source))
             self.keeps_index = True
         libraries = LibraryEdits(unit, self.source, self.chosen, self.options.target, set(self.replaced))

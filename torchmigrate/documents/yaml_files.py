@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from torchmigrate.documents import conda_lists, shell_commands
@@ -19,8 +20,31 @@ def read_yaml(reader: ReferenceReader) -> None:
         shell_commands.read_commands(reader, 0, len(reader.view))
         return
     for root in tree.roots:
+        if _COG.fullmatch(os.path.basename(reader.source.path)):
+            _read_cog_build(reader, root)
         _NodeReader(reader).read_root(root)
     reader.note_malformed_lines(tree.malformed)
+
+
+_COG = re.compile(r"cog[\w.-]*\.ya?ml")
+
+
+def _read_cog_build(reader: ReferenceReader, root: YamlNode) -> None:
+    """Read the CUDA version of Cog's base image, which is no part of torch's wheel.
+
+    Without one, Cog takes it from its table of torch's releases, and stops where the table ends. Source:
+    https://github.com/replicate/cog/blob/main/pkg/config/config.go (``validateAndCompleteCUDA``).
+    """
+    build = root.find_value(reader.view, "build")
+    cuda = build and build.find_value(reader.view, "cuda")
+    gpu = build and build.find_value(reader.view, "gpu")
+    if cuda is not None:
+        reader.add_reference(Sort.VARIABLE, "CUDA_VERSION", cuda.span, reader.begin_unit(), option="cuda")
+    elif gpu is not None and gpu.extract_text(reader.view) == "true":
+        reader.environment.blocker = (
+            "Cog stops at a torch that is newer than its own table, unless `build` names a CUDA version; "
+            "add `cuda:` with that of the new torch below `gpu: true`"
+        )
 
 
 _PACKAGE_KEYS = (
