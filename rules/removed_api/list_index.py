@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.api import Finding, Fix, Kind, Rule, Safety
 from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import Scope
 
 rule = Rule(
     code="RM706",
@@ -113,9 +115,28 @@ def _binds_list(binding: ast.AST, ctx: Context) -> bool:
 
 
 def _is_index(node: ast.expr, ctx: Context) -> bool:
-    """Return whether an expression is the whole index of something that is no list itself."""
+    """Return whether an expression is the whole index of something that is no list itself, nor an object of another class."""
     parent = ctx.uses.data_flow.parents.get(node)
-    return isinstance(parent, ast.Subscript) and parent.slice is node and not _is_list(parent.value)
+    return (
+        isinstance(parent, ast.Subscript)
+        and parent.slice is node
+        and not _is_list(parent.value)
+        and not _is_other_object(parent.value, ctx)
+    )
+
+
+def _is_other_object(node: ast.expr, ctx: Context) -> bool:
+    """Return whether a variable holds only objects of a class that is not torch's: ``x = own.Tensor(cores)``."""
+    scope = ctx.uses.scope_of(node)
+    bindings = scope.find_bindings(node.id) if isinstance(node, ast.Name) else []
+    return bool(bindings) and all(_makes_other_object(binding.value, scope, ctx) for binding in bindings)
+
+
+def _makes_other_object(value: ast.expr | None, scope: Scope, ctx: Context) -> bool:
+    if not isinstance(value, ast.Call) or not (last_name(value.func) or "")[:1].isupper():
+        return False
+    resolved = ctx.uses.names.resolve_expression(value.func, scope)
+    return resolved is None or not any(name.startswith("torch.") for name in resolved.names)
 
 
 def _may_see(item: ast.Call, read: ast.Name, use: Use) -> bool:

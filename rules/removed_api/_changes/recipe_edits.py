@@ -131,7 +131,7 @@ def _find_moved_module(change: ApiChange, symbol: str) -> str | None:
 def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
     new = new_name(recipe, use)
     plain = not (recipe.first or recipe.name or recipe.add or recipe.rename)
-    same = new.rpartition(".")[2] == use.name.rpartition(".")[2]
+    same = new.rpartition(".")[2] == use.name.rpartition(".")[2] or _is_renamed_import(use)
     if use.kind is Kind.CALL and use.call is not None:
         if recipe.takes is not None and bind_arguments(recipe.takes, use.call) is None:
             return None
@@ -149,6 +149,12 @@ def _rename_use(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | No
             return None
         return [ctx.rename_use(use, new)]
     return None
+
+
+def _is_renamed_import(use: Use) -> bool:
+    """Return whether the name of the use is the one that an import gives to another: ``import _LRScheduler as LRScheduler``."""
+    bindings = use.place.scope.find_bindings(use.node.id) if isinstance(use.node, ast.Name) else []
+    return len(bindings) == 1 and getattr(bindings[0].node, "asname", None) is not None
 
 
 def _rename_attributes(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context) -> list[Edit]:

@@ -30,7 +30,7 @@ from .content_names import (
     takes_tensor,
 )
 from .loaded_content import LoadedContent
-from .value_tests import is_item_replaced, is_tested
+from .value_tests import is_item_replaced, is_tested, is_tested_for_class
 
 _MOST = 300
 """The number of expressions after which a value is followed no further."""
@@ -168,7 +168,8 @@ class _ContentWalk:
             self.found.state = self.found.state or node
 
     def _show_object(self, node: ast.expr, value: _Value) -> None:
-        if is_tested(value.node, value.scope.node, self._uses):
+        place = value.node, value.scope.node, self._uses
+        if is_tested(*place) and not is_tested_for_class(*place):
             self.found.is_tested = True
         elif value.is_only and self.found.object_use is None:
             self.found.object_use, self.found.is_model = node, not value.is_part

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import collections
+import typing
 from collections.abc import Mapping
 
 from torchmigrate.semantics.name_resolution import last_name
@@ -10,6 +12,10 @@ from torchmigrate.semantics.symbol_uses import SymbolUses
 
 from .content_names import TESTS
 
+_KNOWN_CLASSES = frozenset(
+    {*dir(collections), *dir(collections.abc), *dir(typing), "Path", "Module", "Tensor"}
+)
+"""Classes of the standard library, and names that classes of torch have under other imports."""
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -17,6 +23,12 @@ def is_tested(node: ast.expr, function: ast.AST, uses: SymbolUses) -> bool:
     """Return whether a function asks what an expression is, or handles the failure of its use."""
     tests = uses.compute_once(("value tests", function), lambda: _list_tested_expressions(function))
     return ast.unparse(node) in tests or _is_tried(node, uses.data_flow.parents)
+
+
+def is_tested_for_class(node: ast.expr, function: ast.AST, uses: SymbolUses) -> bool:
+    """Return whether a function asks whether an expression is an object of a class that neither Python nor torch has."""
+    tests = uses.compute_once(("class tests", function), lambda: _list_class_tests(function, uses))
+    return ast.unparse(node) in tests
 
 
 def is_item_replaced(item: ast.Subscript, function: ast.AST, uses: SymbolUses) -> bool:
@@ -53,6 +65,22 @@ def _list_tested_expressions(function: ast.AST) -> frozenset[str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Call) and last_name(node.func) in TESTS and node.args
     )
+
+
+def _list_class_tests(function: ast.AST, uses: SymbolUses) -> frozenset[str]:
+    """List the code of what a function compares with such classes: ``isinstance(x, TrainingState)``."""
+    found = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="isinstance"), args=[value, ast.Name() | ast.Attribute() as owner]
+            ):
+                resolved = uses.names.resolve_expression(owner, uses.scope_of(node))
+                is_torch = resolved is not None and resolved.names[0].startswith("torch.")
+                name = last_name(owner) or ""
+                if name[:1].isupper() and not is_torch and name not in _KNOWN_CLASSES:
+                    found.add(ast.unparse(value))
+    return frozenset(found)
 
 
 def _list_stored_items(function: ast.AST) -> frozenset[str]:
