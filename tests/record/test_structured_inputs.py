@@ -12,7 +12,7 @@ import pytest
 from torchmigrate.record.record_facts import ModuleInput
 from torchmigrate.record.recorded_inputs import find_example, list_single_rows
 
-from .projects import check, run_tool
+from .projects import check, read_facts, run_tool
 from .test_with_torch import create_project, record
 
 pytest.importorskip("torch")
@@ -143,3 +143,102 @@ def test_only_a_batch_of_one_row_gets_a_second_one() -> None:
     example = find_example(layers)
     assert example is layers[0]
     assert list_single_rows(layers, example) == [False, False]
+
+
+TRACED = """\
+import os
+
+import torch
+from torch import nn
+
+
+def main(data, number):
+    net = nn.Linear(4, 3).eval()
+    traced = torch.jit.trace(net, data[:number])
+    return traced(data[number:])
+
+
+torch.manual_seed(0)
+with torch.no_grad():
+    print(main(torch.randn(7, 4), int(os.environ.get("ROWS", 3))))
+"""
+
+
+@pytest.mark.parametrize(("rows", "serves"), [(3, True), (1, False)])
+def test_the_rows_of_a_traces_example(
+    tmp_path: Path, rows: int, serves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = create_project(tmp_path, TRACED)
+    (without,) = check(project)
+    assert "it is unclear whether the example on line 9 is one tensor or several" in without["withheld"]
+    monkeypatch.setenv("ROWS", str(rows))
+    assert record(project, sys.executable, "a.py").returncode == 0
+    (trace,) = check(project)
+    assert (trace["fix"] is not None) is serves, trace["withheld"]
+    before = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    run_tool(project, "fix", "--apply", "--unsafe", "--select", "TS")
+    assert ("torch.export" in (project / "a.py").read_text()) is serves
+    monkeypatch.setenv("ROWS", "5")
+    after = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    monkeypatch.delenv("ROWS")
+    other = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    assert after.returncode == other.returncode == 0, after.stderr + other.stderr
+    assert (before.stdout == other.stdout) or rows == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "is_fixed"),
+    [
+        ("self.layer(x)", True),
+        ("nn.functional.dropout(self.layer(x), 0.5, self.training)", False),
+    ],
+)
+def test_a_proof_shows_whether_the_mode_matters(tmp_path: Path, result: str, is_fixed: bool) -> None:
+    program = PROGRAM.format(parameters="x", result=result, given=TENSOR).replace(".eval()", "")
+    project = create_project(tmp_path, program)
+    (project / "serve.py").write_text(SERVES.format(given=TENSOR))
+    assert record(project, "--prove", sys.executable, "a.py").returncode == 0
+    (script,) = [one for one in check(project) if one["code"] == "TS101"]
+    assert (script["fix"] is not None) is is_fixed, script["withheld"]
+    if is_fixed:
+        before = subprocess.run([sys.executable, "serve.py"], cwd=project, capture_output=True, text=True)
+        run_tool(project, "fix", "--apply", "--unsafe", "--select", "TS")
+        for name in ("a.py", "serve.py"):
+            after = subprocess.run([sys.executable, name], cwd=project, capture_output=True, text=True)
+        assert after.stdout == before.stdout != "", after.stderr
+
+
+def test_what_forward_keeps_for_the_next_call_is_no_proof(tmp_path: Path) -> None:
+    program = PROGRAM.format(parameters="x", result="self.count(x)", given=TENSOR).replace(
+        "    def forward", "        self.calls = 0 * torch.ones(1)\n\n    def forward"
+    )
+    count = """
+    def count(self, x):
+        self.calls = self.calls + 1
+        return self.layer(x) + self.calls
+"""
+    project = create_project(tmp_path, program.replace("\n\ndef save", f"{count}\n\ndef save"))
+    assert record(project, "--prove", sys.executable, "a.py").returncode == 0
+    (proof,) = read_facts(project, "proof")
+    assert not proof["holds"]
+    assert "was assigned during export" in proof["reason"]
+    (script,) = [one for one in check(project) if one["code"] == "TS101"]
+    assert script["fix"] is None
+
+
+def test_calls_of_forward_itself(tmp_path: Path) -> None:
+    program = """\
+import torch
+
+torch.jit.script(torch.nn.Linear(4, 3)).save("net.pt")
+net = torch.jit.load("net.pt")
+print(net.forward(torch.ones(5, 4)).shape, isinstance(net.forward, torch._C.ScriptMethod), net.forward.name)
+"""
+    project = create_project(tmp_path, program)
+    done = record(project, sys.executable, "a.py")
+    assert done.stdout == "torch.Size([5, 3]) True forward\n", done.stderr
+    shapes = {
+        (fact["of"]["line"], str(fact["signature"]["args"][0]["shape"]))
+        for fact in read_facts(project, "call")
+    }
+    assert shapes == {(3, "[5, 4]"), (4, "[5, 4]")}

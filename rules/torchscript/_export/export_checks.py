@@ -129,6 +129,36 @@ def _is_scripted_function(value: ast.expr, use: Use, ctx: Context) -> bool:
     return given is not None and find_kind(given, use, ctx) == "function"
 
 
+def check_kept_state(model: ast.expr, use: Use, ctx: Context) -> None:
+    """Raise NoFix where `forward` of a scripted class reads an attribute that it has assigned in an earlier call.
+
+    A script keeps what it assigns; `torch.export.export` of torch 2.13 warns ("was assigned during export") and drops it,
+    unless it is a buffer.
+    """
+    definition = find_class(model, use, ctx)
+    if definition is None:
+        return
+    nodes = [*_walk_code(definition)]
+    own = [node for node in nodes if isinstance(node, ast.Attribute) and last_name(node.value) == "self"]
+    changed = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
+    assigned = {node.attr: node.lineno for node in reversed(own) if isinstance(node.ctx, ast.Store)}
+    for node in own:
+        line = assigned.get(node.attr, 0)
+        is_read = isinstance(node.ctx, ast.Load) or node in changed
+        if line and is_read and node.lineno <= line and node.attr not in _list_buffers(definition):
+            raise NoFix(
+                f"`self.{node.attr}`, which line {line} assigns, is read again by the next call, and an exported program keeps only "
+                "buffers; register it with `register_buffer`"
+            )
+
+
+def _list_buffers(definition: ast.ClassDef) -> set[str]:
+    """Return the names of the buffers that a class registers under a literal name."""
+    calls = (node for node in ast.walk(definition) if isinstance(node, ast.Call))
+    names = (find_argument(call, 0, "name") for call in calls if last_name(call.func) == "register_buffer")
+    return {str(name.value) for name in names if isinstance(name, ast.Constant)}
+
+
 def check_value_dependence(traced: ast.expr, use: Use, ctx: Context) -> None:
     """Raise NoFix where the exported function, or `forward` of the class and the methods it calls, depends on values of tensors."""
     bound = find_binding(traced, use.place.scope, ctx)

@@ -68,6 +68,8 @@ def create_export_fix(
     export_checks.check_quantized(model, made, chain.use, chain.ctx)
     export_checks.check_parts(model, made, chain.use, chain.ctx)
     export_checks.check_value_dependence(model, chain.use, chain.ctx)
+    if chain.use.symbol in SCRIPTS:
+        export_checks.check_kept_state(model, chain.use, chain.ctx)
     if chain.saves and chain.moved_line:
         raise NoFix(
             f"line {chain.moved_line} moves or converts the result; do that to the model before the export"

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from typing import Any
 
 from .signatures import order_names
@@ -157,7 +158,6 @@ class Keeper:
     def _silence(self) -> None:
         import logging
         import resource
-        import warnings
 
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (1, 2):
@@ -241,9 +241,13 @@ class Keeper:
         def export(rows: Any, named: Any) -> Any:
             shapes = (*tree_map(free, rows), *tree_map(free, named).values())
             plain = _copy_module(kept.plain)
-            return torch.export.export(
-                plain, rows, named or None, dynamic_shapes=shapes, strict=False
-            ).module()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                program = torch.export.export(plain, rows, named or None, dynamic_shapes=shapes, strict=False)
+            lost = [str(one.message) for one in caught if "assigned during export" in str(one.message)]
+            if lost and kept.maker == "script":
+                raise ValueError(lost[0])  # a script keeps what it assigns for the next call
+            return program.module()
 
         given = args, order_names(kwargs, kept.plain)
         try:
