@@ -304,7 +304,8 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
     """Where changes move an end of a node. What they put right there may go before it or after it.
 
     Of blanks, and of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
-    begin or end with may be the same code.
+    begin or end with may be the same code. What ends with a change ends anywhere in what the change puts there: parentheses
+    around the whole may come behind it.
     """
     gone = [{change.start, change.end} for change in made if not change.is_code or change.to == change.to_end]
     same = {at}
@@ -319,6 +320,8 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
                 place += change.growth
                 places.add(place)
     for change in made:
+        if change.start < at <= change.end:
+            places.update(range(change.to, change.to_end + 1))
         if at - change.start in range(1, change.head + 1):
             places.add(change.to + at - change.start)
         if change.end - at in range(1, change.tail + 1):
