@@ -61,6 +61,10 @@ class Change:
     """How many bytes both texts begin with."""
     tail: int = 0
     """How many bytes both texts end with."""
+    closing: int = 0
+    """How many blanks and closing parentheses the old text ends with."""
+    to_closing: int = 0
+    """How many the new one ends with."""
 
     @property
     def growth(self) -> int:
@@ -70,7 +74,8 @@ class Change:
     @property
     def back(self) -> Change:
         """The same, from the new text to the old one."""
-        return replace(self, start=self.to, end=self.to_end, to=self.start, to_end=self.end)
+        there = replace(self, start=self.to, end=self.to_end, closing=self.to_closing)
+        return replace(there, to=self.start, to_end=self.end, to_closing=self.closing)
 
 
 @dataclass(eq=False, slots=True)
@@ -157,9 +162,10 @@ def parted(
     to_first, to_last = code[1].inside(to, to_end)
     old, new = before[first:last], after[to_first:to_last]
     head, tail = _common(old, new), _common(old[::-1], new[::-1])
+    closing, to_closing = (len(text) - len(text.rstrip(b") \n")) for text in (old, new))
     parts = (
         Change(start, first, to, to_first, is_code=False),
-        Change(first, last, to_first, to_last, is_code=True, head=head, tail=tail),
+        Change(first, last, to_first, to_last, True, head, tail, closing, to_closing),
         Change(last, end, to_last, to_end, is_code=False),
     )
     yield from (part for part in parts if part.start < part.end or part.to < part.to_end)
@@ -304,8 +310,7 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
     """Where changes move an end of a node. What they put right there may go before it or after it.
 
     Of blanks, and of a change that leaves nothing, both ends come to lie at one place. What the old and the new text of a change
-    begin or end with may be the same code. What ends with a change ends anywhere in what the change puts there: parentheses
-    around the whole may come behind it.
+    begin or end with may be the same code. Parentheses and blanks at the end of a change may be around more than what it changes.
     """
     gone = [{change.start, change.end} for change in made if not change.is_code or change.to == change.to_end]
     same = {at}
@@ -320,8 +325,8 @@ def _moved(at: int, made: Sequence[Change]) -> set[int]:
                 place += change.growth
                 places.add(place)
     for change in made:
-        if change.start < at <= change.end:
-            places.update(range(change.to, change.to_end + 1))
+        if change.end - at in range(change.closing + 1):
+            places.update(range(change.to_end - change.to_closing, change.to_end + 1))
         if at - change.start in range(1, change.head + 1):
             places.add(change.to + at - change.start)
         if change.end - at in range(1, change.tail + 1):

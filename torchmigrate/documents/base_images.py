@@ -81,13 +81,17 @@ def create_image_edits(
     return edits
 
 
+def find_cog_versions(environment: Environment) -> list[Reference]:
+    """Return the CUDA versions that a `cog.yaml` gives for its image, under the key ``cuda``."""
+    return [one for one in environment.find_references(Sort.VARIABLE, "CUDA_VERSION") if one.option]
+
+
 def create_cog_edits(environment: Environment, chosen: TorchBuild) -> list[Edit]:
     """Return the edits of the CUDA version that the image of a `cog.yaml` has, if it is of another major version."""
-    stated = environment.find_references(Sort.VARIABLE, "CUDA_VERSION")
     edits = (
         one.value.create_edit(0, len(one.text), chosen.cuda)
-        for one in stated
-        if one.option and chosen.cuda and get_major(one.text) != get_major(chosen.cuda)
+        for one in find_cog_versions(environment)
+        if chosen.cuda and get_major(one.text) != get_major(chosen.cuda)
     )
     return [edit for edit in edits if edit is not None]
 

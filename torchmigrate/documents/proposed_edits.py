@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchmigrate.documents import package_indexes
-from torchmigrate.documents.base_images import create_cog_edits, create_image_edits
+from torchmigrate.documents.base_images import create_cog_edits, create_image_edits, find_cog_versions
 from torchmigrate.documents.build_choice import (
     find_index_variants,
     provides_torch,
@@ -151,7 +151,7 @@ class ProposedEdits:
                 if requirement.name not in self.replaced:
                     self._edit_requirement(requirement)
         if self.adds_index and not self._page_edit and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
-            if any(one.option for one in self.environment.find_references(Sort.VARIABLE, "CUDA_VERSION")):
+            if find_cog_versions(self.environment):
                 # Source: https://github.com/replicate/cog/blob/main/docs/yaml.md#python_packages
                 raise NoFix(
                     "Cog's `python_packages` take no index; use `python_requirements`, or the default build by `--cuda`"

@@ -26,9 +26,6 @@ def read_yaml(reader: ReferenceReader) -> None:
     reader.note_malformed_lines(tree.malformed)
 
 
-_COG = re.compile(r"cog[\w.-]*\.ya?ml")
-
-
 def _read_cog_build(reader: ReferenceReader, root: YamlNode) -> None:
     """Read the CUDA version of Cog's base image, which is no part of torch's wheel.
 
@@ -51,6 +48,8 @@ _PACKAGE_KEYS = (
     "python_packages", "packages", "pip_packages", "pip", "packages_to_install", "requirements", "additional_dependencies"
 )  # fmt: skip
 """The keys of lists for pip: of Cog, BentoML, Ray, Kubeflow, Truss, pre-commit."""
+_COG = re.compile(r"cog[\w.-]*\.ya?ml")
+"""The name of a file of Cog."""
 _PYTHON_KEYS = {"python-version": "setup", "python_version": "conda"}
 """The keys of a Python version (of GitHub's action, of Cog and Truss) → the option of the reference."""
 _IMAGE_KEYS = ("image", "base_image", "baseImage", "docker_image")

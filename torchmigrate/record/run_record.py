@@ -22,6 +22,8 @@ from torchmigrate.record.record_facts import (
 )
 
 if TYPE_CHECKING:
+    import ast
+
     from torchmigrate.record.record_file import RecordFile
     from torchmigrate.text.source_text import SourceText
 
@@ -208,6 +210,10 @@ class FileEvidence:
     def find_facts(self, kind: type[F], first: int, last: int) -> list[F]:
         """Return the facts of a kind on the lines from ``first`` to ``last``."""
         return [one.fact for one in self.located if first <= one.line <= last and isinstance(one.fact, kind)]
+
+    def find_own_facts(self, kind: type[F], node: ast.expr) -> list[F]:
+        """Return the facts of a kind on the lines of a node, from a record of the user's own: others decide nothing."""
+        return self.find_facts(kind, node.lineno, node.end_lineno or node.lineno) if self.is_own else []
 
     def find_lines(self, kind: type[F]) -> Iterator[tuple[int, F]]:
         """Yield the facts of a kind with their lines."""

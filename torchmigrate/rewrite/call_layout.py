@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from .comment_rescue import collect_comments
-from .indentation import get_indent, indent_expression
+from .indentation import indent_expression
 from .line_ends import is_multiline
 from .new_code import NewCode, build_line_break
 
@@ -46,8 +46,8 @@ def _break_lines(call: cst.Call, code: NewCode, margin: str) -> cst.Call:
     """Return the call with its arguments together on a line of their own if they fit, else on a line each."""
     *others, last = call.args
     is_apart = _has_own_line(call)
-    length = len(get_indent(code.get_line(call))) + 4 + len(_render_arguments(call.args))
-    if not (isinstance(last.comma, cst.Comma) or is_apart) and length <= code.limit:
+    fits = code.fits_below(call, _render_arguments(call.args))
+    if fits and not (isinstance(last.comma, cst.Comma) or is_apart):
         last = last.with_changes(whitespace_after_arg=build_line_break(margin))
         return call.with_changes(
             args=[*others, last], whitespace_before_args=build_line_break(f"{margin}    ")
@@ -92,22 +92,22 @@ def _put_around(call: cst.Call, margin: str) -> cst.Call:
 def _find_wrapping_call(code: NewCode, *, has_formatter: bool) -> cst.Call | None:
     """Return a new call around one argument with elements on a line each, and a comma after the last, as formatters write them."""
     for node in code.iter_new(cst.Call):
-        if len(node.args) == 1 and not isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
-            argument = node.args[0].value
-            is_known = has_formatter or isinstance(argument, cst.Call)
-            if is_known and _has_elements_apart(argument, has_formatter=has_formatter):
-                return node
+        begins_line = isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace)
+        is_single = len(node.args) == 1 and not begins_line
+        if is_single and _has_elements_apart(node.args[0].value, has_formatter=has_formatter):
+            return node
     return None
 
 
 def _has_elements_apart(node: cst.BaseExpression, *, has_formatter: bool) -> bool:
+    """Return whether a call, or with a formatter a list, has its elements on a line each, or wraps such a one only."""
     match node:
         case cst.Call(whitespace_before_args=space, args=[*_, cst.Arg(comma=cst.Comma())]):
             return isinstance(space, cst.ParenthesizedWhitespace)
-        case cst.List(lbracket=bracket, elements=[*_, cst.Element(comma=cst.Comma())]):
+        case cst.List(lbracket=bracket, elements=[*_, cst.Element(comma=cst.Comma())]) if has_formatter:
             return isinstance(bracket.whitespace_after, cst.ParenthesizedWhitespace)
-        case cst.Call(args=[only]):
-            return has_formatter and _has_elements_apart(only.value, has_formatter=True)
+        case cst.Call(args=[only]) if has_formatter:
+            return _has_elements_apart(only.value, has_formatter=True)
     return False
 
 
@@ -125,12 +125,11 @@ def _find_outermost_call(call: cst.Call, code: NewCode) -> cst.Call:
 def _is_worth_breaking(call: cst.Call, code: NewCode) -> bool:
     """Return whether the call is on one line, and worth breaking."""
     behind = code.get_code_behind(call).split("#")[0]
-    length = len(_render_arguments(call.args))
-    fits = len(get_indent(code.get_line(call))) + 4 + length <= code.limit
-    is_plain = not is_multiline(code.get_code(call)) and (
-        fits or not isinstance(call.args[0].value, cst.GeneratorExp)
-    )
-    return is_plain and length >= _WORTHWHILE and len(behind) < _BEHIND
+    inside = _render_arguments(call.args)
+    if isinstance(call.args[0].value, cst.GeneratorExp) and not code.fits_below(call, inside):
+        return False
+    is_plain = not is_multiline(code.get_code(call))
+    return is_plain and len(inside) >= _WORTHWHILE and len(behind) < _BEHIND
 
 
 def _has_own_line(call: cst.Call) -> bool:

@@ -16,13 +16,12 @@ def lay_out_collection(code: NewCode) -> tuple[cst.CSTNode, cst.CSTNode] | None:
     """Return a new tuple or list that fills a line which is too long, and the same with an element on each line."""
     nodes: tuple[cst.Tuple | cst.List, ...] = (*code.iter_new(cst.Tuple), *code.iter_new(cst.List))
     for node in nodes:
-        line, margin = code.get_line(node), code.find_margin(node)
-        if len(line) > code.limit and node.elements and margin is not None:
-            inside = code.get_code(node)
-            if isinstance(node, cst.List):
-                inside = inside[1:-1]
-            if _ALONE.fullmatch(line.replace(inside, "\0")):
-                return node, _break_lines(node, margin)
+        line = code.get_line(node)
+        if len(line) <= code.limit or not node.elements:
+            continue
+        inside = code.get_code(node)[1:-1] if isinstance(node, cst.List) else code.get_code(node)
+        if _ALONE.fullmatch(line.replace(inside, "\0")) and (margin := code.find_margin(node)) is not None:
+            return node, _break_lines(node, margin)
     return None
 
 

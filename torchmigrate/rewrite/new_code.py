@@ -78,6 +78,10 @@ class NewCode:
         end = len(self._head.encode()) + self.spans[node].end
         return self._lines[end : find_line_end(self._lines, end)].decode()
 
+    def fits_below(self, node: cst.CSTNode, text: str) -> bool:
+        """Return whether a text fits on a line of its own, indented by one level more than the line of a node."""
+        return len(get_indent(self.get_line(node))) + 4 + len(text) <= self.limit
+
     def find_margin(self, node: cst.CSTNode) -> str | None:
         """Return how far a node's line is indented within its statement.
 

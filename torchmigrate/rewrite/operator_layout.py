@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from .indentation import get_indent
 from .line_ends import is_multiline
 from .new_code import NewCode, build_line_break
 
@@ -15,16 +14,14 @@ _AROUND = (cst.Return, cst.Assign, cst.AnnAssign, cst.If, cst.While, cst.Assert,
 def lay_out_operators(code: NewCode) -> tuple[cst.BooleanOperation, cst.BooleanOperation] | None:
     """Return a new operation on a line that is too long, and the same with line breaks; None if there is none."""
     for node in code.iter_new(cst.BooleanOperation):
-        own, line = code.get_code(node), code.get_line(node)
-        if len(line) <= code.limit or is_multiline(own):
+        own = code.get_code(node)
+        if len(code.get_line(node)) <= code.limit or is_multiline(own):
             continue
         # A line that ends with the arguments of a call is broken there.
         if (node.lpar or isinstance(code.parents[node], _AROUND)) and own.endswith("()"):
             margin = code.find_margin(node)
             if margin is not None:
-                return node, _break_lines(
-                    node, margin, is_long=len(get_indent(line)) + 4 + len(own) > code.limit
-                )
+                return node, _break_lines(node, margin, is_long=not code.fits_below(node, own))
     return None
 
 

@@ -45,10 +45,7 @@ class RecordedLoads:
 
 def find_recorded_loads(call: ast.Call, ctx: Context) -> RecordedLoads:
     """Return the recorded loads of a call, as far as a record decides about it."""
-    evidence = ctx.recorded
-    if not evidence.is_own:
-        return RecordedLoads(())
-    found = evidence.find_facts(FileLoad, call.lineno, call.end_lineno or call.lineno)
+    found = ctx.recorded.find_own_facts(FileLoad, call)
     return RecordedLoads(tuple(load for load in found if load.package is None))
 
 

@@ -19,8 +19,7 @@ def judge_by_proof(
     It is proved where the results are equal for all recorded inputs, no gradients flow, and ``have_run`` finds all calls of
     the result among the recorded ones.
     """
-    evidence, lines = ctx.recorded, (made.lineno, made.end_lineno or made.lineno)
-    proofs = evidence.find_facts(ExportProof, *lines) if evidence.is_own else []
+    proofs = ctx.recorded.find_own_facts(ExportProof, made)
     if not proofs or any(proof.tried != tried for proof in proofs):
         return fix
     for proof in proofs:
@@ -28,7 +27,7 @@ def judge_by_proof(
             at = proof.refused_at
             where = f" ({at.path}:{at.line})" if at is not None else ""
             raise NoFix(f"a recorded run has tried to {tried} it, and failed: {proof.reason}{where}")
-    calls = evidence.find_facts(ScriptCall, *lines)
+    calls = ctx.recorded.find_own_facts(ScriptCall, made)
     if not calls or any(one.grad for one in calls) or not all(proof.holds for proof in proofs):
         return fix
     if not have_run(calls):

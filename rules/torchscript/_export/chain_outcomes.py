@@ -250,9 +250,8 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
 
 def _has_run_in_eval_mode(chain: ResultChain) -> bool:
     """Return whether a recorded run of the project has scripted here, and always a module in eval mode."""
-    evidence, call = chain.ctx.recorded, chain.call
-    runs = evidence.find_facts(ScriptUse, call.lineno, call.end_lineno or call.lineno)
-    return evidence.is_own and {run.training for run in runs if run.maker == "script"} == {False}
+    runs = chain.ctx.recorded.find_own_facts(ScriptUse, chain.call)
+    return {run.training for run in runs if run.maker == "script"} == {False}
 
 
 def _is_same_module(other: ast.expr, model: ast.expr, chain: ResultChain) -> bool:

@@ -138,14 +138,14 @@ def check_kept_state(model: ast.expr, use: Use, ctx: Context) -> None:
     definition = find_class(model, use, ctx)
     if definition is None:
         return
-    nodes = [*_walk_code(definition)]
+    nodes, buffers = [*_walk_code(definition)], _list_buffers(definition)
     own = [node for node in nodes if isinstance(node, ast.Attribute) and last_name(node.value) == "self"]
     changed = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
     assigned = {node.attr: node.lineno for node in reversed(own) if isinstance(node.ctx, ast.Store)}
     for node in own:
         line = assigned.get(node.attr, 0)
         is_read = isinstance(node.ctx, ast.Load) or node in changed
-        if line and is_read and node.lineno <= line and node.attr not in _list_buffers(definition):
+        if line and is_read and node.lineno <= line and node.attr not in buffers:
             raise NoFix(
                 f"`self.{node.attr}`, which line {line} assigns, is read again by the next call, and an exported program keeps only "
                 "buffers; register it with `register_buffer`"

@@ -56,11 +56,8 @@ def _check_calls(number: int, names: frozenset[str], chain: ResultChain) -> None
 
 def has_recorded_rows(position: int, chain: ResultChain) -> bool:
     """Return whether a recorded run has traced here, and each time with at least two rows at a position of the example."""
-    examples, lines = (
-        _find_trace_examples(chain),
-        (chain.call.lineno, chain.call.end_lineno or chain.call.lineno),
-    )
-    calls = chain.ctx.recorded.find_facts(ScriptCall, *lines)
+    examples = chain.ctx.recorded.find_own_facts(TraceExample, chain.call)
+    calls = chain.ctx.recorded.find_own_facts(ScriptCall, chain.call)
     shapes = [one.args[position].get("shape", ()) if position < len(one.args) else () for one in examples]
     others = [one.args[position].get("shape", ()) for one in calls if position < len(one.args)]
     if not shapes or not all(shape and shape[0] > 1 for shape in shapes):
@@ -76,24 +73,14 @@ def has_recorded_rows(position: int, chain: ResultChain) -> bool:
 
 def find_recorded_form(chain: ResultChain) -> str | None:
     """Return whether a recorded run has given the example of a trace as a "tuple", a "list" or "one"; None where it differs or is unknown."""
-    forms = {example.form for example in _find_trace_examples(chain)}
+    forms = {example.form for example in chain.ctx.recorded.find_own_facts(TraceExample, chain.call)}
     return forms.pop() if len(forms) == 1 else None
 
 
 def ignores_mode(chain: ResultChain) -> bool:
     """Return whether the proofs of a recorded run have found that the module gives the same results in training and in eval mode."""
-    evidence, call = chain.ctx.recorded, chain.call
-    proofs = evidence.find_facts(ExportProof, call.lineno, call.end_lineno or call.lineno)
-    return evidence.is_own and bool(proofs) and all(proof.holds and proof.ignores_mode for proof in proofs)
-
-
-def _find_trace_examples(chain: ResultChain) -> list[TraceExample]:
-    evidence, call = chain.ctx.recorded, chain.call
-    return (
-        evidence.find_facts(TraceExample, call.lineno, call.end_lineno or call.lineno)
-        if evidence.is_own
-        else []
-    )
+    proofs = chain.ctx.recorded.find_own_facts(ExportProof, chain.call)
+    return bool(proofs) and all(proof.holds and proof.ignores_mode for proof in proofs)
 
 
 class _InputWriter:
