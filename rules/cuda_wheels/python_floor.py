@@ -39,7 +39,7 @@ def check(python: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     torches = [r for r in ctx.references if r.sort is Sort.REQUIREMENT and r.name in ("torch", "pytorch")]
     oldest = f"3.{min(asked)}"
-    if not torches or min(asked) >= int(range_[0][2:]):
+    if not torches or min(asked) >= int(range_[0][2:]) or python.name == "python_abi":
         return
     bounds = [find_lowest_minor(torch) for torch in torches]
     known = [bound for bound in bounds if bound is not None]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 from torchmigrate.documents.architecture_lists import VARIABLE_NAMES, create_edit, find_unsupported_entries
 from torchmigrate.documents.references import Environment, InstallRole, Reference
-from torchmigrate.model.findings import Edit, NoFix
+from torchmigrate.model.findings import Edit, NoFix, Span
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
 from torchmigrate.model.vocabulary import Sort
@@ -68,8 +68,9 @@ def create_image_edits(
         if edit is None:
             continue
         edits.append(edit)
+        text, docker = source.original.decode("latin-1"), kind_of(source.path) == "docker"
+        edits += _create_path_edits(image, edit, text, chosen)
         if image.name == "pytorch/pytorch":
-            text, docker = source.original.decode("latin-1"), kind_of(source.path) == "docker"
             allowing = _create_pip_setting_edit(image, text, docker=docker)
             edits += [allowing] if allowing else []
     if edits and chosen.cuda:
@@ -81,19 +82,52 @@ def create_image_edits(
     return edits
 
 
+def _create_path_edits(image: Reference, edit: Edit, text: str, chosen: TorchBuild) -> Iterator[Edit]:
+    """Yield the edits of the paths to the CUDA of an image, ``/usr/local/cuda-11.6``, in its environment."""
+    pattern = TORCH_TAG if image.name == "pytorch/pytorch" else CUDA_TAG
+    old, new = pattern.match(image.text), CUDA_TAG.match(edit.text)
+    cuda = chosen.cuda if image.name == "pytorch/pytorch" else new and new["cuda"]
+    spans = image.unit.environment.spans or [Span(0, len(text))]
+    if old is None or not cuda or old["cuda"].count(".") != 1:
+        return
+    for span in spans:
+        for found in re.finditer(
+            rf"(?<=/usr/local/cuda-){re.escape(old['cuda'])}(?![.\d])", text[span.start : span.end]
+        ):
+            yield Edit(span.start + found.start(), span.start + found.end(), ".".join(cuda.split(".")[:2]))
+
+
 def find_cog_versions(environment: Environment) -> list[Reference]:
     """Return the CUDA versions that a `cog.yaml` gives for its image, under the key ``cuda``."""
     return [one for one in environment.find_references(Sort.VARIABLE, "CUDA_VERSION") if one.option]
 
 
-def create_cog_edits(environment: Environment, chosen: TorchBuild) -> list[Edit]:
-    """Return the edits of the CUDA version that the image of a `cog.yaml` has, if it is of another major version."""
-    edits = (
-        one.value.create_edit(0, len(one.text), chosen.cuda)
-        for one in find_cog_versions(environment)
-        if chosen.cuda and get_major(one.text) != get_major(chosen.cuda)
-    )
-    return [edit for edit in edits if edit is not None]
+def create_cog_edits(environment: Environment, source: SourceText, chosen: TorchBuild) -> list[Edit]:
+    """Return the edits of the CUDA version that the image of a `cog.yaml` has, if it is of another major version, or none.
+
+    Raises NoFix where it cannot be added.
+    """
+    edits: list[Edit] = []
+    for one in find_cog_versions(environment) if chosen.cuda else ():
+        if one.option == "gpu":
+            edits.append(_create_cog_line(one, source, chosen.cuda or ""))
+        elif get_major(one.text) != get_major(chosen.cuda):
+            edit = one.value.create_edit(0, len(one.text), chosen.cuda or "")
+            edits += [edit] if edit else []
+    return edits
+
+
+def _create_cog_line(place: Reference, source: SourceText, cuda: str) -> Edit:
+    """Return the edit that adds a CUDA version below ``gpu: true``. Raises NoFix."""
+    start = source.text.rfind(b"\n", 0, place.span.start) + 1
+    line = re.match(rb"([ \t]+)gpu[ \t]*:[ \t]*true\Z", source.text[start : place.span.start])
+    if line is None:
+        raise NoFix(
+            "Cog stops at a torch that is newer than its own table, unless `build` names a CUDA version; "
+            f'add `cuda: "{cuda}"` beside `gpu: true`'
+        )
+    line_end = "\r\n" if b"\r\n" in source.text else "\n"
+    return Edit(place.span.end, place.span.end, f'{line_end}{line[1].decode()}cuda: "{cuda}"')
 
 
 def _create_image_edit(

@@ -49,7 +49,12 @@ def choose_build(environments: Sequence[Environment], options: RuleOptions) -> T
     # No index is named, so that an installer takes the default build; it needs one for another CUDA.
     default = build_selection.choose_build(options.target, options.gpu_architectures)
     same = default is not None and get_major(default.cuda) == get_major(chosen.cuda)
-    return default if default is not None and same else chosen
+    # The lists of Cog take no index, and its image has the CUDA that the fix names.
+    is_cog = any(
+        base_images.find_cog_versions(one) and one.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+        for one in environments
+    )
+    return default if default is not None and (same or is_cog) else chosen
 
 
 def _find_wanted_build(options: RuleOptions) -> TorchBuild:

@@ -129,8 +129,8 @@ def read_conda_requirement(reader: ReferenceReader, span: Span, unit: InstallUni
     if match is None:
         return False
     version = Span(*match.span("version")) if match["version"] else Span(span.end, span.end)
-    if match["name"] == "python" and match["version"]:
-        reader.add_reference(Sort.PYTHON, "python", version, unit, option=option)
+    if match["name"] in ("python", "python_abi") and match["version"]:
+        reader.add_reference(Sort.PYTHON, match["name"], version, unit, option=option)
     else:
         reader.add_package(match["name"], version, unit, whole=span, style=VersionStyle.CONDA)
     return True

@@ -103,7 +103,7 @@ def find_left_behind(
 
 
 _ALTERNATIVE_KINDS = ("docker", "shell", "make", "notebook")
-"""Kinds of files of which each is an environment of its own, whatever lies beside it."""
+"""Kinds of files of which each is an environment of its own, whatever lies beside it; so is an image of Cog."""
 
 
 def _find_own_folder(saying: VersionMention) -> str | None:
@@ -114,6 +114,8 @@ def _find_own_folder(saying: VersionMention) -> str | None:
     path, reference = saying.path, saying.reference
     if reference is None and saying.cuda and kind_of(path) == "shell":
         return None
+    if saying.environment and base_images.find_cog_versions(saying.environment):
+        return ""
     installed = (
         saying.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES) if saying.environment else []
     )

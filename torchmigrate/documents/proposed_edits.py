@@ -128,7 +128,7 @@ class ProposedEdits:
         self.moves_image = bool(images)
         self.edits += images
         if runs:
-            self.edits += create_cog_edits(self.environment, self.chosen)
+            self.edits += create_cog_edits(self.environment, self.source, self.chosen)
         if self.edits:
             view = self.source.original.decode("latin-1")
             self.edits += create_comment_edits(view, self.environment, self.chosen)

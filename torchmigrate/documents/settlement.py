@@ -121,7 +121,9 @@ def _relax(requirement: Reference, release: str) -> Relaxation | None:
     if raised is None:
         return None
     edit, new = raised
-    label = {"": "requires-python ", "poetry": "python ", "FROM": ""}.get(requirement.option, "python")
+    label = {"": "requires-python ", "poetry": "python ", "FROM": ""}.get(
+        requirement.option, requirement.name
+    )
     return Relaxation(requirement, (edit,), f"{label}{requirement.text}", f"{label}{new}")
 
 

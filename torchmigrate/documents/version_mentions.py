@@ -110,7 +110,7 @@ def _describe_reference(one: Reference) -> tuple[str, str] | None:
     if one.sort is Sort.IMAGE:
         found = base_images.CUDA_TAG.match(one.text) if one.name == "nvidia/cuda" else None
         return f"{one.name}:{one.text}", found["cuda"] if found else ""
-    if one.sort is Sort.VARIABLE and one.name == "CUDA_VERSION":
+    if one.sort is Sort.VARIABLE and one.name == "CUDA_VERSION" and one.text:
         return one.text, one.text
     return None
 

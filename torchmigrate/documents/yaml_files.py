@@ -29,7 +29,8 @@ def read_yaml(reader: ReferenceReader) -> None:
 def _read_cog_build(reader: ReferenceReader, root: YamlNode) -> None:
     """Read the CUDA version of Cog's base image, which is no part of torch's wheel.
 
-    Without one, Cog takes it from its table of torch's releases, and stops where the table ends. Source:
+    Without one, Cog takes it from its table of torch's releases, and stops where the table ends: then the reference is
+    the place behind ``gpu: true`` where it has to be added. Source:
     https://github.com/replicate/cog/blob/main/pkg/config/config.go (``validateAndCompleteCUDA``).
     """
     build = root.find_value(reader.view, "build")
@@ -38,10 +39,13 @@ def _read_cog_build(reader: ReferenceReader, root: YamlNode) -> None:
     if cuda is not None:
         reader.add_reference(Sort.VARIABLE, "CUDA_VERSION", cuda.span, reader.begin_unit(), option="cuda")
     elif gpu is not None and gpu.extract_text(reader.view) == "true":
-        reader.environment.blocker = (
-            "Cog stops at a torch that is newer than its own table, unless `build` names a CUDA version; "
-            "add `cuda:` with that of the new torch below `gpu: true`"
-        )
+        end = Span(gpu.span.end, gpu.span.end)
+        reader.add_reference(Sort.VARIABLE, "CUDA_VERSION", end, reader.begin_unit(), option="gpu")
+        if build and not build.find_value(reader.view, "python_packages"):  # the list is a file of its own
+            reader.environment.blocker = (
+                "Cog stops at a torch that is newer than its own table, unless `build` names a CUDA version; "
+                "add `cuda:` with that of the new torch below `gpu: true`"
+            )
 
 
 _PACKAGE_KEYS = (
