@@ -21,8 +21,9 @@ Brings: one spelling for all devices; nothing gets faster.
 
 When not: the code runs on CUDA only (for example, it calls the CUDA runtime or NCCL), or needs what only `CUDAGraph` has:
 `raw_cuda_graph`, `pools`, `get_currently_capturing_graph`, `register_*`, `enable_annotations`, `check_input_liveness`,
-`make_graphed_callables`. Not reported are files that use one of these or a library for one kind of device (Triton,
-flash-attn, CUTLASS), files in a folder named after the device, tests, and projects with their own CUDA or Triton kernels.
+`make_graphed_callables`. Only files that name another accelerator as well are reported, or all with `--device-agnostic`; files
+that use one of these or a library for one kind of device (Triton, flash-attn, CUTLASS), files in a folder named after the
+device, tests, and projects with their own CUDA or Triton kernels are not.
 
 Source: https://pytorch.org/blog/pytorch-2-12-release-blog/, https://github.com/pytorch/pytorch/pull/171269; torch 2.12 and
 2.15 wheels: torch/accelerator/graphs.py, torch/cuda/graphs.py, torch/xpu/graphs.py.
@@ -36,7 +37,7 @@ from collections.abc import Iterator
 from torchmigrate.api import Context, Finding, Kind, Rule, Use
 
 from ._analyses.advice_findings import create_advice
-from ._analyses.device_signs import has_cuda_kernels, has_triton_kernels, needs_library
+from ._analyses.device_signs import has_cuda_kernels, has_triton_kernels, needs_library, serves_several
 
 rule = Rule(
     code="AD911",
@@ -65,5 +66,10 @@ _ITS_FOLDER = re.compile(r"(?:^|[/\\])(?:cuda|xpu|\w*nccl\w*)[/\\]")
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     is_for_one = _ITS_OWN.search(ctx.source.text) or _ITS_FOLDER.search(ctx.source.path) or needs_library(ctx)
-    if not is_for_one and not has_cuda_kernels(ctx) and not has_triton_kernels(ctx):
+    if (
+        not is_for_one
+        and serves_several(use, ctx)
+        and not has_cuda_kernels(ctx)
+        and not has_triton_kernels(ctx)
+    ):
         yield from create_advice(use, ctx)

@@ -16,7 +16,8 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the memory functions, 2.10 
 
 Brings: the same code on other accelerators; nothing gets faster.
 
-When not: the code is for this device only. Not reported are
+When not: the code is for this device only. Reported are choices between several accelerators, and calls in files that name
+another accelerator as well; with `--device-agnostic` also those that know one accelerator and the CPU. Not reported are
 
 - functions, classes, files and folders named after the device, and tests;
 - code below a test of the device's name or of a switch named after it, or beside a branch for another device (unless the
@@ -49,7 +50,7 @@ from torchmigrate.project.import_closure import find_imported_files
 
 from ._analyses import device_choices
 from ._analyses.advice_findings import create_advice
-from ._analyses.device_signs import has_cuda_kernels, needs_library
+from ._analyses.device_signs import has_cuda_kernels, needs_library, serves_several
 from ._analyses.enclosing_nodes import enclosing_body, enclosing_names, walk_body
 
 _NAMES: dict[str, tuple[str, Version]] = {
@@ -121,7 +122,7 @@ _USES_ACCELERATOR = re.compile(rb"torch\.accelerator\b|hasattr\(\s*torch\s*,\s*[
 
 _NOT_EVERYWHERE = re.compile(
     rb"torch\.(?:float64|double|complex128)\b|\.double\(\)|dtype\s*=\s*[\"'](?:float64|double)[\"']|\bflex_attention\b"
-    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2|onnxruntime|insightface)\b|\bCUDAExecutionProvider\b|#[^\n]*\bbackends\.mps\b"
+    rb"|\b(?:import|from)[ \t]+(?:faster_whisper|ctranslate2|onnxruntime|insightface)\b|\bCUDAExecutionProvider\b|#[^\n]*\b(?i:mps)\b"
 )
 """Features that some accelerator lacks, so that code which uses the CPU today would fail on it: MPS has no float64,
 CTranslate2 and ONNX Runtime support only CUDA; and devices that a comment leaves out."""
@@ -132,7 +133,8 @@ _LACKED = (
     "flex_attention",
     "faster_whisper",
     "ctranslate2",
-    "backends.mps",
+    "mps",
+    "MPS",
 )
 """Words of which every file that matches `_NOT_EVERYWHERE` contains one."""
 
@@ -163,7 +165,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if _is_among_devices(use, ctx):
         return
     new, since = _SYMBOLS[use.symbol]
-    if not _SEVERAL_KINDS.search(ctx.source.text):
+    if not _SEVERAL_KINDS.search(ctx.source.text) or not serves_several(use, ctx):
         return
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:
         return
@@ -178,7 +180,9 @@ def _check_choices(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     for test in device_choices.find_tests(use, ctx):
         choice = device_choices.find_choice(test, use, ctx)
-        if choice is not None and (len(choice.kinds) > 1 or not _is_among_devices(use, ctx)):
+        if choice is None or (len(choice.kinds) == 1 and not ctx.options.device_agnostic):
+            continue
+        if len(choice.kinds) > 1 or not _is_among_devices(use, ctx):
             found = " and ".join(kind.upper() for kind in choice.kinds)
             message = f"this choice finds only {found}; use `{choice.instead}` for any accelerator"
             yield from create_advice(use, ctx, message, at=None if test is use.call else test, since=(2, 7))

@@ -127,9 +127,24 @@ def _find_normalization(use: Use, ctx: Context) -> _Normalization | None:
             if isinstance(before, ast.Assign) and _find_held_name(before, before.value) is not None:
                 values = _find_squared(before.value) if ast.unparse(before.targets[0]) == mean.id else None
                 helpers = (before, *helpers)
-        if values is not None and _is_same(values, factor):
+        if values is not None and _is_same(values, factor) and not _is_centered(values, use, ctx):
             return _Normalization(product, factor, epsilon, helpers)
     return None
+
+
+def _is_centered(values: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether a mean is taken off the values, which makes this layer normalization."""
+    resolved = _resolve(values, use, ctx)
+    return (
+        isinstance(resolved, ast.BinOp)
+        and isinstance(resolved.op, ast.Sub)
+        and "mean(" in ast.unparse(_resolve(resolved.right, use, ctx))
+    )
+
+
+def _resolve(node: ast.expr, use: Use, ctx: Context) -> ast.expr:
+    made = ctx.uses.data_flow.find_definition(node, use.place.scope) if isinstance(node, ast.Name) else None
+    return node if made is None else made
 
 
 def _find_held_name(statement: ast.stmt, value: ast.expr) -> ast.Name | None:

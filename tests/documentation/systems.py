@@ -83,7 +83,7 @@ SYSTEMS = (
         "2.12",
         "one class for the graphs of CUDA, XPU and other accelerators",
         "AD911 AD912",
-        "import torch\ng = torch.cuda.CUDAGraph()",
+        "import torch\ng = torch.cuda.CUDAGraph() if device == 'cuda' else torch.xpu.XPUGraph()",
     ),
     _system(
         "ProcessGroup objects in functional collectives and custom operators",

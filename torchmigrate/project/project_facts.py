@@ -111,6 +111,10 @@ class Project:
             raise IncompleteProject
         return self.expected
 
+    def list_paths(self) -> list[str]:
+        """Return the paths of the checked files."""
+        return list(self._paths)
+
     def read_bytes(self, path: str) -> bytes | None:
         """Return the content of a checked file; None for any other file, and for one that cannot be read."""
         if path not in self._paths or self._read is None:

@@ -114,7 +114,9 @@ class Settings:
         metavar="SEVERITIES|CODES",
     )
     device_agnostic: bool = define_setting(
-        FLAG, False, "Write torch.accelerator instead of a device's own module where possible."
+        FLAG,
+        False,
+        "Write torch.accelerator instead of a device's own module where possible, and advise it everywhere.",
     )
     script_replacement: str = define_setting(
         create_choice("compile", "eager"), "compile", "The replacement for torch.jit.script."

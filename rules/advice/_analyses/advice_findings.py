@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from torchmigrate.api import Context, Finding, Fix, Severity, Use
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version
 
+from .enclosing_nodes import enclosing_names
+from .old_copies import is_old_copy
+
 _TRIAL_NAME = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
 _TRIAL_CODE = re.compile(
     rb"\b(?:import|from)[ \t]+(?:pytest|unittest|triton\.testing|torch\.testing|torch\.utils\.benchmark)\b|\bdo_bench"
     rb"|\bbenchmark_\w+\(|@pytest\."
 )
+_EXAMPLE = re.compile(r"^(?:example|demo|smoke|self_?test|sanity)(?:_|$)|_(?:example|demo|smoke)$")
 _ARCHIVE = re.compile(
     r"(?i)(?:archived?|old|legacy|deprecated|obsolete|attic|backups?|third_?party|3rd_?party|vendor(?:ed)?|externals?)"
 )
@@ -34,10 +38,16 @@ def create_advice(
     """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
     The finding names the torch that the advice needs: ``since``, by default the rule's. There is none if the target is
-    older, if the name may stand for something else, in archived copies, or, without ``in_trials``, in a test or benchmark.
+    older, if the name may stand for something else, in archived copies, or, without ``in_trials``, in a test, benchmark or example.
     """
     needed = since or ctx.rule.since or OLDEST
-    if needed > ctx.options.target or not use.named or (is_trial(ctx) and not in_trials) or _is_archived(ctx):
+    if (
+        needed > ctx.options.target
+        or not use.named
+        or (not in_trials and (is_trial(ctx) or _is_example(use)))
+    ):
+        return
+    if _is_archived(ctx) or is_old_copy(ctx):
         return
     yield ctx.finding(
         use,
@@ -57,6 +67,11 @@ def is_trial(ctx: Context) -> bool:
     # The folder does not count: anyone's package may lie below one called `tests`.
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
     return bool(_TRIAL_NAME.search(name) or _TRIAL_CODE.search(ctx.source.text))
+
+
+def _is_example(use: Use) -> bool:
+    """Return whether a function around shows or tries how the code is used, where nothing has to be fast."""
+    return any(_EXAMPLE.search(name) for name in enclosing_names(use))
 
 
 def _is_archived(ctx: Context) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
-from torchmigrate.api import Context
+from torchmigrate.api import Context, Use
 
 _LIBRARIES = re.compile(
     rb"\b(?:triton\w*|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|flashinfer"
@@ -14,6 +15,7 @@ _LIBRARIES = re.compile(
 )
 """Libraries for one kind of device, and functions that ask which kind it is."""
 
+_ACCELERATORS = frozenset({"cuda", "xpu", "mps", "npu", "mlu", "hpu", "musa", "privateuseone"})
 _KERNELS = {" .cu .cuh ": r"__global__"}
 _CUDA_SIGNS = (
     (("cpp_extension",), ("CUDAExtension",)),
@@ -26,6 +28,23 @@ _TRITON = (("triton",), (r"@triton\.jit\b",))
 def needs_library(ctx: Context) -> bool:
     """Return whether the file names a library for one kind of device."""
     return bool(_LIBRARIES.search(ctx.source.text))
+
+
+def serves_several(use: Use, ctx: Context) -> bool:
+    """Return whether the file names another accelerator than a use does, or the user asks for code for any of them."""
+    own = use.symbol.split(".")[1]
+    named = ctx.uses.compute_once(("accelerators",), lambda: _find_accelerators(ctx.source.syntax_tree))
+    return ctx.options.device_agnostic or bool(named - {own})
+
+
+def _find_accelerators(tree: ast.Module) -> frozenset[str]:
+    """Return the accelerators that code names in strings, as ``"mps:0"``, and as modules of torch, ``torch.mps``."""
+    names = (
+        str(node.value).partition(":")[0] if isinstance(node, ast.Constant) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
+    return _ACCELERATORS.intersection(names)
 
 
 def has_triton_kernels(ctx: Context) -> bool:
