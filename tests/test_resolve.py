@@ -191,6 +191,54 @@ def test_pip_drops_the_pins_that_it_finds_in_conflict(
     assert "-z==4" not in done.output
 
 
+def write_resolver(folder: Path, monkeypatch: pytest.MonkeyPatch, refuses: str, solved: str) -> None:
+    """Make a `uv` that finds releases unless its arguments or its question match ``refuses``."""
+    folder.mkdir()
+    (folder / "uv").write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        f"if (echo \"$@\"; /bin/cat \"$last\") | /bin/grep -qE '{refuses}'; then echo '{CONFLICT}' >&2; exit 1; fi\n"
+        'for option; do case "$option" in --output-file=*) out="${option#*=}";; esac; done\n'
+        f"if /bin/grep -q '^torch==2.13.0' \"$last\"; then printf '{solved}' > \"$out\"; fi\n"
+    )
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    resolver._ask_once.cache_clear()
+
+
+def run_fix(folder: Path, text: str) -> Result:
+    """The diff of a list of requirements for torch 2.13, with everything allowed."""
+    (folder / "requirements.txt").write_text(text)
+    flags = ("--select", "CU504", "--unsafe", "--resolve", "--relax", "--target-version", "2.13")
+    return run_cli("fix", *flags, str(folder))
+
+
+def test_of_packages_whose_newest_releases_contradict_older_ones_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = "torch==2.13.0\\ntensordict==0.14.3\\ntorchrl==0.14.1\\n"
+    write_resolver(tmp_path / "bin", monkeypatch, "^tensordict>=0.1[0-9]", solved)
+    done = run_fix(tmp_path, "torch==2.7.1\ntensordict==0.8.3\ntorchrl==0.8.1\n")
+    assert "+tensordict==0.14.3\n+torchrl==0.14.1\n" in done.output
+
+
+def test_an_older_release_that_does_not_fit_the_new_torch_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = "torch==2.13.0\\nxformers==0.0.28\\n"
+    write_resolver(tmp_path / "bin", monkeypatch, "^xformers>=0.0.3", solved)
+    done = run_fix(tmp_path, "torch==2.3.1\nxformers==0.0.27\n")
+    assert "+xformers" not in done.output
+
+
+def test_a_newer_python_is_asked_about_where_none_is_stated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "version=3.10 ", "torch==2.13.0\\nx==1\\n")
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\n")
+    assert "+torch==2.13.0\n x==1\n" in done.output
+    assert "no releases fit together for Python 3.10, but they do for 3.12" in done.output
+
+
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     resolver._ask_once.cache_clear()

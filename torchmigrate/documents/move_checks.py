@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
@@ -13,6 +15,7 @@ from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.torch_versions import parse_version
 from torchmigrate.model.vocabulary import Sort
+from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.build_selection import is_published
 from torchmigrate.tables.torch_builds import find_oldest_companion_torch
 
@@ -60,3 +63,27 @@ def check_pinned_build(environment: Environment, every: list[Environment]) -> No
         local = [clause for clause in parse_clauses(one) if clause.local.startswith("cu")]
         if any(c.minor_version and is_published(c.minor_version, c.local) is not False for c in local):
             raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
+
+
+_LOCAL_ITEM = re.compile(
+    r"(?m)^[ \t]*- +[\"']?(?:(?:-e|--editable)[ =]+)?(?P<path>\.{1,2}|[\w.-]*/[\w./-]*)[\"']?[ \t]*(?:#.*)?$"
+)
+"""An item of a list for pip that names a folder: ``- submodules/simple-knn``, ``- -e .``."""
+
+
+def check_local_builds(own: ProposedEdits, project: Project) -> None:
+    """Raise NoFix where torch leaves conda for a list in which pip builds a folder that imports torch to be built.
+
+    pip builds all of a list before it installs any of it; conda's torch is there before.
+    """
+    text = own.source.original.decode("utf-8", "replace")
+    begin = re.search(r"(?m)^[ \t]*- *pip:", text) if own.leaves_conda else None
+    for item in _LOCAL_ITEM.finditer(text, begin.end()) if begin else ():
+        folder = os.path.normpath(os.path.join(os.path.dirname(own.source.path), item["path"]))
+        script = project.read_bytes(os.path.join(folder, "setup.py"))
+        declared = project.read_bytes(os.path.join(folder, "pyproject.toml"))
+        if re.search(rb"(?m)^\s*(?:import|from) torch\b", script) if script else declared is None:
+            raise NoFix(
+                f"conda's `pytorch` channel ends with torch 2.5, and pip builds `{item['path']}` before it installs"
+                " the torch of the same list; install torch by pip first, and this list without it afterwards"
+            )

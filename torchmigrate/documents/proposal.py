@@ -19,7 +19,12 @@ from torchmigrate.documents.build_choice import (
 from torchmigrate.documents.deliberate_versions import check_unit_movable
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
-from torchmigrate.documents.move_checks import check_complete, check_loose_indexes, check_pinned_build
+from torchmigrate.documents.move_checks import (
+    check_complete,
+    check_local_builds,
+    check_loose_indexes,
+    check_pinned_build,
+)
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_names import find_own_names
@@ -164,6 +169,7 @@ def _create_move(
     # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
     own.moves_related = bool(others)
     own.collect_edits()
+    check_local_builds(own, project)
     every = [environment, *(one.environment for one in beside)]
     check_complete(own, others, every)
     edits = merge_edits(own.edits, own.source)

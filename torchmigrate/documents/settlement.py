@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents import resolver
+from torchmigrate.documents import package_fit, resolver
 from torchmigrate.documents.environment_blockers import Blocker, find_blockers
 from torchmigrate.documents.package_fit import FAMILY, RESOLVER_ADVICE
 from torchmigrate.documents.proposed_state import ProposedState
@@ -20,7 +20,7 @@ from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicabl
 from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import build_selection
+from torchmigrate.tables import build_selection, package_requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,45 @@ class _Inquiry:
             return
         bounded = {one.name for one in self._requirements if any(c.is_upper for c in parse_clauses(one))}
         self._preferred = [f"{name}=={release}" for name, release in self.before.versions if name in bounded]
-        fitting = [
-            f"{one.requirement.name}>={one.release}"
+        fitting = {
+            one.requirement.name: one.release
             for one in self._blockers
             if one.requirement and one.release and one.requirement.sort is Sort.REQUIREMENT
-        ]
-        self.answer = self._ask_after(self._held, fitting)
+        }
+        lines = [f"{name}>={release}" for name, release in fitting.items()]
+        self.answer = self._ask_after(self._held, lines)
+        if self.answer.resolves is False and not self._state.stated_pythons:
+            self._ask_about_newer_python(lines)
+        if self.answer.resolves is False and fitting:
+            self._ask_about_any_release(set(fitting))
+
+    def _ask_about_newer_python(self, lines: list[str]) -> None:
+        """Ask about the middle of the Pythons with wheels of the new torch, where nothing says which one is used."""
+        stated, (oldest, newest) = self._python, self._state.python_range
+        self._python = f"3.{(int(oldest[2:]) + int(newest[2:])) // 2}"
+        answer = self._ask_after(self._held, lines)
+        if answer.resolves:
+            self.answer = answer
+        else:
+            self._python = stated
+
+    def _ask_about_any_release(self, names: set[str]) -> None:
+        """Ask which releases of some packages fit together, since the newest one of each does not fit that of another."""
+        preferred = [line for line in self._preferred if line.partition("==")[0] not in names]
+        self._preferred, kept = preferred, self._preferred
+        answer = self._ask_after(self._held, [])
+        found = dict(answer.versions)
+        if answer.resolves and not any(self._is_refused(name, found.get(name, "")) for name in names):
+            self.answer = answer
+        else:
+            self._preferred = kept
+
+    def _is_refused(self, name: str, release: str) -> bool:
+        """Return whether a release is known not to fit the new torch or its CUDA."""
+        reason = package_requirements.explain_refusal(name, release, self._state.releases["torch"])
+        return reason.startswith("it requires torch") or bool(
+            package_fit.explain_conflict(name, release, self._state.question)
+        )
 
     def _ask_before(self) -> ResolverAnswer:
         """Ask about the environment as it is, with a Python that its torch has wheels for."""
@@ -244,6 +277,10 @@ class _Inquiry:
             )
             for name in self._list_unasked()
         ]
+        first = self._state.oldest_python
+        if self._python != first and self.answer.resolves:
+            said = f"no releases fit together for Python {first}, but they do for {self._python}"
+            unknown.append(Blocker(said, check=f"Python: {said}"))
         return [*known, *found, *unknown]
 
     def _take_release(self, one: Blocker, changed: dict[str, str]) -> Blocker:
