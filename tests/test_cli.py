@@ -417,8 +417,8 @@ class TestFix:
         assert Path("a.py").read_text() == "new new\n"
         assert Path("b.py").read_text() == "risky\n"
         assert out.splitlines()[:3] == [
-            "b.py:1:1: TS101 error: risky is old [fix: unsafe]",
             "fixed TS101 in a.py: 2",
+            "b.py:1:1: TS101 error: risky is old [fix: unsafe]",
             "left TS101: 1, its fix is unsafe and needs --unsafe",
         ]
         assert "1 error; 2 fixed; 1 unsafe fix available with --unsafe.\n" in out

@@ -448,6 +448,7 @@ class TestJson:
                 ],
             },
             "withheld": None,
+            "waits_for": None,
             "evidence": None,
             "proposal": None,
         }

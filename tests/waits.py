@@ -6,22 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
-from torchmigrate.model.findings import Finding, Place
+from torchmigrate.model.findings import Place
+
+Wait = tuple[Place, Place | None]
+"""The place of a finding, and the place that it waits for."""
 
 
-def find_circle(findings: Iterable[Finding]) -> list[Place]:
+def find_circle(waits: Iterable[Wait]) -> list[Place]:
     """Return places that wait for each other in a circle; empty if there is none.
 
     A finding that waits for its own line waits for another finding there, which must not wait itself.
     """
-    findings = list(findings)
-    final = {Place(one.path, one.location.line) for one in findings if one.location and one.waits_for is None}
+    waits = list(waits)
+    final = {own for own, other in waits if other is None}
     graph: dict[Place, set[Place]] = defaultdict(set)
-    for finding in findings:
-        if finding.waits_for is not None and finding.location is not None:
-            own = Place(finding.path, finding.location.line)
-            if finding.waits_for != own or own not in final:
-                graph[own].add(finding.waits_for)
+    for own, other in waits:
+        if other is not None and (other != own or own not in final):
+            graph[own].add(other)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

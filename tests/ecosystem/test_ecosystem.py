@@ -20,6 +20,9 @@ from typing import Any
 
 import pytest
 
+from tests.waits import find_circle
+from torchmigrate.model.findings import Place
+
 from .oracle import Package, Use, uses_of
 from .packages import SNAPSHOT, SUFFIXES, fetch, pinned, recorded
 from .replay import applied, explains
@@ -173,6 +176,14 @@ def test_counts_are_those_reviewed(run: Run, accept: bool) -> None:
         snapshot[run.name] = counts
         SNAPSHOT.write_text(json.dumps(dict(sorted(snapshot.items())), indent=1) + "\n", encoding="utf-8")
     assert counts == snapshot.get(run.name)
+
+
+def test_no_finding_waits_for_one_that_waits_for_it(run: Run) -> None:
+    waits = [
+        (Place(path_of(one), one["line"]), Place(**one["waits_for"]) if one["waits_for"] else None)
+        for one in run.report["findings"]
+    ]
+    assert find_circle(waits) == []
 
 
 def test_every_file_is_looked_at(run: Run) -> None:

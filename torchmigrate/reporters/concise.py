@@ -31,7 +31,8 @@ COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cya
 
 
 def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Write ``path:line:column: code severity message [fix]`` lines: errors first, then warnings, then infos."""
+    """Write what `fix` changed, then ``path:line:column: code severity message [fix]`` lines: errors, warnings, infos."""
+    out.write("".join(line + "\n" for line in describe_fixed(report)))
     folding = FoldedFindings()
     for result in results:
         for error in result.errors:
@@ -43,16 +44,21 @@ def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) ->
                 if finding.severity is severity and report.is_listed(finding):
                     out.write(f"{format_headline(finding, report)}{_format_fix_mark(finding)}\n")
     if not report.quiet:
-        ending = [*folding.describe_rules(report), *describe_outcome(report), format_summary(report)]
+        ending = [*folding.describe_rules(report), *describe_unfixed(report), format_summary(report)]
         out.write("".join(line + "\n" for line in ending))
 
 
-def describe_outcome(report: Report) -> Iterator[str]:
-    """Yield lines on what `fix` changed, by rule and file, and on what it left unfixed and why."""
+def describe_fixed(report: Report) -> Iterator[str]:
+    """Yield lines on what `fix` changed, by rule and file."""
+    if report.fixing and not report.quiet:
+        for (code, path), number in sorted(Counter((f.code, f.path) for f in report.applied).items()):
+            yield escape_controls(f"fixed {code} in {path}: {number}")
+
+
+def describe_unfixed(report: Report) -> Iterator[str]:
+    """Yield lines on what `fix` left unfixed and why, and on what its ``--verify`` command showed."""
     if not report.fixing:
         return
-    for (code, path), number in sorted(Counter((f.code, f.path) for f in report.applied).items()):
-        yield escape_controls(f"fixed {code} in {path}: {number}")
     reasons = sorted(report.withheld.items(), key=lambda item: (-item[1], item[0]))
     for (code, reason), number in reasons[:MAX_REASONS]:
         yield escape_controls(f"left {code}: {number}, {reason}")

@@ -21,7 +21,8 @@ from torchmigrate.reporters.concise import (
     COLORS,
     FoldedFindings,
     apply_style,
-    describe_outcome,
+    describe_fixed,
+    describe_unfixed,
     format_error,
     format_headline,
 )
@@ -68,7 +69,9 @@ class _RuleGroup:
 
 
 def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
-    """Write file errors first, then the findings by rule, then the totals."""
+    """Write what `fix` changed and file errors, then the findings by rule, then the totals."""
+    fixed = [part for line in describe_fixed(report) for part in _wrap_lines(line, report, "", hanging="  ")]
+    out.write("".join(line + "\n" for line in [*fixed, *([""] if fixed else [])]))
     folding = FoldedFindings()
     groups: dict[tuple[int, str], _RuleGroup] = {}
     for result in results:
@@ -85,7 +88,7 @@ def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) ->
         severity = next(one for one in Severity if one.rank == -rank)
         out.write("".join(line + "\n" for line in _describe_group(code, severity, group, report, sourced)))
     if not report.quiet:
-        counted = [*folding.describe_rules(report), *describe_outcome(report)]
+        counted = [*folding.describe_rules(report), *describe_unfixed(report)]
         ending = [part for line in counted for part in _wrap_lines(line, report, "", hanging="  ")]
         out.write("".join(line + "\n" for line in [*ending, *summary.describe_run(report)]))
 

@@ -76,7 +76,7 @@ def _render_outcome(report: Report) -> dict[str, Any]:
 
 def _render_fixed(finding: Finding) -> dict[str, Any]:
     """Return the fields of a fixed finding, with the title and safety of its fix."""
-    left = ("hint", "source", "withheld", "fix", "evidence", "proposal")
+    left = ("hint", "source", "withheld", "waits_for", "fix", "evidence", "proposal")
     facts = {
         name: value for name, value in _render_finding(replace(finding, fix=None)).items() if name not in left
     }
@@ -105,6 +105,7 @@ def _render_finding(finding: Finding) -> dict[str, Any]:
         "source": finding.source,
         "fix": _render_fix(finding.fix) if finding.fix else None,
         "withheld": finding.withheld,
+        "waits_for": finding.waits_for._asdict() if finding.waits_for else None,
         "evidence": finding.evidence,
         "proposal": asdict(finding.proposal) if finding.proposal else None,
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from torchmigrate.api import Context, Kind, NoFix, NotYet, Place, Use
 from torchmigrate.project.mentions import Mention
@@ -57,28 +58,47 @@ def find_blocker(use: Use, ctx: Context, *others: Mention, is_traced: bool = Fal
 
     ``is_traced``: whether a trace does more with the marker than to run the code.
     """
+    # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
+    kinds = _MAKING - {Kind.IMPORT}
+    with_traces = is_traced or bool(ctx.project.find_uses(*_COMPILED_IN_TRACES, kinds=kinds))
+    makers = ctx.uses.compute_once((_Makers, with_traces), lambda: _collect_makers(ctx, with_traces))
+    of_line = (maker for lines, maker in makers.of_lines if use.node.lineno in lines)
+    reaching = [*makers.of_all_code, *of_line, *others]
+    return find_nearest(reaching, ctx) if reaching else None
+
+
+class _Makers(NamedTuple):
+    """The places of a project that may make TorchScript of the code in one file."""
+
+    of_all_code: tuple[Mention, ...]
+    """The nearest place that may compile any line; empty if there is none."""
+    of_lines: Sequence[tuple[range, Mention]]
+    """Lines of functions that are scripted, or called by such ones, with the script."""
+
+
+def _collect_makers(ctx: Context, with_traces: bool) -> _Makers:
     uses = ctx.project.find_uses
     makers = [*uses(*AUTHORING, kinds=_MAKING), *uses(*BASES, kinds=(Kind.BASE,))]
-    # A trace runs functions as Python and reads no marker, unless something is compiled during the trace.
-    if not is_traced and not uses(*_COMPILED_IN_TRACES, kinds=_MAKING - {Kind.IMPORT}):
+    if not with_traces:
         makers = [maker for maker in makers if maker.symbol not in TRACING]
     used = {(maker.path, maker.symbol) for maker in makers if maker.kind is not Kind.IMPORT}
     makers = [m for m in makers if m.kind is not Kind.IMPORT or (m.path, m.symbol) not in used]
-    makers = [*(maker for maker in makers if _may_reach(maker, makers, use, ctx)), *others]
-    return find_nearest(makers, ctx) if makers else None
+    notes, here = _collect_notes(makers, ctx), os.path.abspath(ctx.source.path)
+    of_all_code = [maker for maker in makers if (maker.path, maker.line) not in notes]
+    of_lines = [
+        (lines, maker)
+        for maker in makers
+        if (found := notes.get((maker.path, maker.line))) and os.path.abspath(maker.path) == here
+        for note in found
+        for lines in _read_lines(note)
+    ]
+    return _Makers((find_nearest(of_all_code, ctx),) if of_all_code else (), of_lines)
 
 
-def _may_reach(maker: Mention, makers: Sequence[Mention], use: Use, ctx: Context) -> bool:
-    """Return whether the code of ``use`` may be compiled there: a script of functions compiles them and their callees."""
-    noted = ctx.uses.compute_once(SCRIPTED_LINES, lambda: _collect_notes(makers, ctx)).get(
-        (maker.path, maker.line)
-    )
-    if noted is None:
-        return True
-    if os.path.abspath(maker.path) != os.path.abspath(ctx.source.path):
-        return False
-    spans = [span.split("-") for note in noted for span in str(dict(note.constants)["lines"]).split()]
-    return any(int(first) <= use.node.lineno <= int(last) for first, last in spans)
+def _read_lines(note: Mention) -> Iterator[range]:
+    for span in str(dict(note.constants)["lines"]).split():
+        first, _, last = span.partition("-")
+        yield range(int(first), int(last) + 1)
 
 
 def _collect_notes(makers: Sequence[Mention], ctx: Context) -> dict[tuple[str, int], list[Mention]]:

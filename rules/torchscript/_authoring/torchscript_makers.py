@@ -61,13 +61,14 @@ def find_traces(ctx: Context) -> Iterator[Mention]:
 
 def find_nearest(mentions: Sequence[Mention], ctx: Context) -> Mention:
     """Return the mention that is nearest to this file: in the most folders shared with it, then by order."""
-    return min(mentions, key=lambda mention: _measure_distance(mention, ctx))
+    here = ctx.source.path.split(os.sep)
+    nearest = min({mention.path for mention in mentions}, key=lambda path: _measure_distance(path, here))
+    return min((mention for mention in mentions if mention.path == nearest), key=lambda one: one.line)
 
 
-def _measure_distance(mention: Mention, ctx: Context) -> tuple[int, str, int]:
-    steps = zip(ctx.source.path.split(os.sep), mention.path.split(os.sep), strict=False)
-    shared = sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps))
-    return -shared, mention.path, mention.line
+def _measure_distance(path: str, here: Sequence[str]) -> tuple[int, str]:
+    steps = zip(here, path.split(os.sep), strict=False)
+    return -sum(1 for _ in takewhile(lambda step: step[0] == step[1], steps)), path
 
 
 def makes_torchscript(ctx: Context) -> bool:
