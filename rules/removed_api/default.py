@@ -7,6 +7,9 @@ fails.
     →
     torch.meshgrid(x, y, indexing="ij")
 
+An argument that has become required is reported as well: `num_spatial_dims` of `_output_padding`, the method that transposed
+convolutions of one's own inherit.
+
 `torch.load` has a rule of its own (`load-weights-only`), and so has `torch.onnx.export` (`onnx-export`).
 
 Fix safety: safe if the argument is the old default; otherwise unsafe, and the title says why.
@@ -28,7 +31,8 @@ from torchmigrate.tables.api_changes import ApiChange
 from ._changes.change_fixes import find_declared, fit_minimum
 from ._changes.dictionary_arguments import has_required_arguments
 from ._changes.missing_names import has_alternative, has_other_call, tests_parameter
-from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper
+from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper, write_replacement
+from ._changes.use_intent import is_defined_in_project
 
 _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.DEFAULT)
 
@@ -64,6 +68,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if change.common and not is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         return
+    if use.symbol.startswith(".") and not change.common and is_defined_in_project(use, ctx):
+        return
     reached = find_reach(use, ctx.uses)
     severity = change.find_severity(ctx.options.target)
     settled = change.documented is not None and change.documented <= find_declared(ctx, reached)
@@ -74,10 +80,13 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if tests_parameter(use, name) or has_other_call(use, name):
         return
-    owner = "Tensor." if use.symbol.startswith(".") else ""
+    owner = "Tensor." if use.symbol.startswith(".") and change.was else ""
+    state = (
+        f": the default is {change.was}" if change.was else f" {change.describe_state(ctx.options.target)}"
+    )
     yield ctx.finding(
         use,
-        f"`{owner}{{symbol}}` without `{name}=`: the default is {change.was}; {change.instead}",
+        f"`{owner}{{symbol}}` without `{name}=`{state}; {change.instead}",
         severity=severity,
         fix=lambda: _create_fix(use, call, ctx, change, reached),
         source=change.source,
@@ -97,6 +106,11 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
     if not change.recipes:
         raise NoFix("the old default depends on values that are not written in the code")
     (recipe,) = change.recipes
+    if recipe.write:
+        edits = write_replacement(recipe, use, ctx)
+        if edits is None:
+            raise NoFix("there is no automatic replacement for these arguments")
+        return fit_minimum(create_fix(edits, f"Pass `{change.keywords[0]}`", recipe), change, ctx, reached)
     ((name, code),) = recipe.add.items()
     title = f"Add `{name}={code}`{render_wrapper(recipe)}"
     fix = create_fix(list_call_edits(recipe, call, use, ctx), title, recipe)

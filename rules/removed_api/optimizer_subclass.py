@@ -80,7 +80,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             )
         return
     begin = methods.get("__init__")
-    if begin is not None and not methods.keys() >= _OWN and not _calls_init(begin):
+    is_whole = methods.keys() >= _OWN and not _calls_base(owner)
+    if begin is not None and not is_whole and not _calls_init(begin):
         yield ctx.finding(
             use,
             f"`{owner.name}.__init__` does not call that of `{{symbol}}`, which sets up what `step` and `state_dict` need since torch 2.0",
@@ -96,6 +97,16 @@ def _calls_init(function: ast.FunctionDef) -> bool:
         last_name(node) in ("__init__", "__setstate__", "__dict__", "_patch_step_function")
         for node in ast.walk(function)
         if node is not function
+    )
+
+
+def _calls_base(owner: ast.ClassDef) -> bool:
+    """Return whether a class that defines what `Optimizer` does still calls it: ``super().load_state_dict(state)``."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _OWN
+        and last_name(getattr(node.value, "func", node.value)) in ("super", "Optimizer")
+        for node in ast.walk(owner)
     )
 
 

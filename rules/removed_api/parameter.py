@@ -40,7 +40,7 @@ from ._changes.mocked_calls import find_expected_calls
 from ._changes.partial_calls import find_partial
 from ._changes.recipe_arguments import matches_call
 from ._changes.recipe_edits import create_fix, list_call_edits, render_wrapper, write_replacement
-from ._changes.use_intent import is_defined_here
+from ._changes.use_intent import is_defined_here, is_defined_in_project
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Fix, Use
@@ -117,7 +117,9 @@ def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
     assert isinstance(use.node, ast.Attribute)
     if is_defined_here(use, change, ctx) and not _is_super(use.node.value):
         return False
-    return not change.common or is_tensor(use.node.value, use.place, ctx.uses)
+    if change.common:
+        return is_tensor(use.node.value, use.place, ctx.uses)
+    return _is_super(use.node.value) or not is_defined_in_project(use, ctx)
 
 
 def _is_super(node: ast.expr) -> bool:
@@ -206,7 +208,9 @@ def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reach
     as_keyword = f"Pass `{change.keywords[0]}` by keyword"
     for recipe in change.recipes:
         if recipe.write and (edits := write_replacement(recipe, use, ctx)) is not None:
-            return fit_minimum(create_fix(edits, as_keyword, recipe), change, ctx, reached)
+            is_placed_again = change.by_place and f"{change.keywords[0]}=" not in recipe.write
+            title = "Add the argument that comes before it now" if is_placed_again else as_keyword
+            return fit_minimum(create_fix(edits, title, recipe), change, ctx, reached)
         if recipe.write or (is_placed and len(call.args) > len(recipe.name)):
             continue
         if matches_call(recipe, call) and not any(keyword.arg in recipe.add for keyword in call.keywords):

@@ -9,7 +9,9 @@ Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
         q, r = torch.linalg.qr(x)
 
 Methods whose names other objects have as well are only reported of expressions that certainly are tensors: parameters
-annotated as such, results of functions and methods that return tensors, and variables that hold nothing else.
+annotated as such, results of functions and methods that return tensors, gradients, and variables that hold nothing else.
+`lu_solve` is also reported of the result of any method, and `refine_names` and `align_to` if they are given
+the names of dimensions.
 
 What to do: use the replacement that the finding names.
 
@@ -29,6 +31,7 @@ from torchmigrate.semantics.tensors import is_tensor
 from torchmigrate.tables import api_changes
 
 from ._changes.change_findings import check_change
+from ._changes.use_intent import is_defined_in_project
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -38,6 +41,8 @@ _CHANGES = api_changes.index_by_symbol(api_changes.ApiChangeKind.METHOD)
 
 _TRANSFORMS = frozenset({".fft", ".ifft", ".rfft", ".irfft"})
 """Methods that take a number of dimensions first, where the functions of other libraries take an array."""
+_NAMING = frozenset({".refine_names", ".align_to"})
+"""Methods that take the names of dimensions, where those of other libraries take objects."""
 _OF_IMAGES = frozenset({"size", "image", "images", "resample", "interpolation"})
 """Arguments of other methods named `resize`, which are in most files that have to do with images."""
 
@@ -65,7 +70,15 @@ def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
         return False  # `torch.stack` gives a TensorDict for some, which has the names of dimensions as well
     if is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         return True
+    if use.symbol == ".lu_solve":
+        return isinstance(use.node.value, ast.Call) and isinstance(use.node.value.func, ast.Attribute)  # type: ignore[union-attr]
+    if use.symbol in _NAMING:
+        return all(_is_dimension_name(argument) for argument in use.call.args)
     if use.symbol in _TRANSFORMS:
         return bool(use.call.args) and isinstance(use.call.args[0], ast.Constant)
-    defined = rf"def {use.name}\("
-    return not change.common and not ctx.project.find_spellings(((use.name,), (defined,)), beside="")
+    return not change.common and not is_defined_in_project(use, ctx)
+
+
+def _is_dimension_name(argument: ast.expr) -> bool:
+    """Return whether an argument is the name of a dimension, or stands for several."""
+    return isinstance(argument, ast.Constant) and (argument.value is ... or isinstance(argument.value, str))

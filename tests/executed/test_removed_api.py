@@ -136,6 +136,7 @@ AFTER = {
     "torch.potri(torch.linalg.cholesky(s, upper=True))": "s.inverse()",
     "torch.gesv(b, a)[0]": "a.inverse() @ b",
     "torch.gels(b, a)[0]": "a.inverse() @ b",
+    "torch.lstsq(v, a)[0]": "a.inverse() @ v[:, None]",
     "torch.trtrs(b, a, transpose=True)[0]": "a.triu().mT.inverse() @ b",
     "b.trtrs(a, False)[0]": "a.tril().inverse() @ b",
     "torch.btrifact(a)[0]": "torch.linalg.lu_factor(a)[0]",

@@ -111,6 +111,9 @@ VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 SIZED = frozenset({"randn", "rand", "zeros", "ones", "empty", "randint", "full"})
 """The functions of `torch` that make a tensor of the sizes they are given."""
 
+_GIVING_MATRICES = frozenset({"mm", "column_stack", "vstack", "eye", "inverse", "diag_embed"})
+"""The functions and methods whose results have at least two dimensions, whatever they are given."""
+
 _MODULES = ("torch.fft.", "torch.special.")
 """The modules of which every function returns one tensor."""
 _RETURNING = frozenset(
@@ -139,11 +142,38 @@ def is_tensor(node: ast.expr, place: StatementPlace, uses: SymbolUses, depth: in
             # `text % x` is a text whatever `x` is; every other operator with a tensor on one side gives a tensor.
             sides = [left] if isinstance(op, ast.Mod) else [left, right]
             return any(is_tensor(side, place, uses, depth - 1) for side in sides)
+        case ast.Attribute(attr="grad"):
+            return uses.names.resolve_expression(node, place.scope) is None  # not `torch.autograd.grad`
         case ast.Attribute(value=owner, attr=name):
             return name in VIEWS and is_tensor(owner, place, uses, depth - 1)
         case ast.Subscript(value=owner):
             return is_tensor(owner, place, uses, depth - 1)
     return False
+
+
+def is_matrix(node: ast.expr, place: StatementPlace, uses: SymbolUses, depth: int = _DEPTH) -> bool:
+    """Return whether an expression evaluated at ``place`` certainly is a tensor of at least two dimensions."""
+    match node:
+        case ast.Name() if depth:
+            value = uses.data_flow.find_definition(node, place.scope)
+            return value is not None and is_matrix(value, place, uses, depth - 1)
+        case ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=int() as dimension)]):
+            return dimension > 0
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=sizes) if sizes:
+            return sum(not isinstance(size, ast.Starred) for size in sizes) > 1
+        case ast.Call(func=func):
+            sized = [size for size in list_sizes(node) if not isinstance(size, ast.Starred)]
+            return last_name(func) in _GIVING_MATRICES or len(sized) > 1
+        case ast.Attribute(attr="mT" | "mH"):
+            return True
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return sum(_keeps_dimension(part) for part in parts) > 1
+    return False
+
+
+def _keeps_dimension(part: ast.expr) -> bool:
+    """Return whether a part of an index leaves a dimension: a slice, or the new one of ``None``."""
+    return isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is None)
 
 
 def _returns_tensor(call: ast.Call, place: StatementPlace, uses: SymbolUses, depth: int) -> bool:

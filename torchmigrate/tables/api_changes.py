@@ -86,6 +86,8 @@ class ChangeRecipe:
     """The expression instead of ``write`` where the result is unpacked into names of which others are read as well."""
     tensors: tuple[str, ...] = ()
     """The parameters that ``write`` needs as tensors; other arguments are converted."""
+    columns: tuple[str, ...] = ()
+    """The parameters of which a vector is one column of a matrix, as the old function had it and the new one has not."""
     bare: str = ""
     """The code of a decorator's arguments, if the old decorator is written without any."""
     same: bool = False

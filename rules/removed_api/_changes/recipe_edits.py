@@ -17,7 +17,7 @@ from torchmigrate.rewrite.changes import (
 )
 from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
-from torchmigrate.semantics.tensors import is_tensor
+from torchmigrate.semantics.tensors import is_matrix, is_tensor
 from torchmigrate.tables import api_changes
 from torchmigrate.tables.api_changes import ChangeRecipe
 
@@ -206,6 +206,12 @@ def write_replacement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit
         if not is_tensor(value := bound.arguments[name], use.place, ctx.uses):
             parts[name] = template(
                 "{convert}({value})", convert=ctx.write_symbol("torch.as_tensor", use), value=value
+            )
+    for name in recipe.columns:
+        value = parts[name]
+        if not (isinstance(value, ast.expr) and is_matrix(value, use.place, ctx.uses)):
+            parts[name] = template(
+                "{stack}([{value}])", stack=ctx.write_symbol("torch.column_stack", use), value=value
             )
     if recipe.unpacked and is_unpacked(recipe, use.call, use, ctx):
         repeated = [name for name in parts if recipe.unpacked.count(f"{{{name}}}") > 1]

@@ -33,6 +33,11 @@ def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
     return use.name in defined
 
 
+def is_defined_in_project(use: Use, ctx: Context) -> bool:
+    """Return whether a file of the project defines a function of the used attribute's name."""
+    return bool(ctx.project.find_spellings(((use.name,), (rf"def {use.name}\(",)), beside=""))
+
+
 def _iter_defined_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names of functions, and those of the variables and attributes that are assigned to."""
     for node in nodes:

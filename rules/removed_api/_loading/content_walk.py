@@ -188,7 +188,7 @@ class _ContentWalk:
         if isinstance(argument, ast.keyword) and argument.arg is None:
             return  # only a mapping can be unpacked so
         if name in ("vars", "from_numpy"):
-            self._show_object(call, value)
+            self._show_object(call, value._replace(is_only=True))  # whatever else the variable may have
         elif STATE_TAKERS.search(name):
             self._show_state(call, value)
         elif name in KEEPERS:
