@@ -221,6 +221,19 @@ def test_of_packages_whose_newest_releases_contradict_older_ones_are_taken(
     assert "+tensordict==0.14.3\n+torchrl==0.14.1\n" in done.output
 
 
+def test_a_pin_that_a_resolver_gives_up_without_need_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\ny==1\\n")
+    script = (tmp_path / "bin" / "uv").read_text()
+    kept = (
+        "  if /bin/grep -q '^x==1' \"$last\"; then printf 'torch==2.13.0\\nx==1\\ny==1\\n' > \"$out\"; fi\n"
+    )
+    (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
+    assert "+torch==2.13.0\n x==1\n y==1\n" in done.output
+
+
 def test_an_older_release_that_does_not_fit_the_new_torch_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +249,7 @@ def test_a_newer_python_is_asked_about_where_none_is_stated(
     write_resolver(tmp_path / "bin", monkeypatch, "version=3.10 ", "torch==2.13.0\\nx==1\\n")
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\n")
     assert "+torch==2.13.0\n x==1\n" in done.output
-    assert "no releases fit together for Python 3.10, but they do for 3.12" in done.output
+    assert "no releases fit together for Python 3.10, but they do for 3.11" in done.output
 
 
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,11 +211,26 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
 def _find_other_builds(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins of builds of conda for another Python than the new one."""
     minor, _ = state.choose_python()
-    for one, path in state.requirements if state.stated_pythons else ():
-        build = relaxations.find_python_build(one)
-        if build is not None and int(build["minor"]) != minor and one.name not in FAMILY | state.replaced:
-            reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{build['minor']}"
-            yield Blocker(reason, one, path, is_build=True)
+    found = [
+        (one, path, build["minor"])
+        for one, path in (state.requirements if state.stated_pythons else ())
+        if (build := relaxations.find_python_build(one))
+        and int(build["minor"]) != minor
+        and one.name not in FAMILY | state.replaced
+    ]
+    if len(found) > _MOST_BUILDS:
+        yield Blocker(
+            f"conda exported the list with {len(found)} builds for Python 3.{found[0][2]}, and other releases have those"
+            f" for 3.{minor}; create the environment anew with Python 3.{minor}, and export that"
+        )
+        return
+    for one, path, built in found:
+        reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{built}"
+        yield Blocker(reason, one, path, is_build=True)
+
+
+_MOST_BUILDS = 5
+"""The number of builds for another Python up to which each of their releases may well have one for the new Python."""
 
 
 def _has_known_python(environment: Environment) -> bool:

@@ -6,21 +6,16 @@ of its complaints it had before the move already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents import package_fit, resolver
 from torchmigrate.documents.environment_blockers import Blocker, find_blockers
-from torchmigrate.documents.package_fit import FAMILY, RESOLVER_ADVICE
+from torchmigrate.documents.package_fit import RESOLVER_ADVICE
 from torchmigrate.documents.proposed_state import ProposedState
-from torchmigrate.documents.python_versions import find_possible_minors, raise_python
-from torchmigrate.documents.references import Reference, VersionStyle
+from torchmigrate.documents.python_versions import raise_python
+from torchmigrate.documents.references import Reference
 from torchmigrate.documents.relaxations import Relaxation, drop_build, relax_requirement
-from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicable
-from torchmigrate.documents.upgrade_rules import TORCH_NAMES
-from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.documents.resolver_inquiry import Inquiry
 from torchmigrate.model.vocabulary import Sort
-from torchmigrate.tables import build_selection, package_requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ def settle_blockers(
     The requirements in ``fixed_paths``, files that do not move along, cannot be relaxed.
     """
     if asks:
-        inquiry = _Inquiry(state, own_names)
+        inquiry = Inquiry(state, own_names)
         if inquiry.answer.resolves is not None:
             return _settle(inquiry.list_blockers(), fixed_paths, inquiry)
         found, text = _settle(find_blockers(state), fixed_paths, None), inquiry.answer.text
@@ -90,7 +85,7 @@ def settle_blockers(
     return _settle(find_blockers(state), fixed_paths, None)
 
 
-def _settle(blockers: list[Blocker], fixed_paths: frozenset[str], inquiry: _Inquiry | None) -> Settlement:
+def _settle(blockers: list[Blocker], fixed_paths: frozenset[str], inquiry: Inquiry | None) -> Settlement:
     relaxed, checks, left, unsure = [], [], [], []
     for one in blockers:
         relaxation = None
@@ -125,172 +120,3 @@ def _relax(requirement: Reference, release: str) -> Relaxation | None:
         requirement.option, requirement.name
     )
     return Relaxation(requirement, (edit,), f"{label}{requirement.text}", f"{label}{new}")
-
-
-class _Inquiry:
-    """What a resolver says about an environment before and after its move."""
-
-    def __init__(self, state: ProposedState, own_names: frozenset[str]) -> None:
-        self._state = replace(state, resolves=True)
-        self._own_names = own_names
-        self._references = [one for unit in state.environment.units for one in unit.references]
-        self._references += [one for neighbour in state.originals for one in neighbour.references]
-        self._requirements = [one for one in self._references if one.sort is Sort.REQUIREMENT]
-        self._blockers = find_blockers(self._state)
-        self._python = self._state.oldest_python
-        self._held = dict.fromkeys((*FAMILY, *state.replaced), "") | state.releases
-        self._preferred: list[str] = []
-        self.before = self.answer = ResolverAnswer(None, "")
-        try:
-            self._ask()
-        except ResolverNotApplicable as reason:
-            self.answer = ResolverAnswer(None, f"no resolver can check this: {reason}")
-
-    def _ask(self) -> None:
-        self.before = self._ask_before()
-        if self.before.resolves is None:
-            self.answer = self.before
-            return
-        bounded = {one.name for one in self._requirements if any(c.is_upper for c in parse_clauses(one))}
-        self._preferred = [f"{name}=={release}" for name, release in self.before.versions if name in bounded]
-        fitting = {
-            one.requirement.name: one.release
-            for one in self._blockers
-            if one.requirement and one.release and one.requirement.sort is Sort.REQUIREMENT
-        }
-        lines = [f"{name}>={release}" for name, release in fitting.items()]
-        self.answer = self._ask_after(self._held, lines)
-        if self.answer.resolves is False and not self._state.stated_pythons:
-            self._ask_about_newer_python(lines)
-        if self.answer.resolves is False and fitting:
-            self._ask_about_any_release(set(fitting))
-
-    def _ask_about_newer_python(self, lines: list[str]) -> None:
-        """Ask about the middle of the Pythons with wheels of the new torch, where nothing says which one is used."""
-        stated, (oldest, newest) = self._python, self._state.python_range
-        self._python = f"3.{(int(oldest[2:]) + int(newest[2:])) // 2}"
-        answer = self._ask_after(self._held, lines)
-        if answer.resolves:
-            self.answer = answer
-        else:
-            self._python = stated
-
-    def _ask_about_any_release(self, names: set[str]) -> None:
-        """Ask which releases of some packages fit together, since the newest one of each does not fit that of another."""
-        preferred = [line for line in self._preferred if line.partition("==")[0] not in names]
-        self._preferred, kept = preferred, self._preferred
-        answer = self._ask_after(self._held, [])
-        found = dict(answer.versions)
-        if answer.resolves and not any(self._is_refused(name, found.get(name, "")) for name in names):
-            self.answer = answer
-        else:
-            self._preferred = kept
-
-    def _is_refused(self, name: str, release: str) -> bool:
-        """Return whether a release is known not to fit the new torch or its CUDA."""
-        reason = package_requirements.explain_refusal(name, release, self._state.releases["torch"])
-        return reason.startswith("it requires torch") or bool(
-            package_fit.explain_conflict(name, release, self._state.question)
-        )
-
-    def _ask_before(self) -> ResolverAnswer:
-        """Ask about the environment as it is, with a Python that its torch has wheels for."""
-        family = {
-            one.name: clause.public_version
-            for one in self._requirements
-            if one.name in FAMILY and one.style is not VersionStyle.CONDA
-            for clause in parse_clauses(one)
-            if clause.is_exact
-        }
-        question = resolver.create_question(
-            self._references, self._own_names, self._find_present_python(), held=family, bounded=True
-        )
-        return resolver.ask_resolver(question)
-
-    def _find_present_python(self) -> str:
-        """Return the Python that the environment has today: the new one if its torch has wheels for that."""
-        minors = [
-            c.minor_version
-            for one in self._requirements
-            if one.name in TORCH_NAMES
-            for c in parse_clauses(one)
-        ]
-        known = next(
-            (r for minor in minors if minor and (r := build_selection.find_python_range(minor))), None
-        )
-        oldest, newest = known or (self._state.chosen.python if not any(minors) else _PYTHONS_OF_OLD_TORCH)
-        stated = [one for one in self._references if one.sort is Sort.PYTHON]
-        every = find_possible_minors(stated, (oldest, newest)) or set(
-            range(int(oldest[2:]), int(newest[2:]) + 1)
-        )
-        wanted = int(self._python[2:])
-        return self._python if wanted in every else f"3.{max(every)}"
-
-    def _ask_after(self, held: dict[str, str], fitting: list[str]) -> ResolverAnswer:
-        question = resolver.create_question(
-            self._references, self._own_names, self._python, held=held, preferred=self._preferred
-        )
-        return resolver.ask_resolver(replace(question, lines=(*question.lines, *fitting)))
-
-    def find_newest_torch(self) -> str:
-        """Return the newest minor version of torch with which the requirements resolve; empty if there is none."""
-        target = self._state.releases["torch"]
-        held = dict.fromkeys(self._held, "")
-        answer = self._ask_after(held, [f"torch<{target}"])
-        found = dict(answer.versions).get("torch", "") if answer.resolves else ""
-        return ".".join(found.split(".")[:2])
-
-    @property
-    def text(self) -> str:
-        """The answer, as a clause."""
-        if self._is_old_conflict():
-            return f"{self.answer.text}; it could not before the move either"
-        return self.answer.text
-
-    def _is_old_conflict(self) -> bool:
-        return self.answer.resolves is False and self.before.resolves is False
-
-    def list_blockers(self) -> list[Blocker]:
-        """Return the blockers that the tables know, with the releases that the resolver chose, and those that it found."""
-        changed = resolver.list_changed(self.answer, self._requirements)
-        for name in resolver.list_changed(self.before, self._requirements):
-            changed.pop(name, None)
-        known = [self._take_release(one, changed) for one in self._blockers]
-        told = {id(one.requirement) for one in known if one.requirement}
-        paths = {id(one): n.path for n in self._state.originals for one in n.references}
-        found = [
-            Blocker(
-                f"blocked by `{one.name}{one.text}`: it does not fit together with torch {self._state.releases['torch']} and the rest",
-                one,
-                paths.get(id(one), ""),
-                changed[one.name],
-            )
-            for one in self._requirements
-            if one.name in changed and id(one) not in told and one.name not in self._held
-        ]
-        if self.answer.resolves is False and not self._is_old_conflict():
-            found.insert(0, Blocker(self.answer.text))
-        unknown = [
-            Blocker(
-                f"{name} has no wheel",
-                check=f"{name}: it has no wheel, so that no resolver was asked about it",
-            )
-            for name in self._list_unasked()
-        ]
-        first = self._state.oldest_python
-        if self._python != first and self.answer.resolves:
-            said = f"no releases fit together for Python {first}, but they do for {self._python}"
-            unknown.append(Blocker(said, check=f"Python: {said}"))
-        return [*known, *found, *unknown]
-
-    def _take_release(self, one: Blocker, changed: dict[str, str]) -> Blocker:
-        name = one.requirement.name if one.requirement else ""
-        return replace(one, release=changed[name]) if name in changed and one.release is not None else one
-
-    def _list_unasked(self) -> Iterator[str]:
-        """Yield the packages without a wheel that did not have to be left out before the move."""
-        yield from (name for name in self.answer.left_out if name not in self.before.left_out)
-
-
-_PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
-"""The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""
