@@ -193,7 +193,10 @@ def _find_arguments(
 def _is_meant(value: ast.expr, change: ApiChange) -> bool:
     code = ast.unparse(value)
     is_listed = not change.values or any(fnmatchcase(code, one) for one in change.values)
-    return is_listed and not any(fnmatchcase(code, one) for one in change.excluded)
+    number = value.operand if isinstance(value, ast.UnaryOp) else value
+    is_number = isinstance(number, ast.Constant) and isinstance(number.value, (int, float))
+    kind = "number" if is_number else ""
+    return is_listed and not any(one == kind or fnmatchcase(code, one) for one in change.excluded)
 
 
 def _create_fix(use: Use, call: ast.Call, ctx: Context, change: ApiChange, reached: VersionReach) -> Fix:

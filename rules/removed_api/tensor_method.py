@@ -10,12 +10,14 @@ Why: `x.qr()` is `torch.qr(x)`, and is removed together with it.
 
 Methods whose names other objects have as well are only reported of expressions that certainly are tensors: parameters
 annotated as such, results of functions and methods that return tensors, gradients, and variables that hold nothing else.
-`lu_solve` is also reported of the result of any method, and `refine_names` and `align_to` if they are given
+`lu_solve` is also reported of the result of any method, `cholesky` and `triangular_solve` of whatever no other library of matrices
+may have made, and `refine_names` and `align_to` if they are given
 the names of dimensions.
 
 What to do: use the replacement that the finding names.
 
-Fix safety: as for the function; unsafe where results may differ, such as in the signs of eigenvectors.
+Fix safety: as for the function; unsafe where results may differ, such as in the signs of eigenvectors, or where no
+code shows that the owner of `cholesky` or `triangular_solve` is a tensor.
 
 Source: `torchmigrate/tables/data/changes.toml`, which names the wheels for each.
 """
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Calls, Finding, Kind, Rule, Safety
@@ -43,6 +46,9 @@ _TRANSFORMS = frozenset({".fft", ".ifft", ".rfft", ".irfft"})
 """Methods that take a number of dimensions first, where the functions of other libraries take an array."""
 _NAMING = frozenset({".refine_names", ".align_to"})
 """Methods that take the names of dimensions, where those of other libraries take objects."""
+_OF_MATRICES = frozenset({".cholesky", ".triangular_solve"})
+"""Methods that beside tensors only other matrices have; functions of these names take the matrix first."""
+_OTHER_MATRICES = (b"gpytorch", b"linear_operator", b"sympy", b"sage.", b"jax", b"cupy", b"tensorflow")
 _OF_IMAGES = frozenset({"size", "image", "images", "resample", "interpolation"})
 """Arguments of other methods named `resize`, which are in most files that have to do with images."""
 
@@ -59,8 +65,20 @@ rule = Rule(
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     change = _CHANGES[use.symbol]
-    if use.call is not None and _is_of_tensor(use, ctx, change):
-        yield from check_change(use, ctx, change)
+    if use.call is None or not _is_of_tensor(use, ctx, change):
+        return
+    if use.symbol in _OF_MATRICES and not is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
+        change = _doubt_owner(change)
+    yield from check_change(use, ctx, change)
+
+
+def _doubt_owner(change: ApiChange) -> ApiChange:
+    """Return a change whose recipes are unsafe, because no code shows that the method is one of a tensor."""
+    doubt = "no code shows that this is a tensor"
+    recipes = (
+        replace(one, unsafe=f"{one.unsafe}, and {doubt}" if one.unsafe else doubt) for one in change.recipes
+    )
+    return replace(change, recipes=tuple(recipes))
 
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
@@ -72,6 +90,13 @@ def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
         return True
     if use.symbol == ".lu_solve":
         return isinstance(use.node.value, ast.Call) and isinstance(use.node.value.func, ast.Attribute)  # type: ignore[union-attr]
+    if use.symbol in _OF_MATRICES:
+        others = any(name in ctx.source.text for name in _OTHER_MATRICES)
+        return (
+            not others
+            and not is_defined_in_project(use, ctx)
+            and _takes_arguments_of_tensor(use.call, change)
+        )
     if use.symbol in _NAMING:
         return all(_is_dimension_name(argument) for argument in use.call.args)
     if use.symbol in _TRANSFORMS:
@@ -82,3 +107,9 @@ def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
 def _is_dimension_name(argument: ast.expr) -> bool:
     """Return whether an argument is the name of a dimension, or stands for several."""
     return isinstance(argument, ast.Constant) and (argument.value is ... or isinstance(argument.value, str))
+
+
+def _takes_arguments_of_tensor(call: ast.Call, change: ApiChange) -> bool:
+    """Return whether a call has the arguments of the method, where a function of the same name has the matrix as well."""
+    taken = sum(not isinstance(argument, ast.Constant) for argument in call.args)
+    return taken == int(".triangular_solve" in change.symbols)

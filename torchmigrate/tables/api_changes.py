@@ -138,7 +138,7 @@ class ApiChange:
     values: tuple[str, ...] = ()
     """The code of the arguments that are affected, as `fnmatch` patterns; empty: any."""
     excluded: tuple[str, ...] = ()
-    """The code of arguments that are not affected, as `fnmatch` patterns."""
+    """The code of arguments that are not affected, as `fnmatch` patterns; ``number`` is any literal number."""
     others: tuple[str, ...] = ()
     """The code of other arguments of the call, as `fnmatch` patterns: ``dynamo=True`` has to be given, ``!dynamo=True``
     must not be."""

@@ -10,7 +10,14 @@ from torchmigrate.semantics.version_guards import VersionReach, find_reach
 from torchmigrate.tables import api_changes
 
 from .change_fixes import create_change_fix, hint_branch, last_part
-from .missing_names import ANY_EXCEPTION, find_failing_imports, has_alternative, has_default, is_harmless
+from .missing_names import (
+    ANY_EXCEPTION,
+    find_failing_imports,
+    has_alternative,
+    has_default,
+    is_harmless,
+    is_retried,
+)
 from .use_intent import (
     is_class_member,
     is_defined_here,
@@ -78,7 +85,7 @@ def judge_use(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) 
     if severity is Severity.ERROR:
         if is_replaced(use):
             return None
-        missed = bool(reached.caught & (ANY_EXCEPTION | {"RuntimeError"}))
+        missed = bool(reached.caught & (ANY_EXCEPTION | {"RuntimeError"})) and not is_retried(use, ctx)
         mild = use.kind in _NOT_CALLED or use.is_compared_by_identity or has_default(use)
         return None if missed else Severity.INFO if mild else severity
     if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:

@@ -114,7 +114,10 @@ def has_alternative(use: Use, ctx: Context, reached: VersionReach, *, is_always_
         is_always_there or _is_retry(use, ctx)
     )
     target = ctx.options.target
-    lacks = any(name.startswith("torch.") or not is_always_there for name in reached.absent)
+    absent = [
+        name for name in reached.absent if not name.startswith("._")
+    ]  # `hasattr(self, "_cache")` is none of torch's
+    lacks = any(name.startswith("torch.") or not is_always_there for name in absent)
     prefixes = (part for name in reached.present for part in accumulate(name.split("."), "{}.{}".format))
     lost = any(_is_gone(part, ctx) for part in prefixes)
     if ambiguous or fallback or lacks or lost or not reached.includes_version(target):
@@ -136,6 +139,17 @@ def find_tried(use: Use) -> list[ast.stmt]:
         if isinstance(node, ast.Try) and any(inner.statement in handler.body for handler in node.handlers):
             return node.body
     return []
+
+
+def is_retried(use: Use, ctx: Context) -> bool:
+    """Return whether a handler of the ``try`` that has the use calls the same name again: it is for another failure."""
+    for inner, outer in pairwise(use.place.enclosing_places()):
+        node = outer.statement
+        if isinstance(node, ast.Try) and inner.statement in node.body:
+            below = {part for handler in node.handlers for part in ast.walk(handler)}
+            if any(one.name == use.name and one.node in below for one in ctx.uses.all_uses):
+                return True
+    return False
 
 
 def _walk_untested(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:

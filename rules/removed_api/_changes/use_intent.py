@@ -34,8 +34,9 @@ def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
 
 
 def is_defined_in_project(use: Use, ctx: Context) -> bool:
-    """Return whether a file of the project defines a function of the used attribute's name."""
-    return bool(ctx.project.find_spellings(((use.name,), (rf"def {use.name}\(",)), beside=""))
+    """Return whether a file of the project defines a method of the used attribute's name."""
+    method = rf"def {use.name}\(\s*(?:self|cls)\b"
+    return bool(ctx.project.find_spellings(((use.name,), (method,)), beside=""))
 
 
 def _iter_defined_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
