@@ -15,8 +15,8 @@ from .missing_names import (
     find_failing_imports,
     has_alternative,
     has_default,
+    is_for_other_failure,
     is_harmless,
-    is_retried,
 )
 from .use_intent import (
     is_class_member,
@@ -85,7 +85,9 @@ def judge_use(use: Use, ctx: Context, change: ApiChange, reached: VersionReach) 
     if severity is Severity.ERROR:
         if is_replaced(use):
             return None
-        missed = bool(reached.caught & (ANY_EXCEPTION | {"RuntimeError"})) and not is_retried(use, ctx)
+        missed = bool(reached.caught & (ANY_EXCEPTION | {"RuntimeError"})) and not is_for_other_failure(
+            use, ctx
+        )
         mild = use.kind in _NOT_CALLED or use.is_compared_by_identity or has_default(use)
         return None if missed else Severity.INFO if mild else severity
     if (use.kind is Kind.STRING or is_replaced(use)) and change.warns is not None:

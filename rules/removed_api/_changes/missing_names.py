@@ -141,15 +141,23 @@ def find_tried(use: Use) -> list[ast.stmt]:
     return []
 
 
-def is_retried(use: Use, ctx: Context) -> bool:
-    """Return whether a handler of the ``try`` that has the use calls the same name again: it is for another failure."""
+def is_for_other_failure(use: Use, ctx: Context) -> bool:
+    """Return whether the ``try`` around a use has no alternative: its handlers call the same name again, or compute nothing."""
     for inner, outer in pairwise(use.place.enclosing_places()):
         node = outer.statement
         if isinstance(node, ast.Try) and inner.statement in node.body:
             below = {part for handler in node.handlers for part in ast.walk(handler)}
-            if any(one.name == use.name and one.node in below for one in ctx.uses.all_uses):
-                return True
+            retries = any(one.name == use.name and one.node in below for one in ctx.uses.all_uses)
+            return retries or not any(_computes(part) for part in below)
     return False
+
+
+def _computes(node: ast.AST) -> bool:
+    """Return whether a node is a statement that keeps or returns what a call gives, or a constant that others can ask for."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+        return False
+    is_constant = node.value is None or isinstance(node.value, ast.Constant)
+    return is_constant or any(isinstance(part, ast.Call) for part in ast.walk(node))
 
 
 def _walk_untested(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
