@@ -52,6 +52,8 @@ _FEW = 3
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    if use.call is not None and any(one.arg in (None, "mode", "options") for one in use.call.keywords):
+        return  # CUDA graphs and tuning are for the model as a whole
     defined = find_compiled(use, ctx)
     if getattr(defined, "name", "") == "forward":  # self.forward = torch.compile(self.forward)
         defined = enclosing_class(use)

@@ -74,8 +74,19 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if is_meant(use, ctx, _CHOICE):
         return
     found = None if _KERNELS.search(ctx.source.text) else AttentionReader(use, ctx).read()
-    if found is not None:
+    if found is not None and not _is_learned(found.scale, ctx):
         yield from create_advice(use, ctx, at=found.product, fix=lambda: _create_fix(found, use, ctx))
+
+
+def _is_learned(scale: ast.expr | None, ctx: Context) -> bool:
+    """Return whether the file makes a scale a parameter, which `scaled_dot_product_attention` does not take."""
+    return isinstance(scale, ast.Attribute) and any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and last_name(node.value.func) == "Parameter"
+        and any(isinstance(target, ast.Attribute) and target.attr == scale.attr for target in node.targets)
+        for node in ast.walk(ctx.source.syntax_tree)
+    )
 
 
 def _create_fix(found: Attention, use: Use, ctx: Context) -> Fix:

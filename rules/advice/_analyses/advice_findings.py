@@ -1,4 +1,4 @@
-"""Findings of advice: an info that names the torch it needs, in files that are no tests, benchmarks or archived copies."""
+"""Findings of advice: an info that names the torch it needs, in files that are no tests, benchmarks or copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchmigrate.api import Context, Finding, Fix, Severity, Use
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version
 
 from .enclosing_nodes import enclosing_names
-from .old_copies import is_old_copy
+from .kept_code import is_kept
 
 _TRIAL_NAME = re.compile(r"^(?:(?:manual|run)_)?test_|^conftest|(?:^|[_-])bench|(?:_test|_tests)\.py$")
 _TRIAL_CODE = re.compile(
@@ -18,10 +18,6 @@ _TRIAL_CODE = re.compile(
     rb"|\bbenchmark_\w+\(|@pytest\."
 )
 _EXAMPLE = re.compile(r"^(?:example|demo|smoke|self_?test|sanity)(?:_|$)|_(?:example|demo|smoke)$")
-_ARCHIVE = re.compile(
-    r"(?i)(?:archived?|old|legacy|deprecated|obsolete|attic|backups?|third_?party|3rd_?party|vendor(?:ed)?|externals?)"
-)
-"""The name of a folder with code that is kept as it was, or that others maintain."""
 
 
 def create_advice(
@@ -38,7 +34,7 @@ def create_advice(
     """Yield a finding with ``message`` (by default the rule's) at a use, or at another node of its file.
 
     The finding names the torch that the advice needs: ``since``, by default the rule's. There is none if the target is
-    older, if the name may stand for something else, in archived copies, or, without ``in_trials``, in a test, benchmark or example.
+    older, if the name may stand for something else, in code that is kept as it is, or, without ``in_trials``, in a test, benchmark or example.
     """
     needed = since or ctx.rule.since or OLDEST
     if (
@@ -47,7 +43,7 @@ def create_advice(
         or (not in_trials and (is_trial(ctx) or _is_example(use)))
     ):
         return
-    if _is_archived(ctx) or is_old_copy(ctx):
+    if is_kept(ctx):
         return
     yield ctx.finding(
         use,
@@ -72,9 +68,3 @@ def is_trial(ctx: Context) -> bool:
 def _is_example(use: Use) -> bool:
     """Return whether a function around shows or tries how the code is used, where nothing has to be fast."""
     return any(_EXAMPLE.search(name) for name in enclosing_names(use))
-
-
-def _is_archived(ctx: Context) -> bool:
-    """Return whether the file is below a folder of archived or foreign code."""
-    *folders, _ = ctx.project.get_repository_path(ctx.source.path).replace("\\", "/").split("/")
-    return any(_ARCHIVE.fullmatch(folder) for folder in folders)

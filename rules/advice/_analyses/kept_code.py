@@ -1,0 +1,91 @@
+"""Code that is kept as it is: archives, records of a day, lessons, code of others, and copies of files that live on."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from torchmigrate.api import Context
+from torchmigrate.project.folders import is_within
+from torchmigrate.project.import_closure import find_importing_files
+from torchmigrate.project.project_facts import Project
+
+_FOLDER = re.compile(
+    r"(?i)(?:archived?|old|legacy|deprecated|obsolete|attic|backups?|third_?party|3rd_?party|vendor(?:ed)?|externals?"
+    r"|tutorials?|lectures?|lessons?|courses?|exercises?|homeworks?"
+    r"|(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?:\D.*)?)"
+)
+"""The name of a folder with code that is kept as it was, that others maintain, or that teaches; or a date."""
+_NUMBERED = re.compile(r"(?i)((?:.*[\W_])?v(?:er(?:sion)?)?[_.-]?)(\d+)(?:\D.*)?")
+"""A name with a version: ``model_v2``, ``v3``, ``RWKV-v4neo``."""
+_MARKED = re.compile(r"(?i)(.*\w)[._ -]+(?:old|backup|bak|orig|original|copy|deprecated|legacy|previous)\d*")
+_DEFINITION = re.compile(rb"(?m)^(?:async[ \t]+def|def|class)[ \t]+(\w+)")
+_OWNERS = {" license ": r"(?i)copyright[^\n]*"}
+_MANY_COPIES = 3
+"""The number of equal files of one name from which on each belongs to what it is released with, as a checkpoint."""
+
+
+def is_kept(ctx: Context) -> bool:
+    """Return whether nobody improves the file here: by its folder's name or license, or since it is one of several copies."""
+    path = os.path.abspath(ctx.source.path)
+    project = ctx.project
+    *folders, _ = project.get_repository_path(ctx.source.path).replace("\\", "/").split("/")
+    return (
+        any(map(_FOLDER.fullmatch, folders))
+        or _is_foreign(path, ctx)
+        or project.compute_once((is_kept, path), lambda: _is_copy(project, path, ctx.source.text))
+    )
+
+
+def _is_foreign(path: str, ctx: Context) -> bool:
+    """Return whether a folder around the file, other than the topmost with a license, has one of another owner."""
+    found = {
+        os.path.dirname(os.path.abspath(shown)): owner for shown, _, owner in ctx.search_elsewhere(_OWNERS)
+    }
+    around = sorted((folder for folder in found if is_within(path, folder)), key=len)
+    return any(found[folder] != found[around[0]] for folder in around)
+
+
+def _is_copy(project: Project, path: str, text: bytes) -> bool:
+    """Return whether the file is one of many equal ones, or an old copy that nothing outside of the copy imports.
+
+    Of an old copy, a newer file defines most of the same. Their paths differ in one folder, or in their own name: it has
+    a higher number there, or is not marked as a copy.
+    """
+    name = os.sep + os.path.basename(path)
+    others = (one for one in project.list_paths() if one.endswith(name) and one != path)
+    if sum(project.read_code(other) == text for other in others) >= _MANY_COPIES - 1:
+        return True
+    defined = set(_DEFINITION.findall(text))
+    for newer in project.list_paths():
+        copy = _find_copy(path, newer)
+        if copy is not None and 2 * len(defined.intersection(_list_definitions(project, newer))) > len(
+            defined
+        ):
+            return all(is_within(importer, copy) for importer in find_importing_files(project, path))
+    return False
+
+
+def _list_definitions(project: Project, path: str) -> list[bytes]:
+    return _DEFINITION.findall(project.read_code(path) or b"")
+
+
+def _find_copy(path: str, newer: str) -> str | None:
+    """Return the file or folder that is an old copy by its name, if the paths differ in its name only."""
+    (stem, suffix), (newer_stem, newer_suffix) = os.path.splitext(path), os.path.splitext(newer)
+    parts, newer_parts = stem.split(os.sep), newer_stem.split(os.sep)
+    if suffix != newer_suffix or len(parts) != len(newer_parts):
+        return None
+    differing = [at for at, (one, other) in enumerate(zip(parts, newer_parts, strict=True)) if one != other]
+    match differing:
+        case [at] if _is_newer(newer_parts[at], parts[at]):
+            return path if at == len(parts) - 1 else os.sep.join(parts[: at + 1])
+    return None
+
+
+def _is_newer(name: str, old: str) -> bool:
+    marked = _MARKED.fullmatch(old)
+    one, other = _NUMBERED.fullmatch(name), _NUMBERED.fullmatch(old)
+    return (marked is not None and marked[1] == name) or (
+        one is not None and other is not None and one[1] == other[1] and int(one[2]) > int(other[2])
+    )
