@@ -184,8 +184,8 @@ class _Installs:
 
 @lru_cache(maxsize=1)
 def _find_installs(text: str) -> _Installs:
-    """Return the commands of a file that install packages; the images of one file ask one after the other."""
-    code = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    """Return the commands of a file that install packages, addresses aside; the images of one file ask one after the other."""
+    code = re.sub(r"(?m)^[ \t]*#.*$|https?://\S+", lambda found: " " * len(found[0]), text)
     conda = _CONDA.search(code)
     return _Installs(
         conda[0] if conda else "", tuple(_PIP.finditer(code)), _OWN_ENVIRONMENT.search(code) is not None
@@ -208,15 +208,25 @@ def _create_pip_setting_edit(image: Reference, text: str, *, docker: bool) -> Ed
     after = bisect_left(installs.pip, image.span.end, key=re.Match.start)
     if after == len(installs.pip) or installs.owns_environment:
         return None
-    found = next((one for one in islice(installs.pip, after, None) if one["uv"]), installs.pip[after])
-    if found["uv"] or not docker:
+    called = list(islice(installs.pip, after, None))
+    unready = next((one for one in called if one["uv"] and not _installs_into_system(one)), None)
+    if unready or not docker:
+        found = unready or called[0]
         asked = f"{'UV' if found['uv'] else 'PIP'}_BREAK_SYSTEM_PACKAGES=1"
         raise NoFix(
             f"blocked by `{found[0]}`: it needs {asked} in the new image, where the system manages Python"
         )
+    programs = sorted({"UV" if one["uv"] else "PIP" for one in called})
+    settings = " ".join(f"{program}_BREAK_SYSTEM_PACKAGES=1" for program in programs)
     end = text.find("\n", image.span.end) + 1
     line_end = "\r\n" if text[end - 2 : end] == "\r\n" else "\n"
-    return Edit(end, end, f"ENV PIP_BREAK_SYSTEM_PACKAGES=1{line_end}")
+    return Edit(end, end, f"ENV {settings}{line_end}")
+
+
+def _installs_into_system(command: re.Match[str]) -> bool:
+    """Return whether a command of uv installs into the system's Python, and not into an environment that it looks for."""
+    rest = re.compile(r"(?:\\\r?\n|[^\n;&|])*").match(command.string, command.end())
+    return "UV_SYSTEM_PYTHON" in command.string or (rest is not None and "--system" in rest[0])
 
 
 def find_image_python(chosen: TorchBuild) -> str:

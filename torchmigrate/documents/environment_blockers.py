@@ -288,4 +288,10 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
                 check=f"{name}: it is built from source; build it after the move",
             )
         for file in leftovers.find_built_files(text):
-            yield Blocker(f"blocked by `{file}`: it is unclear which torch it was built for")
+            if file.startswith("setup.py"):
+                reason = (
+                    f"blocked by `{file}`: it is built from source, and it is unclear which torch it supports"
+                )
+                yield Blocker(reason, check=f"{file}: it is built from source; build it after the move")
+            else:
+                yield Blocker(f"blocked by `{file}`: it is unclear which torch it was built for")

@@ -150,7 +150,8 @@ class ProposedEdits:
             for requirement in unit.find_references(Sort.REQUIREMENT, *names):
                 if requirement.name not in self.replaced:
                     self._edit_requirement(requirement)
-        if self.adds_index and not self._page_edit and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
+        adds = self.adds_index and not self._page_edit and not self.leaves_conda  # which has named its index
+        if adds and unit.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
             if find_cog_versions(self.environment):
                 # Source: https://github.com/replicate/cog/blob/main/docs/yaml.md#python_packages
                 raise NoFix(
@@ -167,13 +168,13 @@ class ProposedEdits:
 
     def _leave_conda(self, unit: InstallUnit) -> None:
         """Collect the edits that let pip install torch instead of conda. Raises NoFix."""
-        if not self.chosen.default or requires_only_cpu([self.environment]):
+        if requires_only_cpu([self.environment]):
             raise NoFix(
-                "conda's `pytorch` channel ends with torch 2.5; require torch in the `pip:` section, with the index of its build"
+                "conda's `pytorch` channel ends with torch 2.5; install torch by pip, from the index `cpu`"
             )
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
-        # The default index has no build with CUDA for Windows.
-        index = render_index_url(self.chosen.variant) if concerns_windows(self.source, self.beside) else ""
+        has_default = self.chosen.default and not concerns_windows(self.source, self.beside)
+        index = "" if has_default else render_index_url(self.chosen.variant)
         edits, gone = create_conda_edits(unit, self.source, {"torch": self.chosen.version, **releases}, index)
         self.edits += edits
         self.leaves_conda = True
@@ -266,12 +267,8 @@ class ProposedEdits:
         named = any(
             tag.name == self.chosen.variant for index in self._indexes if (tag := find_cuda_tag(index))
         )
-        stays = (
-            self.keeps_index
-            or self.moves_related
-            or named
-            or package_indexes.find_mixed_page(self._indexes) is not None
-        )
+        mixed = package_indexes.find_mixed_page(self._indexes) is not None
+        stays = self.keeps_index or self.moves_related or named or mixed
         return "" if self.chosen.default and not stays else self.chosen.variant
 
     def _edit_clause(self, reference: Reference, clause: VersionClause, version: str) -> None:
