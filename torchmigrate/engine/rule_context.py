@@ -208,7 +208,8 @@ class Context:
     def _make_fix(self, use: Use, make: Callable[[], Fix]) -> Fix:
         """Make a fix if the name is certain and the versions allow it. Raises NoFix."""
         if not use.certain:
-            raise NoFix("the name may refer to something else here")
+            in_f_string = "inside an f-string only torchmigrate under Python 3.12 or newer makes fixes"
+            raise NoFix(in_f_string if use.named else "the name may refer to something else here")
         made = make()  # first, since another minimum would not change its reason for having no fix
         since = self.rule.since
         if since is not None and since > self.options.minimum and not made.anytime:
