@@ -37,6 +37,12 @@ class TestSelection:
         assert Settings().is_selected("TS101", "torchscript", True)
         assert not Settings().is_selected("AD901", "advice", False)
 
+    @pytest.mark.parametrize(
+        ("selector", "selects"), [("AD", False), ("advice", False), ("AD923", True), ("ALL", True)]
+    )
+    def test_a_rule_that_serves_few_is_selected_by_its_whole_code(self, selector: str, selects: bool) -> None:
+        assert Settings(select=(selector,)).is_selected("AD923", "advice", False, True) == selects
+
     def test_select_takes_the_place_of_the_default(self) -> None:
         assert selected(settings(select=("TS102",)), "TS101", "TS102", "SC201") == ["TS102"]
 

@@ -44,6 +44,7 @@ rule = Rule(
     pairs={"torch.compile": (), ".compile": ()},
     since=(2, 5),
     default=False,
+    by_code=True,
     kinds=frozenset({Kind.CALL}),
 )
 

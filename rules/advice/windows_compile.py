@@ -40,6 +40,7 @@ rule = Rule(
     message="this skips `{symbol}` on Windows, although it works there on CPUs",
     since=(2, 5),
     default=False,
+    by_code=True,
     kinds=frozenset({Kind.CALL}),
 )
 

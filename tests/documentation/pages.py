@@ -183,7 +183,8 @@ def _section(name: str, family: list[Rule]) -> str:
 
 
 def _summary(rule: Rule) -> str:
-    return rule.summary if rule.default else f"{rule.summary} Off unless selected."
+    off = "Off unless selected by its code." if rule.by_code else "Off unless selected."
+    return rule.summary if rule.default else f"{rule.summary} {off}"
 
 
 def page_of(rule: Rule) -> str:

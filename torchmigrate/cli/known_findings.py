@@ -111,7 +111,7 @@ class KnownFindings:
         path = self._paths[place]
         settings, rule = self._settings_of(path), registry.load_rules().get(code)
         return rule is None or (
-            settings.is_selected(code, rule.family, rule.default)
+            settings.is_selected(code, rule.family, rule.default, rule.by_code)
             and not settings.is_ignored_in(path, code, rule.family)
         )
 

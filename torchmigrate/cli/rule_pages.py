@@ -154,7 +154,10 @@ def _describe_declaration(rule: Rule) -> str:
         ("Deprecated in", facts["deprecated"]),
         ("Breaks in", facts["breaks"]),
         ("Fix", facts["safety"]),
-        ("Runs", "by default" if rule.default else "only when selected"),
+        (
+            "Runs",
+            "by default" if rule.default else f"only when selected{' by its code' if rule.by_code else ''}",
+        ),
         ("Watches", ", ".join(f"`{symbol}`" for symbol in rule.symbols)),
         ("Watches in other languages", ", ".join(f"`{name}`" for name in rule.foreign if name[0] != "$")),
         ("Looks in project files for", ", ".join(sort.value for sort in rule.references)),

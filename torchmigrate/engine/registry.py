@@ -115,7 +115,7 @@ def select_rules(settings: Settings) -> Mapping[str, Rule]:
     return {
         code: rule
         for code, rule in load_rules().items()
-        if settings.is_selected(code, rule.family, rule.default)
+        if settings.is_selected(code, rule.family, rule.default, rule.by_code)
     }
 
 

@@ -63,6 +63,8 @@ class Rule:
     """What to do instead, in one line: the hint of a finding that has no fix, and whose reason does not say it."""
     default: bool = True
     """Whether the rule runs without being selected."""
+    by_code: bool = False
+    """Whether only its whole code, or ALL, selects the rule: no prefix and no family, as it is of use to few programs."""
     kinds: frozenset[Kind] = frozenset(Kind)
     """The kinds of uses that the rule checks."""
     artifact: bool = False

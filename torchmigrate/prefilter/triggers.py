@@ -26,6 +26,8 @@ class Trigger(NamedTuple):
     family: str
     default: bool
     """Whether the rule runs without being selected."""
+    by_code: bool
+    """Whether only its whole code, or ALL, selects the rule."""
     modules: bool
     """Whether the rule checks Python modules."""
     documents: bool
@@ -45,6 +47,7 @@ class Trigger(NamedTuple):
             rule.code,
             rule.family,
             rule.default,
+            rule.by_code,
             rule.reads_modules,
             bool(rule.references),
             bool(rule.foreign),
@@ -66,7 +69,7 @@ def load_triggers(state: str) -> list[Trigger] | None:
     if recorded["state"] != state:
         return None
     return [
-        Trigger(*head, tuple(symbols), pairs, _decode_calls(calls))  # type: ignore[call-arg]  # six in the head
+        Trigger(*head, tuple(symbols), pairs, _decode_calls(calls))  # type: ignore[call-arg]  # seven in the head
         for *head, symbols, pairs, calls in recorded["rules"]
     ]
 
@@ -75,7 +78,7 @@ def render_triggers(triggers: Iterable[Trigger], state: str) -> str:
     """Return the text of ``triggers.json``, with a line for each rule."""
     import json
 
-    rules = (json.dumps([*one[:6], one.symbols, one.pairs, _encode_calls(one.calls)]) for one in triggers)
+    rules = (json.dumps([*one[:7], one.symbols, one.pairs, _encode_calls(one.calls)]) for one in triggers)
     return f'{{"state": "{state}", "rules": [\n' + ",\n".join(rules) + "\n]}\n"
 
 

@@ -45,7 +45,10 @@ class RuleSelection:
         return [
             one
             for one in every
-            if any(settings.is_selected(one.code, one.family, one.default) for settings in self._settings)
+            if any(
+                settings.is_selected(one.code, one.family, one.default, one.by_code)
+                for settings in self._settings
+            )
         ]
 
     @cached_property
@@ -96,7 +99,7 @@ class RuleSelection:
         rule = self.rules.get(code)
         return (
             rule is not None
-            and settings.is_selected(code, rule.family, rule.default)
+            and settings.is_selected(code, rule.family, rule.default, rule.by_code)
             and not settings.is_ignored_in(path, code, rule.family)
         )
 

@@ -177,13 +177,15 @@ class Settings:
         """All patterns of excluded files."""
         return self.exclude + self.extend_exclude
 
-    def is_selected(self, code: str, family: str, default_on: bool) -> bool:
+    def is_selected(self, code: str, family: str, default_on: bool, by_code: bool = False) -> bool:
         """Return whether the rule ``code`` of the family named ``family`` is selected.
 
         The most specific selector that matches decides, as in ruff: a longer prefix over a shorter one, a prefix over a family, a
-        family over ALL; between equals, ``ignore`` wins.
+        family over ALL; between equals, ``ignore`` wins. ``by_code``: only the whole code selects the rule, or ALL.
         """
         chosen = _rank_selector((*self.select, *self.extend_select), code, family)
+        if by_code and 0 < chosen < len(code):
+            chosen = -1
         if not self.select and default_on:
             chosen = max(chosen, 0)
         return chosen >= 0 and chosen > _rank_selector(self.ignore, code, family)
