@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, fields, replace
 
 from torchmigrate.documents.build_choice import (
@@ -193,7 +193,7 @@ def _create_move(
         settlement = settlement.with_check(
             unclear, f"{name} is not in the project; what it installs has to fit"
         )
-    if kept := _find_conda_pins(settlement, environment):
+    if kept := _find_conda_pins(settlement, environment, FAMILY | own.replaced):
         settlement = settlement.with_check(
             "it is unclear which builds conda has for another Python",
             f"conda: it needs builds of {', '.join(kept)} for the new Python",
@@ -221,15 +221,15 @@ def _create_move(
     return _Move(fix, proposal, places, find_current_cuda(together), chosen)
 
 
-def _find_conda_pins(settlement: Settlement, environment: Environment) -> list[str]:
-    """Return the packages that conda pins in an environment whose Python is relaxed."""
+def _find_conda_pins(settlement: Settlement, environment: Environment, moved: Container[str]) -> list[str]:
+    """Return the packages that conda pins in an environment whose Python is relaxed, except for those that have ``moved``."""
     raised = {id(one.relaxation.requirement) for one in settlement.relaxed}
     if not any(
         id(one) in raised and one.option == "conda" for one in environment.find_references(Sort.PYTHON)
     ):
         return []
     found = environment.find_references(Sort.REQUIREMENT)
-    conda = [one for one in found if one.style is VersionStyle.CONDA and one.name not in FAMILY]
+    conda = [one for one in found if one.style is VersionStyle.CONDA and one.name not in moved]
     pinned = [one for one in conda if any(clause.is_upper for clause in parse_clauses(one))]
     # A build that names no Python is for all of them.
     return [f"{one.name}{one.text}" for one in pinned if one.text.count("=") < 2 or find_python_build(one)]
