@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator, Mapping
 
 from torchmigrate.api import Context
 from torchmigrate.project.folders import is_within
@@ -57,11 +58,8 @@ def _is_copy(project: Project, path: str, text: bytes) -> bool:
     if sum(project.read_code(other) == text for other in others) >= _MANY_COPIES - 1:
         return True
     defined = set(_DEFINITION.findall(text))
-    for newer in project.list_paths():
-        copy = _find_copy(path, newer)
-        if copy is not None and 2 * len(defined.intersection(_list_definitions(project, newer))) > len(
-            defined
-        ):
+    for newer, copy in _find_newer(project, path):
+        if 2 * len(defined.intersection(_list_definitions(project, newer))) > len(defined):
             return all(is_within(importer, copy) for importer in find_importing_files(project, path))
     return False
 
@@ -70,17 +68,32 @@ def _list_definitions(project: Project, path: str) -> list[bytes]:
     return _DEFINITION.findall(project.read_code(path) or b"")
 
 
-def _find_copy(path: str, newer: str) -> str | None:
-    """Return the file or folder that is an old copy by its name, if the paths differ in its name only."""
-    (stem, suffix), (newer_stem, newer_suffix) = os.path.splitext(path), os.path.splitext(newer)
-    parts, newer_parts = stem.split(os.sep), newer_stem.split(os.sep)
-    if suffix != newer_suffix or len(parts) != len(newer_parts):
-        return None
-    differing = [at for at, (one, other) in enumerate(zip(parts, newer_parts, strict=True)) if one != other]
-    match differing:
-        case [at] if _is_newer(newer_parts[at], parts[at]):
-            return path if at == len(parts) - 1 else os.sep.join(parts[: at + 1])
-    return None
+def _find_newer(project: Project, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the files whose paths differ from that of an old copy in the name of the copy only, with the file or folder that is the copy."""
+    stem, suffix = os.path.splitext(path)
+    parts = stem.split(os.sep)
+    for at, part in enumerate(parts):
+        if _NUMBERED.fullmatch(part) or _MARKED.fullmatch(part):
+            above = os.sep.join(parts[:at])
+            names = project.compute_once(_index_names, lambda: _index_names(project))
+            for name in names.get(above, ()):
+                newer = os.sep.join((above, name, *parts[at + 1 :])) + suffix
+                if _is_newer(name, part) and newer in project:
+                    yield newer, os.path.join(above, part) if at < len(parts) - 1 else path
+
+
+def _index_names(project: Project) -> Mapping[str, Collection[str]]:
+    """Return the names of the folders, and of the files without suffixes, in each folder of the project."""
+    names: dict[str, dict[str, None]] = {}
+    for path in project.list_paths():
+        below = os.path.splitext(path)[0]
+        while (folder := os.path.dirname(below)) != below:
+            listed = names.setdefault(folder.rstrip(os.sep), {})
+            if os.path.basename(below) in listed:
+                break  # and so are the folders above
+            listed[os.path.basename(below)] = None
+            below = folder
+    return names
 
 
 def _is_newer(name: str, old: str) -> bool:
