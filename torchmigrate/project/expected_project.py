@@ -49,4 +49,4 @@ class ExpectedProject(Project):
 
     __contains__ = get_display_path = read_bytes = compute_once = find_spellings = search_unread_files = (
         create_links
-    ) = find_headers = group_modules = read_files = has_module = _wait_for_facts
+    ) = find_headers = group_modules = list_paths = read_files = has_module = _wait_for_facts
