@@ -40,10 +40,10 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def checked(root: Path, files: dict[str, str]) -> dict[str, FileResult]:
+def checked(root: Path, files: dict[str, str], select: str = "TS1") -> dict[str, FileResult]:
     for name, text in files.items():
         (root / name).write_text(text)
-    settings, minimum = settings_of(["--select", "TS1", "--no-keep-torchscript-support"])
+    settings, minimum = settings_of(["--select", select, "--no-keep-torchscript-support"])
     inputs = [InputFile(str(root / name)) for name in files]
     results = runner.check_tree(Tree(inputs, create_uniform_profile(settings, minimum)))
     return {Path(result.path).name: result for result in results}
@@ -65,6 +65,13 @@ def test_a_file_that_was_told_right_is_not_looked_at_again(tmp_path: Path, looks
     results = checked(tmp_path, {"a.py": MARKED, "b.py": MARKED})
     assert looks == ["a.py", "b.py"]
     assert all(finding.fix is not None for result in results.values() for finding in result.findings)
+
+
+def test_a_method_of_which_nothing_is_reported_waits_for_no_file(tmp_path: Path, looks: list[str]) -> None:
+    """Whether the project defines such a method itself is asked last, for the answer has to wait for all files."""
+    text = "import torch\n\n\ndef f(x, y, i):\n    return x.add_(y, alpha=2), x.scatter_(0, i, 1.0), x.addmm_(y, i)\n"
+    checked(tmp_path, {"a.py": text}, "RM7")
+    assert looks == ["a.py"]
 
 
 def test_what_a_name_of_another_file_leads_to_is_heard_of_late(tmp_path: Path, looks: list[str]) -> None:

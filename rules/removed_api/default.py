@@ -68,8 +68,6 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
         return
     if change.common and not is_tensor(use.node.value, use.place, ctx.uses):  # type: ignore[union-attr]
         return
-    if use.symbol.startswith(".") and not change.common and is_defined_in_project(use, ctx):
-        return
     reached = find_reach(use, ctx.uses)
     severity = change.find_severity(ctx.options.target)
     settled = change.documented is not None and change.documented <= find_declared(ctx, reached)
@@ -79,6 +77,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if settled or quiet or has_alternative(use, ctx, reached):
         return
     if tests_parameter(use, name) or has_other_call(use, name):
+        return
+    if use.symbol.startswith(".") and not change.common and is_defined_in_project(use, ctx):
         return
     owner = "Tensor." if use.symbol.startswith(".") and change.was else ""
     state = (

@@ -95,8 +95,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             if use.symbol.startswith(".") and not _is_of_tensor(use, ctx, change):
                 continue
             given = list(_find_arguments(use.call, change, find_unpacked(use.call, use, ctx)))
-            # Few uses do, and the control-flow guards take longer.
-            if given and has_required_arguments(use.call, change):
+            # Few uses do; the search of the project and the control-flow guards take longer.
+            if given and has_required_arguments(use.call, change) and not _is_of_project(use, ctx, change):
                 yield from _check_call(use, use.call, ctx, change, given)
     elif use.kind in (Kind.REFERENCE, Kind.STRING):
         prepared = find_partial(use, ctx)
@@ -113,13 +113,21 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
-    """Return whether a method is one of a tensor: only tensors have it, or it is called on one."""
+    """Return whether a method may be one of a tensor: only tensors have it, or it is called on one."""
     assert isinstance(use.node, ast.Attribute)
     if is_defined_here(use, change, ctx) and not _is_super(use.node.value):
         return False
-    if change.common:
-        return is_tensor(use.node.value, use.place, ctx.uses)
-    return _is_super(use.node.value) or not is_defined_in_project(use, ctx)
+    return not change.common or is_tensor(use.node.value, use.place, ctx.uses)
+
+
+def _is_of_project(use: Use, ctx: Context, change: ApiChange) -> bool:
+    """Return whether a method may be one that the project defines for its own objects."""
+    return (
+        use.symbol.startswith(".")
+        and not change.common
+        and not _is_super(use.node.value)  # type: ignore[union-attr]
+        and is_defined_in_project(use, ctx)
+    )
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -92,11 +92,8 @@ def _is_of_tensor(use: Use, ctx: Context, change: ApiChange) -> bool:
         return isinstance(use.node.value, ast.Call) and isinstance(use.node.value.func, ast.Attribute)  # type: ignore[union-attr]
     if use.symbol in _OF_MATRICES:
         others = any(name in ctx.source.text for name in _OTHER_MATRICES)
-        return (
-            not others
-            and not is_defined_in_project(use, ctx)
-            and _takes_arguments_of_tensor(use.call, change)
-        )
+        takes_same = not others and _takes_arguments_of_tensor(use.call, change)
+        return takes_same and not is_defined_in_project(use, ctx)
     if use.symbol in _NAMING:
         return all(_is_dimension_name(argument) for argument in use.call.args)
     if use.symbol in _TRANSFORMS:

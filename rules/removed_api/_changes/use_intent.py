@@ -34,7 +34,10 @@ def is_defined_here(use: Use, change: ApiChange, ctx: Context) -> bool:
 
 
 def is_defined_in_project(use: Use, ctx: Context) -> bool:
-    """Return whether a file of the project defines a method of the used attribute's name."""
+    """Return whether a file of the project defines a method of the used attribute's name.
+
+    To be asked last: the answer reads every file, and has to wait until all are known, so that this file is checked again.
+    """
     method = rf"def {use.name}\(\s*(?:self|cls)\b"
     return bool(ctx.project.find_spellings(((use.name,), (method,)), beside=""))
 
