@@ -6,10 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
-from torchmigrate.model.findings import Place
+from torchmigrate.model.findings import Finding, Place
 
 Wait = tuple[Place, Place | None]
 """The place of a finding, and the place that it waits for."""
+
+
+def list_waits(findings: Iterable[Finding]) -> list[Wait]:
+    """Return the place of each finding that has one, with the place that it waits for."""
+    return [(Place(one.path, one.location.line), one.waits_for) for one in findings if one.location]
 
 
 def find_circle(waits: Iterable[Wait]) -> list[Place]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.cases import Case, cases
-from tests.waits import find_circle
+from tests.waits import find_circle, list_waits
 from torchmigrate.model.findings import Place
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_no_finding_waits_for_one_that_waits_for_it(case: Case) -> None:
-    waits = [
-        (Place(one.path, one.location.line), one.waits_for) for one in case.checked.findings if one.location
-    ]
-    assert find_circle(waits) == []
+    assert find_circle(list_waits(case.checked.findings)) == []
 
 
 def test_a_circle_is_found() -> None:

@@ -71,7 +71,8 @@ class _RuleGroup:
 def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) -> None:
     """Write what `fix` changed and file errors, then the findings by rule, then the totals."""
     fixed = [part for line in describe_fixed(report) for part in _wrap_lines(line, report, "", hanging="  ")]
-    out.write("".join(line + "\n" for line in [*fixed, *([""] if fixed else [])]))
+    if fixed:
+        out.write("\n".join(fixed) + "\n\n")
     folding = FoldedFindings()
     groups: dict[tuple[int, str], _RuleGroup] = {}
     for result in results:

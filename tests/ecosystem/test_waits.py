@@ -1,0 +1,22 @@
+"""No finding in a large package waits for one that waits for it; `test_ecosystem` looks at the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import Checked
+from tests.waits import find_circle, list_waits
+from torchmigrate.settings.settings import Settings
+
+from .packages import SUFFIXES, Package, fetch, pinned
+
+pytestmark = pytest.mark.ecosystem
+
+LARGE = [package for package in pinned().values() if package.is_large]
+
+
+@pytest.mark.parametrize("package", LARGE, ids=lambda package: package.name)
+def test_no_finding_waits_for_one_that_waits_for_it(package: Package) -> None:
+    fetch([package])
+    files = [path for path in sorted(package.folder.rglob("*")) if path.suffix in SUFFIXES]
+    assert find_circle(list_waits(Checked.of(files, Settings(), (2, 12)).findings)) == []
