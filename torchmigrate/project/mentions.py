@@ -50,8 +50,3 @@ class FileFacts:
     """The searches, so far, in files that no rule reads; the results of a run hold as long as these find the same."""
     assumed: tuple[Assumption, ...] = ()
     """The answers that rules got about the project: the result is valid as long as these stay the same."""
-
-    @property
-    def asked(self) -> frozenset[str]:
-        """The symbols of which rules asked where the project uses them, before all facts were known."""
-        return frozenset(symbol for one in self.assumed for symbol in one.symbols)

@@ -38,21 +38,6 @@ class FileCheck(NamedTuple):
         return cls(FileScan(FileResult(file.path, errors=(FileError(file.path, message),))), failed=True)
 
 
-class Stage(NamedTuple):
-    """What is known when a round of checks begins."""
-
-    is_filtered: bool = False
-    """Whether all files of the round have passed the prefilter already."""
-    is_last: bool = False
-    """Whether no file may wait for others any more."""
-    foresees: bool = False
-    """Whether the expected facts of the project are those of an earlier run, which most of its files still have."""
-    corrects: bool = False
-    """Whether results are corrected that other files have changed, with links to these; the cache has them without links."""
-    answered: frozenset[str] = frozenset()
-    """The symbols that rules have asked about in earlier rounds, after which all files with uses of them were checked."""
-
-
 class FileChecker:
     """Checks files with what is known of their project so far."""
 
@@ -64,20 +49,14 @@ class FileChecker:
         """The context that pauses garbage collection while files are checked."""
         self.scanned = 0
         """The number of files that an engine has read."""
+        self.awaited = False
+        """Whether no file has to wait for others any more."""
+        self.foresees = False
+        """Whether the expected facts of the project are those of an earlier run, which most of its files still have."""
+        self.corrects = False
+        """Whether results are corrected that other files have changed, with links to these; the cache has them without links."""
         self._asked: dict[bytes, set[str]] = {}
-        """The last two words of the symbols that rules ask about for the first time; most files that use such a symbol
-        contain both."""
-        self._stage = Stage()
-
-    @property
-    def stage(self) -> Stage:
-        """The present round of checks; setting it begins the next one."""
-        return self._stage
-
-    @stage.setter
-    def stage(self, begun: Stage) -> None:
-        self._stage = begun
-        self._asked.clear()
+        """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both."""
 
     def check_file(self, place: str, file: InputFile) -> FileCheck:
         """Check the file at ``place``; the result can be stored as long as nothing in it depends on other files."""
@@ -86,12 +65,15 @@ class FileChecker:
             data = file.read_bytes()
         except OSError as error:
             return FileCheck.from_failure(file, f"cannot be read: {error.strerror or error}")
-        is_wanted = not is_first or self.stage.is_filtered or self.project.may_be_warned(place)
-        if not is_wanted and not self.engines.prefilter.passes_file(file.path, data):
-            return FileCheck(None)
-        if is_first and not self.stage.is_last and self._asked and not self._may_have_facts(file.path, data):
+        if is_first and not self.awaited and self._asked and not self._may_have_facts(file.path, data):
             return FileCheck(None, waits=True)
-        is_kept = is_first and self.cache.is_enabled and not self.stage.corrects
+        if (
+            is_first
+            and not self.engines.prefilter.passes_file(file.path, data)
+            and not self.project.may_be_warned(place)
+        ):
+            return FileCheck(None)
+        is_kept = is_first and self.cache.is_enabled and not self.corrects
         key = self._compute_key(place, file, data) if is_kept else None
         if key is not None:
             from torchmigrate.engine.engine import FileScan
@@ -104,7 +86,7 @@ class FileChecker:
     def _is_outdated(self, kept: FileScan) -> bool:
         """Return whether a result relies on other answers than the project of an earlier run would give."""
         expected = self.project.expected
-        return self.stage.foresees and expected is not None and not expected.is_unchanged(kept.facts.assumed)
+        return self.foresees and expected is not None and not expected.is_unchanged(kept.facts.assumed)
 
     def scan_content(self, place: str, file: InputFile, data: bytes) -> FileScan:
         """Return what the engine finds in the content of a file."""
@@ -113,7 +95,7 @@ class FileChecker:
         scan = self.engines.get_engine(place).scan_file(
             file.path, data, self.project, self.project.create_links(place)
         )
-        for symbol in scan.facts.asked - self.stage.answered:
+        for symbol in (symbol for one in scan.facts.assumed for symbol in one.symbols):
             above, _, name = symbol.rpartition(".")
             self._asked.setdefault(above.rpartition(".")[2].encode(), set()).add(name)
         return scan

@@ -9,7 +9,7 @@ from torchmigrate.project.file_search import InputFile
 from torchmigrate.project.project_facts import Project
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
-from torchmigrate.run.file_checker import FileCheck, FileChecker, Stage
+from torchmigrate.run.file_checker import FileCheck, FileChecker
 from torchmigrate.run.profiles import Profile
 from torchmigrate.run.wire import pack, unpack
 
@@ -58,7 +58,9 @@ def _check_in_processes(
         looker.engines.profiles,
         looker.project,
         looker.cache.folder,
-        looker.stage,
+        looker.awaited,
+        looker.foresees,
+        looker.corrects,
     )
     items = [(place, file.path, file.data) for place, file in files.items()]
     for (place, *_), sent in workers.map_all(make, items, count):
@@ -74,12 +76,14 @@ def create_worker(
     profiles: Mapping[str, Profile],
     project: Project,
     folder: str | None,
-    begun: Stage | None = None,
+    awaited: bool = False,
+    foresees: bool = False,
+    corrects: bool = False,
 ) -> Callable[[WorkItem], WorkResult]:
     """Return the work of a worker process, which uses the project and the cache in a folder."""
     cache = Cache(folder)
     looker = FileChecker(Engines(profiles), project, cache)
-    looker.stage = begun or Stage()
+    looker.awaited, looker.foresees, looker.corrects = awaited, foresees, corrects
     looker.garbage.__enter__()
 
     def look(item: WorkItem) -> WorkResult:

@@ -14,7 +14,7 @@ from torchmigrate.run import parallel
 from torchmigrate.run.cache import Cache
 from torchmigrate.run.engines import Engines
 from torchmigrate.run.facts_store import FactsStore, KnownFacts
-from torchmigrate.run.file_checker import FileChecker, Stage
+from torchmigrate.run.file_checker import FileChecker
 from torchmigrate.run.judgements import Judgement, JudgementStore
 from torchmigrate.run.multi_file import block_incomplete, collect_multi_file_fixes
 from torchmigrate.run.snapshot import Stamps
@@ -24,9 +24,6 @@ from torchmigrate.run.wire import PackedResults, pack, unpack
 
 if TYPE_CHECKING:
     from torchmigrate.project.mentions import FileFacts, Mention, SearchKey
-
-_MAX_ROUNDS = 5
-"""Rounds in which files are checked before all facts are known; few projects have questions left after the third."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of checked files and the number of all files."""
@@ -150,24 +147,19 @@ class Scanner:
     def _collect_facts(
         self, places: Sequence[str], others: Mapping[str, FileFacts], progress: Progress | None
     ) -> dict[str, FileFacts]:
-        """Return the facts of files, before all facts are known.
+        """Return the facts of files, before all facts are known: first of files that contribute facts, then of files whose rules only ask for some.
 
-        In each round the files are checked that may have facts which rules ask for, and then those whose rules only ask.
         ``others`` has the facts of other files, and those that files had when they were last checked.
         """
         facts: dict[str, FileFacts] = {}
-        waiting, foreseen = places, bool(others)
-        for number in range(_MAX_ROUNDS):
+        self._set_expected(others)
+        self._looker.foresees = bool(others)
+        waiting = self._check_files(places, facts, progress, 0)
+        if waiting:
             self._set_expected({**others, **facts})
-            self._looker.stage = Stage(
-                is_filtered=number > 0,
-                is_last=number == _MAX_ROUNDS - 1,
-                foresees=foreseen,
-                answered=frozenset().union(*(told.asked for told in facts.values())),
-            )
-            waiting = self._check_files(waiting, facts, progress, len(places) - len(waiting))
-            if not waiting:
-                break
+            self._looker.awaited = True
+            self._check_files(waiting, facts, progress, len(places) - len(waiting))
+            self._looker.awaited = False
         return facts
 
     def _check_files(
@@ -200,8 +192,9 @@ class Scanner:
         ]
         if wrong:
             self._set_expected(facts)
-            self._looker.stage = Stage(is_filtered=True, is_last=True, foresees=True, corrects=True)
+            self._looker.foresees = self._looker.awaited = self._looker.corrects = True
             self._check_files(wrong, facts, None, 0)
+            self._looker.corrects = False
 
     def _load_judgements(self, known: KnownFacts) -> dict[str, Judgement]:
         """Return the judgements of an earlier run for the named files whose facts are known as well."""
