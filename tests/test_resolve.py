@@ -109,7 +109,9 @@ def test_it_is_asked_for_all_that_is_installed_together(tmp_path: Path, fake_res
         "x[a,b]>=1,<3 ; python_version > '3.8'",
         "x[a,b]>=1 ; python_version > '3.8'",
     }
-    assert "--no-build" in (fake_resolver / "options").read_text()
+    options = (fake_resolver / "options").read_text()
+    assert "--no-build" in options
+    assert "--no-python-downloads" in options
 
 
 SOLVED = "torch==2.15.0\nx==3.1\ny==1.0\n"
@@ -232,6 +234,19 @@ def test_a_pin_that_a_resolver_gives_up_without_need_stays(
     (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
     assert "+torch==2.13.0\n x==1\n y==1\n" in done.output
+
+
+def test_of_the_pins_only_those_in_the_conflict_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^x==1", "torch==2.13.0\\nx==3\\ny==2\\n")
+    script = (tmp_path / "bin" / "uv").read_text()
+    kept = (
+        "  if /bin/grep -q '^y==1' \"$last\"; then printf 'torch==2.13.0\\nx==3\\ny==1\\n' > \"$out\"; fi\n"
+    )
+    (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
+    assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output
 
 
 def test_an_older_release_that_does_not_fit_the_new_torch_is_not_taken(

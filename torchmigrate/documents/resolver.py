@@ -27,7 +27,7 @@ from torchmigrate.project.program_search import find_program
 _TIME_LIMIT = 120.0
 """The time limit for an answer, in seconds."""
 
-_UV = ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-build")
+_UV = ("pip", "compile", "--quiet", "--no-python-downloads", "--no-header", "--no-annotate", "--no-build")
 _PIP = ("install", "--dry-run", "--ignore-installed", "--no-input", "--only-binary=:all:", "--target=.")
 _GLIBC = 28
 """The minor version of glibc 2 that torch's default wheels need; see `torchmigrate/tables/data/wheels_read.json`."""
@@ -49,6 +49,8 @@ class ResolverQuestion:
     lines: tuple[str, ...]
     preferred: tuple[str, ...]
     python: str
+    kept: tuple[str, ...] = ()
+    """The pins that are given up only where a conflict names them; uv gives up preferred ones without need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ResolverAnswer:
     left_out: tuple[str, ...] = ()
     """The packages without a wheel, about which nothing is known."""
     conflicting: frozenset[str] = frozenset()
-    """The packages of a conflict whose pins were not only preferred: pip knows no preference."""
+    """The packages of a conflict whose pins were not only preferred, but can be given up: pip knows no preference."""
 
 
 class ResolverNotApplicable(Exception):
@@ -104,17 +106,20 @@ def create_question(
 
 
 def ask_resolver(question: ResolverQuestion) -> ResolverAnswer:
-    """Ask the resolver; what has no wheel at all, and preferences that pip finds in conflict, are left out of the question."""
+    """Ask the resolver; what has no wheel at all, and pins in conflict that can be given up, are left out of the question."""
     left_out: list[str] = []
     answer = _ask_once(question)
     for _ in range(_MOST_LEFT_OUT):
         name = answer.left_out[0] if answer.left_out else ""
         lines = tuple(line for line in question.lines if _find_name(line) != name)
-        preferred = tuple(pin for pin in question.preferred if _find_name(pin) not in answer.conflicting)
-        if (lines, preferred) == (question.lines, question.preferred):
+        preferred, kept = (
+            tuple(pin for pin in pins if _find_name(pin) not in {name, *answer.conflicting})
+            for pins in (question.preferred, question.kept)
+        )
+        if (lines, preferred, kept) == (question.lines, question.preferred, question.kept):
             break
         left_out += [name] if name else []
-        question = replace(question, lines=lines, preferred=preferred)
+        question = replace(question, lines=lines, preferred=preferred, kept=kept)
         answer = _ask_once(question)
     return replace(answer, left_out=tuple(left_out))
 
@@ -133,8 +138,10 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
         asked, solved = Path(folder) / "requirements.in", Path(folder) / "requirements.txt"
-        lines = question.lines if name == "uv" else (*question.lines, *question.preferred)
-        asked.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        firm = question.kept if name == "uv" else (*question.preferred, *question.kept)
+        asked.write_text(
+            "".join(f"{line}\n" for line in dict.fromkeys((*question.lines, *firm))), encoding="utf-8"
+        )
         solved.write_text("".join(f"{line}\n" for line in question.preferred), encoding="utf-8")
         arguments = (
             _list_uv_arguments(question.python) if name == "uv" else _list_pip_arguments(question.python)
@@ -156,8 +163,9 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     reason = _extract_reason(done.stderr + done.stdout)
     missing = tuple(normalize_name(found["name"]) for found in _NO_WHEEL.finditer(done.stderr))
     text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
-    pinned = re.findall(r"The user requested ([\w.-]+)==", done.stderr + done.stdout)
-    return ResolverAnswer(False, text, left_out=missing, conflicting=frozenset(map(normalize_name, pinned)))
+    named = re.findall(r"\b(?:The user requested|you\s+require) ([\w.-]+)", done.stderr + done.stdout)
+    conflicting = frozenset(map(normalize_name, named)) & {_find_name(pin) for pin in firm}
+    return ResolverAnswer(False, text, left_out=missing, conflicting=conflicting)
 
 
 def _read_versions(output: str) -> tuple[tuple[str, str], ...]:

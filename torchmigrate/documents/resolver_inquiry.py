@@ -11,7 +11,7 @@ from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors
 from torchmigrate.documents.references import VersionStyle
-from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicable
+from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicable, ResolverQuestion
 from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
@@ -56,7 +56,7 @@ class Inquiry:
         if self.answer.resolves is False and fitting:
             self._ask_about_any_release(set(fitting))
         elif resolver.list_changed(self.answer, self._requirements).keys() - fitting:
-            self._ask_about_fixed_pins(lines, set(fitting))
+            self._ask_about_kept_pins(lines, set(fitting))
 
     def _ask_about_newer_pythons(self, lines: list[str]) -> None:
         """Ask about the next two Pythons, where nothing says which one is used."""
@@ -69,10 +69,11 @@ class Inquiry:
                 return
         self._python = first
 
-    def _ask_about_fixed_pins(self, lines: list[str], names: set[str]) -> None:
-        """Ask whether all other pins can stay: a resolver that only prefers them gives some up without need."""
-        pins = [line for line in self._preferred if line.partition("==")[0] not in names | self._held.keys()]
-        answer = self._ask_after(self._held, [*lines, *pins])
+    def _ask_about_kept_pins(self, lines: list[str], names: set[str]) -> None:
+        """Ask which other pins can stay: a resolver that only prefers them gives some up without need."""
+        question = self._create_question(self._held, lines)
+        kept = tuple(pin for pin in question.preferred if pin.partition("==")[0] not in names)
+        answer = resolver.ask_resolver(replace(question, kept=kept))
         if answer.resolves:
             self.answer = answer
 
@@ -128,10 +129,13 @@ class Inquiry:
         return self._python if wanted in every else f"3.{max(every)}"
 
     def _ask_after(self, held: dict[str, str], fitting: list[str]) -> ResolverAnswer:
+        return resolver.ask_resolver(self._create_question(held, fitting))
+
+    def _create_question(self, held: dict[str, str], fitting: list[str]) -> ResolverQuestion:
         question = resolver.create_question(
             self._references, self._own_names, self._python, held=held, preferred=self._preferred
         )
-        return resolver.ask_resolver(replace(question, lines=(*question.lines, *fitting)))
+        return replace(question, lines=(*question.lines, *fitting))
 
     def find_newest_torch(self) -> str:
         """Return the newest minor version of torch with which the requirements resolve; empty if there is none."""
