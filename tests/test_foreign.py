@@ -212,6 +212,15 @@ def test_python_is_asked_where_only_the_family_is_selected(tmp_path: Path) -> No
 
 
 @GRAMMARS
+def test_no_other_rule_takes_a_use_whose_rule_is_not_selected(tmp_path: Path) -> None:
+    files = {"a.cpp": LOAD, "CMakeLists.txt": b"find_package(Torch REQUIRED)\n"}
+    linked = [("ER611", "CMakeLists.txt")]
+    assert said(checked(tmp_path, files, "--select", "ER602")) == []
+    assert said(checked(tmp_path, files, "--select", "ER", "--ignore", "ER601")) == linked
+    assert said(checked(tmp_path, files, "--select", "ER611")) == linked
+
+
+@GRAMMARS
 def test_one_finding_names_all_its_lines(tmp_path: Path) -> None:
     silenced = LOAD + LOAD.replace(b";", b";  // torchmigrate: ignore ER601", 1) + LOAD
     (result,) = checked(tmp_path, {"a.cpp": LOAD * 9})

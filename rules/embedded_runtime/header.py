@@ -16,6 +16,8 @@ torch 2.13 wheel: torch/include/torch/script.h, torch/include/torch/csrc/api/inc
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Finding, Rule, Severity
@@ -32,7 +34,23 @@ rule = Rule(
 )
 
 
+_USE = r"\b(?:torch::jit\b|jit::)"
+_INCLUDE = r"""(?m)^[ \t]*#[ \t]*(?:include|import)[ \t]*["<](?!torch/)(?:[^"<>\n]*/)?%s[">]"""
+
+
 @rule.check_foreign
 def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
-    if not any(name.startswith("torch::jit") for name in ctx.names):
+    if any(name.startswith("torch::jit") for name in ctx.names):
+        return
+    if not _is_included_with_use(ctx):
         yield ctx.finding(use, severity=Severity.INFO)
+
+
+def _is_included_with_use(ctx: ForeignContext) -> bool:
+    """Return whether a file that this one includes, or one that includes it, uses TorchScript: it gets its names from the header."""
+    name = os.path.basename(ctx.source.path)
+    if ctx.find_text((("jit", name), (_USE, _INCLUDE % re.escape(name)))):
+        return True
+    using = ctx.project.find_spellings((("jit",), (_USE,)), beside=ctx.source.path)
+    included = set(re.findall(_INCLUDE % r"([^\"<>/\n]+)", os.fsdecode(ctx.source.text)))
+    return any(os.path.basename(path) in included for path, _ in using)

@@ -16,9 +16,9 @@ compiled for the device that it was exported on. On devices, lower it with Execu
 `torch._export.converter.TS2EPConverter` (private) converts it. Where Python code of the project writes the file, the finding
 says in which line.
 
-A package gives no gradients, and has neither attributes nor methods beside the exported one. Where the source calls
-`backward`, `get_method` or `attr`, the finding says what to do instead; a file that only holds values is read with
-`torch::pickle_load`.
+A package gives no gradients, and has neither attributes nor extra files, nor methods beside the exported one. Where the source
+calls `backward`, `get_method` or `attr`, or loads extra files, the finding says what to do instead; a file that only holds values
+is read with `torch::pickle_load`.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html, https://docs.pytorch.org/executorch/stable/using-executorch-cpp.html; torch 2.6 wheel:
 torch/_inductor/__init__.py; torch 2.13 wheel: torch/include/torch/csrc/inductor/aoti_package/model_package_loader.h.

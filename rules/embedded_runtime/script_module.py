@@ -9,7 +9,8 @@ compilation units, graphs and passes. The values and stacks of boxed operators (
     std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
 
 What to do: use the replacement of the loaded module, see `torchmigrate explain ER601`; graph passes have a counterpart in Python,
-on the graph of `torch.export`.
+on the graph of `torch.export`. A source that gets its module from another one is told here what a package cannot do for it: give
+gradients, call methods by name, or hold attributes.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/, https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html;
 torch 2.13 wheel: torch/include/torch/csrc/jit/api/module.h, torch/include/ATen/core/stack.h.
@@ -17,7 +18,14 @@ torch 2.13 wheel: torch/include/torch/csrc/jit/api/module.h, torch/include/ATen/
 
 from __future__ import annotations
 
-from torchmigrate.api import Rule
+from collections.abc import Iterator
+
+from torchmigrate.api import Finding, Rule
+from torchmigrate.foreign.foreign_context import ForeignContext
+from torchmigrate.foreign.foreign_use import ForeignUse
+
+from ._linking.file_loads import LINK_EXECUTORCH, ON_DEVICE
+from ._linking.package_limits import HOLDS_VALUES, describe_limits
 
 rule = Rule(
     code="ER602",
@@ -26,3 +34,16 @@ rule = Rule(
     since=(2, 6),
     deprecated=(2, 10),
 )
+
+
+@rule.check_foreign
+def check(use: ForeignUse, ctx: ForeignContext) -> Iterator[Finding]:
+    if ctx.is_on_device:
+        yield ctx.finding(use, f"{rule.message.partition(';')[0]}; {ON_DEVICE}", hint=LINK_EXECUTORCH)
+        return
+    limits, advice = describe_limits(use, ctx)
+    comes_from_elsewhere = "torch::jit::Module" in ctx.names and "torch::jit::load" not in ctx.names
+    if limits and comes_from_elsewhere and (limits, advice) != HOLDS_VALUES:
+        yield ctx.finding(use, f"{rule.message}; {limits}", hint=advice)
+    else:
+        yield ctx.finding(use)

@@ -24,16 +24,15 @@ def merge_uses(findings: Iterable[Finding]) -> list[Finding]:
     """
 
     def identify(finding: Finding) -> object:
-        has_fix = finding.fix is not None or finding.withheld is not None
-        return finding.span if has_fix else (_SUBJECT.sub("", finding.message), finding.hint)
+        return finding.span if _has_fix(finding) else (_SUBJECT.sub("", finding.message), finding.hint)
 
     return _merge_groups(_group_findings(findings, identify))
 
 
 def merge_repetitions(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings in a project file, with one for more than ten that say the same and have the same fix.
+    """Return the findings in a project file, with one for all that say the same and have no fix.
 
-    Each of them would carry all edits of its environment.
+    Those that have the same fix are one if they are more than ten: each of them would carry all edits of its environment.
     """
 
     def identify(finding: Finding) -> object:
@@ -43,8 +42,15 @@ def merge_repetitions(findings: Iterable[Finding]) -> list[Finding]:
 
     groups = _group_findings(findings, identify)
     return _merge_groups(
-        part for group in groups for part in ([group] if len(group) > _MANY else [[one] for one in group])
+        part
+        for group in groups
+        for part in ([group] if not _has_fix(group[0]) or len(group) > _MANY else [[one] for one in group])
     )
+
+
+def _has_fix(finding: Finding) -> bool:
+    """Return whether a finding has a fix, or one that is withheld."""
+    return finding.fix is not None or finding.withheld is not None
 
 
 def _group_findings(

@@ -20,7 +20,8 @@ class RuleSet:
     """Rules with their options.
 
     ``selects`` says whether findings with a code are wanted in a file, ``covers`` whether all are that begin so;
-    ``prefilter`` is the one for the symbols of the rules, where there is one already.
+    ``prefilter`` is the one for the symbols of the rules, where there is one already. ``every`` are the rules that there are:
+    a name in another language belongs to one of them, whether it is selected or not.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class RuleSet:
         selects: Selects = lambda code, path: True,
         covers: Selects = lambda codes, path: True,
         prefilter: TextPrefilter | None = None,
+        every: Iterable[Rule] | None = None,
     ) -> None:
         self.rules = list(rules)
         self.options = options
@@ -39,7 +41,8 @@ class RuleSet:
         self.watch = WatchedSymbols(
             symbols, prefilter or create_text_prefilter([*map(Trigger.from_rule, self.rules)])
         )
-        self.on_foreign = [rule for rule in self.rules if rule.foreign]
+        reads_foreign = any(rule.foreign for rule in self.rules)
+        self.on_foreign = [rule for rule in every or self.rules if rule.foreign] if reads_foreign else []
         self.on_references = [rule for rule in self.rules if rule.references]
         self._by_symbol: dict[str, list[Rule]] = {}
         self._noting: dict[str, dict[Callable[..., Any], Rule]] = {}

@@ -18,6 +18,7 @@ from torchmigrate.foreign.grammar_tokens import (
     STRING,
     WORD,
     ForeignToken,
+    count_arguments,
     find_arguments,
     tokenize_source,
 )
@@ -259,9 +260,8 @@ class _CppReader:
             return
         span = Span(self.tokens[start].start, self.tokens[self.index - 1].end)
         inside = find_arguments(self.tokens, self.index) if self._peek_text(0) == "(" else ()
-        yield ForeignUse(
-            name, span, model_file_names.find_given_file(inside, self.tokens) if inside else "", calls=True
-        )
+        file = model_file_names.find_given_file(inside, self.tokens) if inside else ""
+        yield ForeignUse(name, span, file, arguments=count_arguments(inside), calls=True)
 
     def _is_declaration(self, start: int) -> bool:
         """Return whether the word at ``start`` is the name of a function that is being declared: a type stands before it."""

@@ -56,6 +56,8 @@ class ForeignUse:
     """The Python file that loads the model file; empty where it is not a literal."""
     version: str = ""
     """The required or fetched version and variant; empty where it is not a literal."""
+    arguments: int = 0
+    """The number of arguments of a call in C++."""
     calls: bool = False
     """Whether the use runs code, instead of only requiring, including or importing something."""
     edits: tuple[Edit, ...] = ()

@@ -90,3 +90,12 @@ def find_arguments(found: Sequence[ForeignToken], opening: int) -> Sequence[Fore
         if depth <= 0:
             return found[opening + 1 : index]
     return found[opening + 1 :]
+
+
+def count_arguments(arguments: Sequence[ForeignToken]) -> int:
+    """Return how many arguments the tokens between a call's brackets are."""
+    depth = commas = 0
+    for mark in (token.text for token in arguments if token.kind == MARK):
+        depth += (mark in ("(", "{", "[")) - (mark in (")", "}", "]"))
+        commas += mark == "," and depth == 0
+    return commas + bool(arguments)

@@ -14,8 +14,10 @@ from torchmigrate.text.source_text import SourceError
 _ARTIFACT = r"pytorch_(?:android|jni)[\w-]*|pytorch_java_only|torchvision_ops"
 _GROUP = r"(?:[\w-]+\.)+pytorch"
 """The group of PyTorch Mobile's packages, and those of forks, which keep the artifacts' names."""
+_LITE = r"pytorch_android(?:_torchvision)?_lite"
+"""The artifacts whose names no other package has, so that one of any group is a fork."""
 _GRADLE = re.compile(
-    rf"[\"'](?P<whole>(?P<group>{_GROUP}):(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
+    rf"[\"'](?P<whole>(?P<group>{_GROUP}|[\w.-]+(?=:{_LITE}\b)):(?P<artifact>{_ARTIFACT})(?::(?P<version>[^\"'@]*))?(?:@\w+)?)[\"']"
     rf"|(?P<parts>(?:\bgroup\s*[:=]\s*)?[\"']org\.pytorch[\"']\s*,\s*(?:name\s*[:=]\s*)?[\"'](?P<name>{_ARTIFACT})[\"']"
     r"(?:\s*,\s*(?:version\s*[:=]\s*)?[\"'](?P<last>[^\"']*)[\"'])?)"
 )
@@ -150,7 +152,8 @@ def _find_dependency_tables(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _is_known_artifact(group: str, artifact: str) -> bool:
     if group == _DJL:
         return re.fullmatch(_ENGINE, artifact) is not None
-    return bool(re.fullmatch(_GROUP, group) and re.fullmatch(_ARTIFACT, artifact))
+    is_ours = re.fullmatch(_GROUP, group) or re.fullmatch(_LITE, artifact)
+    return bool(is_ours and re.fullmatch(_ARTIFACT, artifact))
 
 
 def _name_artifact(group: str, artifact: str) -> str:

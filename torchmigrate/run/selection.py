@@ -86,7 +86,12 @@ class RuleSelection:
         if key not in _rule_sets:
             from torchmigrate.engine.rule_set import RuleSet
 
-            _rule_sets[key] = RuleSet(self.rules.values(), options, prefilter=self.prefilter.text)
+            _rule_sets[key] = RuleSet(
+                self.rules.values(),
+                options,
+                prefilter=self.prefilter.text,
+                every=registry.load_rules().values(),
+            )
         return _rule_sets[key].with_options(
             options, partial(self.is_selected, settings), partial(self.are_all_selected, settings)
         )

@@ -11,7 +11,7 @@ from torchmigrate.semantics.model_files import LITE_SAVES, SAVE_METHODS, SAVES, 
 
 from .package_limits import HOLDS_VALUES, describe_limits
 
-_ON_DEVICE = (
+ON_DEVICE = (
     "lower the exported model with ExecuTorch and load the `.pte` file with `executorch::extension::Module`"
 )
 LINK_EXECUTORCH = (
@@ -28,9 +28,9 @@ def check_load(use: ForeignUse, ctx: ForeignContext, message: str | None = None)
     text = message or ctx.rule.message
     hint = None
     if ctx.is_on_device and "AOTInductor" in text:
-        text, hint = f"{text.partition(';')[0]}; {_ON_DEVICE}", LINK_EXECUTORCH
+        text, hint = f"{text.partition(';')[0]}; {ON_DEVICE}", LINK_EXECUTORCH
     elif "AOTInductor" in text:
-        limits, advice = describe_limits(ctx)
+        limits, advice = describe_limits(use, ctx)
         if (limits, advice) == HOLDS_VALUES:  # there is nothing to compile
             text = text.partition(";")[0]
         text, hint = f"{text}; {limits}" if limits else text, advice or None
