@@ -17,14 +17,20 @@ from collections import Counter
 import pytest
 
 from tests.rules.cases import FIXTURES, RECORD, Case, cases, declared_otherwise
+from tests.waits import find_circle, list_waits
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.foreign.foreign_use import UNREAD
-from torchmigrate.model.findings import Place
+from torchmigrate.model.findings import Finding, Place
 
 CASES = cases()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    """One case, whose results the tests share; all tests of a case run before those of the next, and then they go."""
+    return Case(request.param.path)
+
+
 def test_findings(case: Case, accept: bool) -> None:
     assert not case.checked.errors
     for file in case.modules:
@@ -42,7 +48,6 @@ def test_findings(case: Case, accept: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
 def test_fixes(case: Case, accept: bool) -> None:
     results = case.fixed
     for file in case.files:
@@ -93,7 +98,6 @@ def test_no_recorded_result_is_left_without_a_case() -> None:
     assert not stray
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_only_a_later_round_fixes_is_announced(case: Case) -> None:
     """What `check` gives no fix and `fix` mends all the same says what it waits for."""
     results = case.fixed
@@ -107,3 +111,19 @@ def test_what_only_a_later_round_fixes_is_announced(case: Case) -> None:
             if finding.location is not None and Place(finding.path, finding.location.line) in waited_for:
                 made[finding.code] -= 1
         assert not +made
+
+
+def test_no_finding_waits_for_one_that_waits_for_it(case: Case) -> None:
+    assert find_circle(list_waits(case.checked.findings)) == []
+
+
+def test_a_finding_without_a_fix_has_a_next_step(case: Case) -> None:
+    assert [finding for finding in case.checked.findings if not _has_next_step(finding)] == []
+
+
+def _has_next_step(finding: Finding) -> bool:
+    """Return whether a finding has a fix, waits for another one, or tells what to do in its hint or behind its reason."""
+    if not finding.code.startswith("TS"):
+        return True
+    is_told = finding.hint is not None or "; " in (finding.withheld or "")
+    return finding.fix is not None or finding.waits_for is not None or is_told
