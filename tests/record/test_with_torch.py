@@ -454,15 +454,26 @@ print([call(branches) for branches in {order}])
 """
 
 
-@pytest.mark.parametrize(("order", "decided"), [((False, True), False), ((True, False), True)])
-def test_one_module_proves_nothing_about_another(
-    tmp_path: Path, order: tuple[bool, bool], decided: bool
-) -> None:
-    project = create_project(tmp_path, SEVERAL.replace("{order}", str(order)))
+def record_proofs(folder: Path, programs: dict[str, str]) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """Record modules of a program in one run, as torch takes longer to start; return the project, and their proofs."""
+    project = create_project(folder, "".join(f"import {name}\n" for name in programs))
+    for name, text in programs.items():
+        (project / f"{name}.py").write_text(text)
     done = record(project, "--prove", sys.executable, "a.py")
     assert done.returncode == 0, done.stderr
-    (proof,) = read_facts(project, "proof")
-    assert (proof["holds"], proof["decided"]) == (False, decided)
+    proofs = read_facts(project, "proof")
+    assert len(proofs) == len(programs)
+    return project, {Path(proof["of"]["path"]).stem: proof for proof in proofs}
+
+
+def test_one_module_proves_nothing_about_another(tmp_path: Path) -> None:
+    orders = {"first": (False, True), "second": (True, False)}
+    programs = {name: SEVERAL.replace("{order}", str(order)) for name, order in orders.items()}
+    project, proofs = record_proofs(tmp_path, programs)
+    assert {name: (proof["holds"], proof["decided"]) for name, proof in proofs.items()} == {
+        "first": (False, False),
+        "second": (False, True),
+    }
     safe = [one["code"] for one in check(project) if one["fix"] and one["fix"]["safety"] == "safe"]
     assert "TS101" not in safe
 
@@ -478,15 +489,6 @@ traced(torch.ones(3, 4))
 """
 
 
-def test_a_module_that_cannot_be_copied_decides_nothing(tmp_path: Path) -> None:
-    project = create_project(tmp_path, UNCOPIED)
-    done = record(project, "--prove", sys.executable, "a.py")
-    assert done.returncode == 0, done.stderr
-    (proof,) = read_facts(project, "proof")
-    assert (proof["holds"], proof["decided"]) == (False, False)
-    assert proof["reason"] == "the module cannot be copied: RuntimeError"
-
-
 MANY_SIZES = """\
 import torch
 from torch import nn
@@ -498,13 +500,19 @@ with torch.no_grad():
 """
 
 
-@pytest.mark.parametrize(("number", "holds"), [(40, True), (41, False)])
-def test_a_proof_is_about_all_recorded_inputs(tmp_path: Path, number: int, holds: bool) -> None:
-    project = create_project(tmp_path, MANY_SIZES.replace("{number}", str(number)))
-    done = record(project, "--prove", sys.executable, "a.py")
-    assert done.returncode == 0, done.stderr
-    (proof,) = read_facts(project, "proof")
-    assert (proof["holds"], proof["decided"], proof["compared"]) == (holds, holds, 40 if holds else 0)
+def test_what_a_proof_is_about(tmp_path: Path) -> None:
+    programs = {"all": "40", "too_many": "41"}
+    programs = {name: MANY_SIZES.replace("{number}", number) for name, number in programs.items()}
+    _, proofs = record_proofs(tmp_path, {**programs, "uncopied": UNCOPIED})
+    found = {
+        name: (proof["holds"], proof["decided"], proof["compared"], proof["reason"])
+        for name, proof in proofs.items()
+    }
+    assert found == {
+        "all": (True, True, 40, ""),
+        "too_many": (False, False, 0, "there were more inputs than can be kept"),
+        "uncopied": (False, False, 0, "the module cannot be copied: RuntimeError"),
+    }
 
 
 FUNCTIONS = """\

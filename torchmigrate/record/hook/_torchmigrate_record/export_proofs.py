@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from .signatures import order_names
@@ -113,38 +114,58 @@ class Keeper:
         return tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, tensor) else leaf, value)
 
     def _prove_all(self) -> None:
+        """Prove all in a forked process, which loads torch's compiler once for the proofs that it forks."""
         if os.getpid() != self._process or not hasattr(os, "fork"):
             return
-        for kept in list(self._kept.values()):
-            if kept.inputs:
-                with contextlib.suppress(Exception):
-                    self._prove_apart(kept)
+        kept = [one for one in self._kept.values() if one.inputs]
+        if kept:
+            with contextlib.suppress(Exception):
+                self._run_apart(lambda: self._prove_each(kept), (len(kept) + 1) * SECONDS)
 
-    def _prove_apart(self, kept: _Kept) -> None:
-        """Prove in a forked process, and note if it does not come to an end."""
+    def _prove_each(self, all_kept: list[_Kept]) -> None:
+        self._silence()
+        with contextlib.suppress(Exception):
+            self._load_compiler(all_kept)
+        for kept in all_kept:
+            with contextlib.suppress(Exception):
+                status = self._run_apart(lambda kept=kept: self._prove(kept), SECONDS)  # type: ignore[misc]
+                if status is None:
+                    self._note(kept, False, "the proof takes longer than two minutes")
+                elif status != 0:
+                    self._note(kept, False, "the proof has crashed")
+
+    def _run_apart(self, function: Callable[[], None], seconds: float) -> int | None:
+        """Run a function in a forked process; return the exit status, or None if it had to be stopped."""
         sys.stdout.flush()
         sys.stderr.flush()
         self._recorder.purpose = "proof"
         child = os.fork()
         if child == 0:
             try:
-                self._prove(kept)
+                function()
             finally:
                 os._exit(0)
-        begin, pid = time.monotonic(), 0
-        while pid == 0 and time.monotonic() - begin < SECONDS:
+        begin = time.monotonic()
+        while time.monotonic() - begin < seconds:
             time.sleep(0.05)
             pid, status = os.waitpid(child, os.WNOHANG)
-        if pid == 0:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            self._note(kept, False, "the proof takes longer than two minutes")
-        elif status != 0:
-            self._note(kept, False, "the proof has crashed")
+            if pid:
+                return status
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None
+
+    def _load_compiler(self, all_kept: list[_Kept]) -> None:
+        """Load what exports and compiles, which takes longer than most proofs: exporting the least does it."""
+        torch = self._torch
+        identity = torch.nn.Identity()
+        if any(isinstance(one.plain, torch.nn.Module) for one in all_kept):
+            torch.export.export(identity, (torch.zeros(2),), strict=False)
+        if any(not isinstance(one.plain, torch.nn.Module) for one in all_kept):
+            torch.compile(identity, backend="eager")(torch.zeros(2))
 
     def _prove(self, kept: _Kept) -> None:
         """Export or compile a copy, compare, and note the outcome; runs in a process of its own."""
-        self._silence()
         self._kept.clear()  # the calls of the proof are none of the program
         try:
             compared = self._compare(kept)
