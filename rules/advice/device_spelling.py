@@ -17,7 +17,8 @@ Needs: torch 2.6; 2.7 for `check_available`, 2.9 for the memory functions, 2.10 
 Brings: the same code on other accelerators; nothing gets faster.
 
 When not: the code is for this device only. Reported are choices between several accelerators, and calls in files that name
-another accelerator as well; with `--device-agnostic` also those that know one accelerator and the CPU. Not reported are
+another accelerator as well; with `--device-agnostic` also those that know one accelerator and the CPU, and the memory functions.
+Not reported are
 
 - functions, classes, files and folders named after the device, and tests;
 - code below a test of the device's name or of a switch named after it, or beside a branch for another device (unless the
@@ -94,6 +95,9 @@ _QUIET = frozenset(
 )
 """Functions that do nothing on a machine without CUDA, but raise in `torch.accelerator` without an accelerator."""
 
+_MEMORY = _QUIET | {"reset_peak_memory_stats", "get_memory_info"}
+"""Functions that code for several accelerators can do without on all but one: they change no result."""
+
 _ONE_KIND = re.compile(
     (
         r"\.to\(\s*[\"'](?:cuda|xpu)|device(?:_type)?[\"']?\s*(?::[^=\n]{1,40}=|[=:])\s*[\"'](?:cuda|xpu)(?![\"']\s*if)"
@@ -165,6 +169,8 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if _is_among_devices(use, ctx):
         return
     new, since = _SYMBOLS[use.symbol]
+    if new in _MEMORY and not ctx.options.device_agnostic:
+        return
     if not _SEVERAL_KINDS.search(ctx.source.text) or not serves_several(use, ctx):
         return
     if new == "device_count" and b"CUDA_VISIBLE_DEVICES" in ctx.source.text:

@@ -50,6 +50,7 @@ rule = Rule(
     message="a higher limit only allows more recompilations; find their causes with `TORCH_LOGS=recompiles`, and mark varying sizes with `torch._dynamo.mark_dynamic`",
     since=(2, 1),
     default=False,
+    by_code=True,
     kinds=frozenset({Kind.ASSIGNMENT, Kind.CALL}),
 )
 

@@ -1,4 +1,4 @@
-"""Findings of advice: an info that names the torch it needs, in files that are no tests, benchmarks or copies."""
+"""Findings of advice: an info that names the torch it needs, in files that are no notebooks, tests, benchmarks or copies."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def create_advice(
 
 
 def is_trial(ctx: Context) -> bool:
-    """Return whether the file is a test or benchmark, by its own name and by what it imports.
+    """Return whether the file is a notebook, or a test or benchmark by its own name and by what it imports.
 
-    What such files do by hand, they do on purpose.
+    What such files do by hand, they do on purpose, to explain or to compare.
     """
     # The folder does not count: anyone's package may lie below one called `tests`.
     name = ctx.source.path.replace("\\", "/").rpartition("/")[2]
-    return bool(_TRIAL_NAME.search(name) or _TRIAL_CODE.search(ctx.source.text))
+    return name.endswith(".ipynb") or bool(_TRIAL_NAME.search(name) or _TRIAL_CODE.search(ctx.source.text))
 
 
 def _is_example(use: Use) -> bool:

@@ -13,7 +13,8 @@ from torchmigrate.project.project_facts import Project
 
 _FOLDER = re.compile(
     r"(?i)(?:archived?|old|legacy|deprecated|obsolete|attic|backups?|third_?party|3rd_?party|vendor(?:ed)?|externals?"
-    r"|tutorials?|lectures?|lessons?|courses?|exercises?|homeworks?"
+    r"|tutorials?|lectures?|lessons?|courses?|exercises?|homeworks?|ch(?:apter)?[ _-]?\d+(?:\D.*)?|appendix(?:[ _-].*)?"
+    r"|(?:.*[_-])?from[_-]scratch"
     r"|(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])(?:\D.*)?)"
 )
 """The name of a folder with code that is kept as it was, that others maintain, or that teaches; or a date."""
@@ -22,12 +23,24 @@ _NUMBERED = re.compile(r"(?i)((?:.*[\W_])?v(?:er(?:sion)?)?[_.-]?)(\d+)(?:\D.*)?
 _MARKED = re.compile(r"(?i)(.*\w)[._ -]+(?:old|backup|bak|orig|original|copy|deprecated|legacy|previous)\d*")
 _DEFINITION = re.compile(rb"(?m)^(?:async[ \t]+def|def|class)[ \t]+(\w+)")
 _OWNERS = {" license ": r"(?i)copyright[^\n]*"}
+_NOTICE = re.compile(r"(?i)copyright\s*(?:\(c\)|©|\d{4})[^\n]*")
+_ANYONE = frozenset(
+    """
+    affiliates all and authored authors company contributors copyright corp corporation group inc its labs limited llc ltd now
+    others present project reserved research rights team the
+    """.split()  # noqa: SIM905 -- a list of words is read as one
+)
+"""Words that say nothing about who an owner is."""
+_RENAMED = {"facebook": "meta"}
+_TAKEN = re.compile(rb"(?i)\b(?:copied|copy|taken|borrowed) (?:verbatim |directly |mostly )?from\b")
+_HEAD_BYTES = 800
+"""The bytes at the beginning of a file in which it says where it comes from."""
 _MANY_COPIES = 3
 """The number of equal files of one name from which on each belongs to what it is released with, as a checkpoint."""
 
 
 def is_kept(ctx: Context) -> bool:
-    """Return whether nobody improves the file here: by its folder's name or license, or since it is one of several copies."""
+    """Return whether nobody improves the file here: by its folder's name, by a license, or since it is one of several copies."""
     path = os.path.abspath(ctx.source.path)
     project = ctx.project
     *folders, _ = project.get_repository_path(ctx.source.path).replace("\\", "/").split("/")
@@ -39,12 +52,25 @@ def is_kept(ctx: Context) -> bool:
 
 
 def _is_foreign(path: str, ctx: Context) -> bool:
-    """Return whether a folder around the file, other than the topmost with a license, has one of another owner."""
+    """Return whether the file says that it is another's, or a folder around it has the license of another than the topmost one."""
+    if _TAKEN.search(ctx.source.text[:_HEAD_BYTES]):
+        return True
     found = {
         os.path.dirname(os.path.abspath(shown)): owner for shown, _, owner in ctx.search_elsewhere(_OWNERS)
     }
     around = sorted((folder for folder in found if is_within(path, folder)), key=len)
-    return any(found[folder] != found[around[0]] for folder in around)
+    if any(found[folder] != found[around[0]] for folder in around):
+        return True
+    of_project = _find_owners(found[around[0]]) if around else []
+    of_file = _find_owners(ctx.source.text[:_HEAD_BYTES].decode("utf-8", "replace"))
+    return bool(of_project and of_file) and not any(one & other for one in of_project for other in of_file)
+
+
+def _find_owners(text: str) -> list[set[str]]:
+    """Find the owners that notices of copyright name, each as the words of the name."""
+    names = (re.findall(r"[^\W\d_]{3,}", notice.lower()) for notice in _NOTICE.findall(text))
+    owners = [{_RENAMED.get(word, word) for word in words} - _ANYONE for words in names]
+    return [owner for owner in owners if owner]
 
 
 def _is_copy(project: Project, path: str, text: bytes) -> bool:
