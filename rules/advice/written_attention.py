@@ -24,7 +24,8 @@ where the code is one of several choices.
 Fix safety: unsafe. Results are equal up to rounding; dropout draws other random numbers. Without a fix, the message says what stands
 in the way: a scale or a dropout that the file does not define. `masked_fill(mask == 0, …)` becomes `attn_mask=mask != 0`: rows that are masked
 entirely give zeros instead of NaN, or of the mean of the values. A mask that is added must have the dtype of the query, and must
-not be boolean. For a causal mask, `is_causal=True` alone is enough.
+not be boolean. For a causal mask, `is_causal=True` alone is enough. `scale or head_dim ** -0.5` is taken for a number; a caller that
+passes a tensor gets a TypeError.
 
 Measure: `torch.cuda.max_memory_allocated()` after a step, and the time of one layer, with both.
 
@@ -168,7 +169,7 @@ def _find_attribute(node: ast.expr, use: Use) -> ast.expr | None:
 
 
 def _is_number(node: ast.expr, use: Use, depth: int = 4) -> bool:
-    """Return whether an expression is certainly a number: arithmetic on literals, sizes and attributes that are numbers."""
+    """Return whether an expression is a number: arithmetic on literals, sizes, attributes that are numbers, and a scale to pass."""
     match node:
         case ast.Constant():
             return isinstance(node.value, int | float)
@@ -178,6 +179,11 @@ def _is_number(node: ast.expr, use: Use, depth: int = 4) -> bool:
             return bool(_SIZES.search(last_name(left) or "")) and _is_number(right, use, depth)
         case ast.UnaryOp(operand=operand):
             return _is_number(operand, use, depth)
+        case (
+            ast.BoolOp(op=ast.Or(), values=[ast.Name(id=passed), other])
+            | ast.IfExp(test=ast.Compare(ops=[ast.IsNot()]), body=ast.Name(id=passed), orelse=other)
+        ):
+            return "scale" in passed and _is_number(other, use, depth)
         case ast.BinOp(left=left, right=right):
             return _is_number(left, use, depth) and _is_number(right, use, depth)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="math" | "np" | "numpy"), attr="sqrt")):
