@@ -124,3 +124,67 @@ def test_the_program_does_not_notice(tmp_path: Path) -> None:
     noise = "torchmigrate: recorded"
     assert [one for one in done.stderr.splitlines() if noise not in one] == alone.stderr.splitlines()
     assert list_shapes(project) == {"[[2, 4]]"}
+
+
+FORWARDED = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x, scale: float = 1.0):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x * scale
+
+
+class Changed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = x.unsqueeze(0)
+        return self.layer(x)
+
+
+class Named(Net):
+    def forward(self, x, *, rows):
+        return super().forward(x) + rows
+
+
+net = Net()
+changed = Changed()
+named = Named()
+layers = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+for n in (3, 5):
+    print(net.forward(torch.ones(n, 4)).shape, changed.forward(torch.ones(n, 4)).shape, layers.forward(torch.ones(n, 4)).shape)
+    print(named.forward(torch.ones(n, 4), rows=torch.ones(n, 4)).shape)
+torch.jit.script(net)
+torch.jit.script(changed)
+torch.jit.script(layers)
+torch.jit.trace(net, torch.ones(2, 4))
+print(net.forward(torch.ones(6, 4)).shape)
+"""
+"""Modules whose `forward` is called itself: as it stands, behind an assignment to its argument, of torch's own, of a base."""
+
+
+def test_calls_of_forward_itself_are_inputs(tmp_path: Path) -> None:
+    project = create_project(tmp_path, FORWARDED)
+    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    done = record(project, sys.executable, "a.py")
+    assert alone.returncode == 0, alone.stderr
+    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    found: dict[str, set[str]] = {}
+    for fact in read_facts(project, "input"):
+        line = FORWARDED.splitlines()[fact["of"]["line"] - 1]
+        found.setdefault(line, set()).add(str([one.get("shape") for one in fact["signature"]["args"]]))
+    assert found == {
+        "torch.jit.script(net)": {"[[3, 4]]", "[[5, 4]]"},
+        "torch.jit.script(layers)": {"[[3, 4]]", "[[5, 4]]"},
+        "torch.jit.trace(net, torch.ones(2, 4))": {"[[3, 4]]", "[[5, 4]]", "[[6, 4]]"},
+    }

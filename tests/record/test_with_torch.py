@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 import torchmigrate.record as package
+from torchmigrate.record.hook._torchmigrate_record.proof_errors import describe_error
 from torchmigrate.record.run_record import compute_text_digest
 
 from .projects import check, read_facts, run_tool
@@ -637,3 +638,63 @@ def test_a_cycle_is_reported_with_all_its_places(
         f"rank 0 sends to rank 1 at ring.py:{send + 1}, rank 1 sends to rank 0 at ring.py:{send + 1}"
         in finding["message"]
     )
+
+
+NESTED = """\
+import torch
+from torch import nn
+
+
+@torch.jit.script
+def double(x: torch.Tensor):
+    return x * 2
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return double(x)
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x.view(2, 4)
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.jit.trace(Fixed(), torch.ones(2, 4))
+
+    def __deepcopy__(self, memo):
+        return Outer()
+
+    def forward(self, x):
+        return self.inner(torch.cat([x, x])[: x.shape[0] + 1])
+
+
+print(torch.jit.trace(Net(), torch.ones(2, 4)).graph)
+print(torch.jit.trace(Outer(), torch.ones(1, 4)).graph)
+"""
+"""What is scripted is called within a trace; a module whose copies are traced anew, and which has one size."""
+
+
+def test_traces_are_not_asked_for_sizes_and_reasons_name_the_program(tmp_path: Path) -> None:
+    project = create_project(tmp_path, NESTED)
+    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    done = record(project, "--prove", sys.executable, "a.py")
+    assert alone.returncode == 0, alone.stderr
+    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    assert "TracerWarning" not in done.stderr
+    assert all("_prov" not in fact["reason"] for fact in read_facts(project, "proof"))
+
+
+def test_reasons_are_no_frames_of_a_trace() -> None:
+    text = """The following operation failed in the TorchScript interpreter.
+Traceback of TorchScript (most recent call last):
+/home/me/net.py(7): forward
+/lib/_torchmigrate_record/export_proofs.py(120): _prove_all
+RuntimeError: shape '[2, 4]' is invalid for input of size 12
+/lib/_torchmigrate_record/export_proofs.py(120): _prove_all
+"""
+    reason = describe_error(RuntimeError(text))
+    assert reason == "RuntimeError: shape '[2, 4]' is invalid for input of size 12"

@@ -10,15 +10,14 @@ import atexit
 import contextlib
 import copy
 import os
-import re
 import signal
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .proof_errors import describe_error, find_refusal
 from .signatures import order_names
 
 MOST_BYTES = 64 << 20
@@ -172,7 +171,9 @@ class Keeper:
         except (_Undecided, MemoryError) as error:
             self._note(kept, False, str(error) or "there is not enough memory for a proof")
         except BaseException as error:
-            self._note(kept, False, _describe(error), decided=True, refused_at=self._find_line(error))
+            self._note(
+                kept, False, describe_error(error), decided=True, refused_at=find_refusal(error, self._places)
+            )
         else:
             self._note(kept, True, "", compared, decided=True, ignores_mode=self._ignores_mode(kept))
 
@@ -200,9 +201,12 @@ class Keeper:
         else:
             new = torch.compile(kept.plain, backend="eager")
         for args, kwargs in kept.inputs:
-            found = self._call(new, args, kwargs)
             old = _copy_module(kept.result) if isinstance(kept.plain, torch.nn.Module) else kept.result
-            expected = self._call(old, args, kwargs)
+            try:
+                expected = self._call(old, args, kwargs)
+            except Exception as error:
+                raise _Undecided("TorchScript itself fails: %s" % describe_error(error)) from None
+            found = self._call(new, args, kwargs)
             torch.testing.assert_close(found, expected, equal_nan=True)
         if kept.left_out:
             raise _Undecided(kept.left_out)
@@ -286,22 +290,6 @@ class Keeper:
         firsts = [[leaf.shape[:1] for leaf in self._list_tensors(one)] for one in inputs]
         return any(len(set(of_tensor)) > 1 for of_tensor in zip(*firsts))
 
-    def _find_line(self, error: BaseException) -> Any:
-        """Return the innermost line of the project in the frames of an error, or in its text."""
-        frames = [
-            place
-            for frame, line in traceback.walk_tb(error.__traceback__)
-            for place in [self._places.describe_line(frame.f_code.co_filename, line)]
-            if place is not None
-        ]
-        named = [
-            place
-            for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(error))
-            for place in [self._places.describe_line(file, int(line))]
-            if place is not None
-        ]
-        return (named or frames or [None])[-1]
-
     def _note(
         self,
         kept: _Kept,
@@ -334,11 +322,3 @@ def _copy_module(module: Any) -> Any:
         return copy.deepcopy(module)
     except Exception as error:
         raise _Undecided("the module cannot be copied: %s" % type(error).__name__) from None
-
-
-def _describe(error: BaseException) -> str:
-    """Return what an error says in its first line, or in its last one if TorchScript has raised it, without folders."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    said = lines[-1 if "TorchScript interpreter" in lines[0] else 0]
-    text = re.sub(r"(?:/[\w.+@~-]+)+/", "", said)
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

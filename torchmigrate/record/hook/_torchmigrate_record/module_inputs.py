@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .direct_calls import find_direct_call
 from .signatures import describe_call, key_values, order_names
 
 _OF_TORCH = re.compile(r"[/\\]torch[/\\](nn[/\\]modules|jit|fx|export|_dynamo)[/\\]")
@@ -87,21 +88,34 @@ class ModuleInputs:
         is_compiling, get_frame = self._is_compiling, sys._getframe
         outside: dict[Any, bool] = {}
 
+        def is_outside(code: Any) -> bool:
+            found = outside.get(code)
+            if found is None:
+                found = outside[code] = _OF_TORCH.search(code.co_filename) is None
+            return found
+
         @functools.wraps(original)
         def call(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if not is_compiling():
-                code = get_frame(1).f_code
-                is_outside = outside.get(code)
-                if is_outside is None:
-                    is_outside = outside[code] = _OF_TORCH.search(code.co_filename) is None
-                if is_outside:
+                caller = get_frame(1)
+                if is_outside(caller.f_code):
                     self._note(self_, args, kwargs)
+                beyond = caller.f_back if caller.f_code.co_name == "forward" else None
+                if beyond is not None and is_outside(beyond.f_code):
+                    self._note_direct(caller)
                 self._left -= 1
                 if self._left <= 0:
                     self._end()
             return original(self_, *args, **kwargs)
 
         return call
+
+    def _note_direct(self, frame: Any) -> None:
+        """Note the inputs of ``module.forward(x)``, which is not called through `__call__`, at its first call of a module inside."""
+        with contextlib.suppress(Exception):
+            found = find_direct_call(frame, self._module)
+            if found is not None:
+                self._note(*found)
 
     def _note(self, module: Any, args: Any, kwargs: dict[str, Any]) -> None:
         with contextlib.suppress(Exception):

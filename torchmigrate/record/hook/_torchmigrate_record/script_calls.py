@@ -250,7 +250,9 @@ class _Scripts:
 
     def _note_call(self, module: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         made = self._made.get(id(module))
-        if made is None:
+        if (
+            made is None or self._torch._C._get_tracing_state() is not None
+        ):  # the trace would hold each size that is asked for
             return
         try:
             graded, caller = self._torch.is_grad_enabled(), sys._getframe(2)
