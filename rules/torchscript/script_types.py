@@ -16,7 +16,7 @@ What to do: change the check together with the code that makes the object. `torc
 `torch._dynamo.OptimizedModule`, a compiled function is an ordinary function.
 
 Fix safety: unsafe. There is a fix where a variable only gives `ScriptModule` another name for base classes: see
-`torchmigrate explain TS104`.
+`torchmigrate explain TS104`; and where a variable is annotated that has since got a compiled or exported module.
 
 Source: https://pytorch.org/blog/pytorch-2-10-release-blog/; torch 2.10 wheel: torch/jit/_script.py,
 torch/jit/_trace.py.
@@ -24,9 +24,11 @@ torch/jit/_trace.py.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from torchmigrate.api import Context, Finding, Kind, Rule, Safety, Use
+from torchmigrate.api import Context, Finding, Fix, Kind, Rule, Safety, Use
+from torchmigrate.rewrite.changes import ReplaceStatement, template
 
 from ._authoring.script_classes import ASKS, create_class_fix, find_alias
 from ._authoring.torchscript_makers import BASES
@@ -53,5 +55,35 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    is_base = use.symbol in BASES and find_alias(use) is not None
-    yield ctx.finding(use, fix=(lambda: create_class_fix(ctx)) if is_base else None)
+    if use.symbol in BASES and find_alias(use) is not None:
+        yield ctx.finding(use, fix=lambda: create_class_fix(ctx))
+    elif _is_annotation_of_other(use, ctx):
+        yield ctx.finding(use, fix=lambda: _create_annotation_fix(use))
+    else:
+        yield ctx.finding(use)
+
+
+def _is_annotation_of_other(use: Use, ctx: Context) -> bool:
+    """Return whether it is the annotation of a variable that gets what is certainly no TorchScript."""
+    statement = use.place.statement
+    value = statement.value if isinstance(statement, ast.AnnAssign) else None
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(value, ast.Call):
+        return False
+    annotation = statement.annotation
+    if use.place.scope.is_class or not (
+        isinstance(annotation, ast.Constant) or use.node in ast.walk(annotation)
+    ):
+        return False  # a field of a class, or a type in the value
+    loaded = (
+        value.func.value if isinstance(value.func, ast.Attribute) and value.func.attr == "module" else None
+    )
+    made, symbol = (loaded, "torch.export.load") if isinstance(loaded, ast.Call) else (value, "torch.compile")
+    return ctx.is_named(made.func, use, symbol)
+
+
+def _create_annotation_fix(use: Use) -> Fix:
+    statement = use.place.statement
+    assert isinstance(statement, ast.AnnAssign)
+    assert statement.value is not None
+    plain = template("{target} = {value}", target=statement.target, value=statement.value)
+    return Fix((ReplaceStatement(statement, plain),), Safety.UNSAFE, "Remove the annotation")

@@ -698,3 +698,19 @@ RuntimeError: shape '[2, 4]' is invalid for input of size 12
 """
     reason = describe_error(RuntimeError(text))
     assert reason == "RuntimeError: shape '[2, 4]' is invalid for input of size 12"
+
+
+def test_what_is_not_there_is_not_loaded(tmp_path: Path) -> None:
+    project = create_project(
+        tmp_path,
+        """\
+import torch
+
+try:
+    torch.load("missing.pt")
+except FileNotFoundError:
+    print("missing")
+""",
+    )
+    assert record(project, sys.executable, "a.py").stdout == "missing\n"
+    assert read_facts(project, "load") == []

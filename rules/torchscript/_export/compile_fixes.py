@@ -8,11 +8,14 @@ needs TorchScript itself can observe the change.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 
 from torchmigrate.api import Fix, NoFix, Safety
 from torchmigrate.model.findings import FixChange
+from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.record.record_facts import ScriptUse
 from torchmigrate.rewrite.changes import (
     DropArguments,
     Insert,
@@ -24,16 +27,18 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.call_arguments import argument_value, list_arguments
+from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring import call_purpose, cpp_casts
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script import compile_choice
 from .._script.equal_branches import merge_branches
 from . import in_place_observers
-from .expression_kinds import find_class, find_declared_kind, find_kind
+from .expression_kinds import find_binding, find_class, find_declared_kind, find_kind, get_assigned_attributes
 from .kept_attributes import get_targets, has_plain_bases, is_attribute_of_self
 from .module_keepers import find_reads
 from .printed_views import check_unseen
+from .project_definitions import find_definition
 from .result_chain import KEYS, MODES, MOVES, PARTS, ResultChain
 
 _COMPILE_METHOD = (2, 1)
@@ -157,7 +162,7 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
         raise NoFix(leaves)
     is_same = ast.unparse(target) == ast.unparse(model)
     # Compiled in place, the original would be compiled as well.
-    is_beside = not is_same and not isinstance(model, ast.Call)
+    is_beside = not (is_same or isinstance(model, ast.Call) or _is_made_for_it(model, chain))
     if is_beside and not _is_kept_by_plain_class(target, chain):
         raise NoFix(leaves)
     compile_choice.check_author_choice(chain.use, ctx)
@@ -181,6 +186,14 @@ def create_in_place_fix(chain: ResultChain, model: ast.expr, leaves: str) -> Fix
         changes += [] if uncompiled else [Insert(statement, compiles, after=True)]
     title = uncompiled or ("Use `torch.compile`" if is_beside else "Compile the module in place")
     return Fix(tuple(changes), Safety.UNSAFE, title, anytime=bool(uncompiled))
+
+
+def _is_made_for_it(model: ast.expr, chain: ResultChain) -> bool:
+    """Return whether a local variable keeps a new module that only the script reads: ``net = Net()``, ``self.net = script(net)``."""
+    made = find_binding(model, chain.scope, chain.ctx)
+    if not isinstance(made, ast.Call) or not isinstance(chain.scope.node, Function):
+        return False
+    return find_kind(made, chain.use, chain.ctx) == "module" and len(find_reads(model, chain)) == 2
 
 
 def _is_kept_by_plain_class(target: ast.expr, chain: ResultChain) -> bool:
@@ -234,8 +247,38 @@ def _is_module(model: ast.expr, chain: ResultChain) -> bool:
             return "function" not in declared
     if isinstance(model, ast.Name) and _MODULE_NAME.search(model.id):
         return True
+    runs = chain.ctx.recorded.find_own_facts(ScriptUse, chain.call)
+    if runs and all(one.training is not None for one in runs):
+        return True
+    if _is_made_by_project(model, chain):
+        return True
     around = find_reads(model, chain).values()
     return any(isinstance(node, ast.Attribute) and node.attr in _OF_MODULES for node in around)
+
+
+def _is_made_by_project(model: ast.expr, chain: ResultChain) -> bool:
+    """Return whether functions of the project, which return nothing but modules, make what a variable or attribute keeps."""
+    made = [find_binding(model, chain.scope, chain.ctx)]
+    if isinstance(model, ast.Attribute):
+        made = [*get_assigned_attributes(chain.ctx).get(model.attr, ())]
+    file = index_file(chain.ctx.project, os.path.abspath(chain.ctx.source.path))
+    calls = [one for one in made if isinstance(one, ast.Call) and one is not chain.call]
+    if file is None or not calls or len(calls) < len(made) - (chain.call in made):
+        return False
+    return all(_returns_module(find_definition(one.func, file, chain.ctx)) for one in calls)
+
+
+def _returns_module(found: tuple[ast.AST, IndexedFile] | None) -> bool:
+    """Return whether all that a function returns are instances of classes of `torch.nn`, made where it returns them."""
+    if found is None or not isinstance(found[0], ast.FunctionDef):
+        return False
+    returns = [node.value for node in walk_nodes(found[0]) if isinstance(node, ast.Return)]
+    return bool(returns) and all(
+        isinstance(one, ast.Call)
+        and ast.unparse(one.func).startswith(("nn.", "torch.nn."))
+        and "functional" not in ast.unparse(one.func)
+        for one in returns
+    )
 
 
 def _find_freezing_calls(chain: ResultChain, target: ast.expr) -> dict[ast.stmt, ast.Call]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from torchmigrate.api import Context, Kind, NoFix
+from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import argument_value, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, returns_value
 from torchmigrate.semantics.model_files import SAVES
@@ -22,6 +23,7 @@ from .export_checks import find_origin_files
 from .expression_kinds import find_binding, find_class, get_assigned_attributes
 from .kept_attributes import get_targets
 from .module_keepers import find_keepers
+from .project_definitions import find_definition
 from .result_chain import ResultChain
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
@@ -154,6 +156,8 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
     qualified = resolved.names[0] if resolved is not None else ""
     passes = f"line {place.lineno} passes the module to `{ctx.get_text(call.func)}`"
     helper = find_binding(call.func, chain.scope, ctx)
+    if isinstance(helper, ast.alias) and _is_only_called(place, call, chain):
+        return
     is_in_sight = isinstance(helper, (Function, ast.ClassDef))
     is_foreign = not is_in_sight and not qualified.startswith("torch.")
     converts = is_foreign and _CONVERTS.search(f"{name} {qualified}")
@@ -180,6 +184,19 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
     saves = f"saves a module, and line {call.lineno} passes this one to `{name}`"
     _check_spelling(("save",), r"\b(?:\w*model|\w*module|\w*net)\.save\(", saves, ctx, paths)
     _check_spelling(*_REPLICAS, ctx, paths)
+
+
+def _is_only_called(place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:
+    """Return whether a function of another file of the project does nothing with its argument ``place`` but call it."""
+    file = index_file(chain.ctx.project, os.path.abspath(chain.ctx.source.path))
+    found = find_definition(call.func, file, chain.ctx) if file is not None else None
+    helper, where = found or (None, file)
+    if where is None or not isinstance(helper, ast.FunctionDef) or helper.decorator_list:
+        return False
+    name = find_parameter(helper, place, call)
+    reads = [node for node in ast.walk(helper) if isinstance(node, ast.Name) and node.id == name]
+    calls = [parent for node in reads if isinstance(parent := where.parents[node], ast.Call)]
+    return bool(reads) and len(calls) == len(reads) and all(one.func in reads for one in calls)
 
 
 def _only_calls(helper: ast.AST | None, place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:

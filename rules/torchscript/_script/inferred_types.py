@@ -96,7 +96,7 @@ class InferredTypes:
     def _record_assignment(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                self._bind_target(target, self(node.value))
+                self._bind_value(target, node.value)
         elif isinstance(node, ast.AnnAssign):
             self._bind_target(node.target, read_annotation(node.annotation, is_parameter=False))
         elif isinstance(node, (ast.For, ast.comprehension)):
@@ -104,6 +104,15 @@ class InferredTypes:
             self._bind_target(
                 node.target, frozenset({"int"}) if counts else self._item_types(self(node.iter))
             )
+
+    def _bind_value(self, target: ast.expr, value: ast.expr) -> None:
+        """Record what an assignment binds, element by element in ``a, b = [], []``."""
+        pairs = (ast.Tuple, ast.List)
+        if isinstance(target, pairs) and isinstance(value, pairs) and len(target.elts) == len(value.elts):
+            for element, part in zip(target.elts, value.elts, strict=True):
+                self._bind_value(element, part)
+        else:
+            self._bind_target(target, self(value))
 
     def _bind_target(self, target: ast.expr, types: Types) -> None:
         if isinstance(target, ast.Name):

@@ -89,6 +89,8 @@ class _Loads:
         own_pickle = (args[1] if len(args) > 1 else kwargs.get("pickle_module")) is not None
         where = at or self._places.describe_frame(self._places.find_frame(caller))
         source = _open_again(file, position)
+        if source is None and outcome == "raises":  # such as a file that is not there
+            return
         identity = _identify(file, position)
         base = (where and (where["path"], where["line"], where.get("cell")), package, str(given), outcome)
         if identity is None or (base, identity) not in self._judged:
