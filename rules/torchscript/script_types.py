@@ -27,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmigrate.api import Context, Finding, Fix, Kind, Rule, Safety, Use
+from torchmigrate.api import Context, Finding, Fix, Kind, NotYet, Place, Rule, Safety, Use
 from torchmigrate.rewrite.changes import ReplaceStatement, template
 
 from ._authoring.script_classes import ASKS, create_class_fix, find_alias
@@ -57,33 +57,38 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol in BASES and find_alias(use) is not None:
         yield ctx.finding(use, fix=lambda: create_class_fix(ctx))
-    elif _is_annotation_of_other(use, ctx):
-        yield ctx.finding(use, fix=lambda: _create_annotation_fix(use))
+    elif (value := _find_annotated_value(use)) is not None and _is_settled(value, use, ctx):
+        yield ctx.finding(use, fix=lambda: _create_annotation_fix(use, ctx))
     else:
         yield ctx.finding(use)
 
 
-def _is_annotation_of_other(use: Use, ctx: Context) -> bool:
-    """Return whether it is the annotation of a variable that gets what is certainly no TorchScript."""
+def _find_annotated_value(use: Use) -> ast.Call | None:
+    """Return the call whose result the variable gets that the type annotates."""
     statement = use.place.statement
-    value = statement.value if isinstance(statement, ast.AnnAssign) else None
-    if not isinstance(statement, ast.AnnAssign) or not isinstance(value, ast.Call):
-        return False
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.value, ast.Call):
+        return None
     annotation = statement.annotation
-    if use.place.scope.is_class or not (
-        isinstance(annotation, ast.Constant) or use.node in ast.walk(annotation)
-    ):
-        return False  # a field of a class, or a type in the value
+    is_inside = isinstance(annotation, ast.Constant) or use.node in ast.walk(annotation)
+    return statement.value if is_inside and not use.place.scope.is_class else None  # and no field of a class
+
+
+def _is_settled(value: ast.Call, use: Use, ctx: Context) -> bool:
+    """Return whether a call makes what is certainly no TorchScript, or what the script of a function becomes."""
     loaded = (
         value.func.value if isinstance(value.func, ast.Attribute) and value.func.attr == "module" else None
     )
-    made, symbol = (loaded, "torch.export.load") if isinstance(loaded, ast.Call) else (value, "torch.compile")
-    return ctx.is_named(made.func, use, symbol)
+    if isinstance(loaded, ast.Call):
+        return ctx.is_named(loaded.func, use, "torch.export.load")
+    return ctx.is_named(value.func, use, "torch.compile", "torch.jit.script")
 
 
-def _create_annotation_fix(use: Use) -> Fix:
+def _create_annotation_fix(use: Use, ctx: Context) -> Fix:
     statement = use.place.statement
     assert isinstance(statement, ast.AnnAssign)
-    assert statement.value is not None
+    assert isinstance(statement.value, ast.Call)
+    if ctx.is_named(statement.value.func, use, "torch.jit.script"):
+        line = statement.value.lineno
+        raise NotYet(f"the script on line {line} is gone", Place(ctx.source.path, line))
     plain = template("{target} = {value}", target=statement.target, value=statement.value)
     return Fix((ReplaceStatement(statement, plain),), Safety.UNSAFE, "Remove the annotation")

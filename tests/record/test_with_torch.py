@@ -714,3 +714,40 @@ except FileNotFoundError:
     )
     assert record(project, sys.executable, "a.py").stdout == "missing\n"
     assert read_facts(project, "load") == []
+
+
+SCRIPTED = """\
+import warnings
+from typing import List, Optional
+
+import torch
+from torch.nn import functional as F
+
+
+@torch.jit.script
+def loss(x: torch.Tensor, y: torch.Tensor):
+    warnings.warn("scripted")
+    return F.binary_cross_entropy_with_logits(x, y)
+
+
+@torch.jit.script
+def force(x: torch.Tensor):
+    outs: List[Optional[torch.Tensor]] = [torch.ones_like(x[0])]
+    return torch.autograd.grad([(x * x).sum(0)], [x], outs)[0]
+
+
+print(loss(torch.ones(2), torch.ones(2)), force(torch.ones(2, requires_grad=True)))
+net = torch.jit.script(torch.nn.Linear(2, 2))
+net.save("net.pt")
+print(type(torch.load("net.pt", weights_only=False)))
+"""
+"""Calls of `warnings.warn` and of derivatives within scripts, and TorchScript read by `torch.load`."""
+
+
+def test_scripts_compile_as_without_a_record(tmp_path: Path) -> None:
+    project = create_project(tmp_path, SCRIPTED)
+    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    done = record(project, sys.executable, "a.py")
+    assert alone.returncode == 0, alone.stderr
+    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    assert [(one["weights_only"], one["globals"]) for one in read_facts(project, "load")] == [("fails", [])]

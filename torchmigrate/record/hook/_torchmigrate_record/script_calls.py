@@ -13,6 +13,7 @@ from typing import Any
 from . import export_proofs
 from .module_inputs import ModuleInputs
 from .places import is_torch
+from .script_builtins import keep_builtin
 from .signatures import describe_call, describe_value, key_values, order_names
 
 MOST_SIGNATURES = 40
@@ -127,7 +128,7 @@ class _Scripts:
                     self._note_place("derivative", sys._getframe(1), {})
             return original(*args, **kwargs)
 
-        return derive
+        return keep_builtin(original, derive)
 
     def _note_place(self, maker: str, frame: Any, more: dict[str, Any]) -> tuple[Any, str | None, int]:
         """Note a call of torch at the innermost frame of project or package, and return where it is."""
@@ -250,9 +251,7 @@ class _Scripts:
 
     def _note_call(self, module: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         made = self._made.get(id(module))
-        if (
-            made is None or self._torch._C._get_tracing_state() is not None
-        ):  # the trace would hold each size that is asked for
+        if made is None or self._torch._C._get_tracing_state() is not None:  # which would hold the sizes
             return
         try:
             graded, caller = self._torch.is_grad_enabled(), sys._getframe(2)

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from .places import is_torch
+from .script_builtins import keep_builtin
 
 MOST_TEXT = 300
 """The characters of a text that are kept."""
@@ -58,6 +59,7 @@ class _Watch:
 
         warn.__doc__, warn.__module__ = self._warn.__doc__, "warnings"
         warnings.warn = warn
+        keep_builtin(self._warn, warn)
         if original_show is not None:
 
             def _showwarnmsg(msg: Any) -> None:
