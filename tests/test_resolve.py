@@ -239,10 +239,12 @@ def test_a_pin_that_a_resolver_gives_up_without_need_stays(
 def test_of_the_pins_only_those_in_the_conflict_are_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_resolver(tmp_path / "bin", monkeypatch, "^x==1", "torch==2.13.0\\nx==3\\ny==2\\n")
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\ny==2\\n")
     script = (tmp_path / "bin" / "uv").read_text()
     kept = (
-        "  if /bin/grep -q '^y==1' \"$last\"; then printf 'torch==2.13.0\\nx==3\\ny==1\\n' > \"$out\"; fi\n"
+        "if /bin/grep -q '^torch==2.13.0' \"$last\"; then\n"
+        f"  if /bin/grep -q '^x==1' \"$last\"; then echo '{CONFLICT}' >&2; exit 1; fi\n"
+        "  if /bin/grep -q '^y==1' \"$last\"; then printf 'torch==2.13.0\\nx==3\\ny==1\\n' > \"$out\"; fi\nfi\n"
     )
     (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")

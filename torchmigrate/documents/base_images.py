@@ -85,7 +85,11 @@ def create_image_edits(
 def _create_path_edits(image: Reference, edit: Edit, text: str, chosen: TorchBuild) -> Iterator[Edit]:
     """Yield the edits of the paths to the CUDA of an image, ``/usr/local/cuda-11.6``, in its environment."""
     pattern = TORCH_TAG if image.name == "pytorch/pytorch" else CUDA_TAG
-    old, new = pattern.match(image.text), CUDA_TAG.match(edit.text)
+    # The edit has only what is new of the tag: without the first digit of `12.6` instead of `11.8`.
+    written = edit.text
+    if image.span.start <= edit.start and edit.end <= image.span.end:
+        written = text[image.span.start : edit.start] + edit.text
+    old, new = pattern.match(image.text), CUDA_TAG.match(written.rpartition(":")[2])
     cuda = chosen.cuda if image.name == "pytorch/pytorch" else new and new["cuda"]
     spans = image.unit.environment.spans or [Span(0, len(text))]
     if old is None or not cuda or old["cuda"].count(".") != 1:

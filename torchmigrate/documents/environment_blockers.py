@@ -201,7 +201,9 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
         where = f" ({paths[id(one)].rpartition('/')[2]})" if id(one) in paths else ""
         release = f"3.{minor}" if raise_python(one, minor) else None
         yield Blocker(f"{has}, but `{one.text}`{where} is required", one, paths.get(id(one), ""), release)
-    if any(one.of_image and not _has_known_python(one) for one in state.all_environments):
+    # conda brings its own Python into an image.
+    by_conda = any(one.option == "conda" for one in state.stated_pythons)
+    if not by_conda and any(one.of_image and not _has_known_python(one) for one in state.all_environments):
         wanted = " to ".join(state.chosen.python)
         yield Blocker(
             f"{has}, and the Python version here is unknown", check=f"the image has a Python from {wanted}"

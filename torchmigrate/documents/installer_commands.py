@@ -33,6 +33,8 @@ _VALUE_OPTIONS = (
     "--use-feature --use-deprecated --exclude-newer --override --overrides --build-constraint "
     "--refresh-package"
 )
+_CONDA_FILE = ("-f", "--file")
+"""The options of conda that name a list."""
 _WITH_VALUE = frozenset(_VALUE_OPTIONS.split())
 """The options whose value is the next word."""
 
@@ -71,6 +73,8 @@ def _find_verb(words: list[ShellWord], at: int) -> int | None:
     """Return the index of the word with the installer's subcommand, after the general options: ``pip --quiet install``."""
     while at < len(words) and words[at].text.startswith("-"):
         at += 1
+    if [word.text for word in words[at : at + 2]] in (["env", "create"], ["env", "update"]):
+        return at + 1
     return at if at < len(words) and words[at].text in _VERBS else None
 
 
@@ -82,7 +86,10 @@ def _read_arguments(
     rest = iter(words)
     for word in rest:
         name, equals, value = word.text.partition("=")
-        if not conda and (name in INCLUDE_OPTIONS or name in INDEX_OPTIONS):
+        if conda and name in _CONDA_FILE:
+            if included := value if equals else getattr(next(rest, None), "text", ""):
+                reader.environment.includes.append(included)
+        elif not conda and (name in INCLUDE_OPTIONS or name in INDEX_OPTIONS):
             last = word if equals else next(rest, None)
             if last is None:
                 return

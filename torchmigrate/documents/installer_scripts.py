@@ -41,6 +41,8 @@ _OPTION = re.compile(r"(?P<name>--?[\w-]+)[ =](?P<url>\S+)")
 _VERSIONED = re.compile(
     r"[A-Za-z0-9][\w.-]*[ ]?(?:\[[\w, -]+\])?[ ]?(?:[=~!<>]=|===|[<>])[ ]?[\d{][^\n]*", re.ASCII
 )
+_LIST_NAME = re.compile(r"(?:[\w.-]+/)*[\w.-]*req[\w.-]*\.txt")
+"""The name of a list that a string is: the script installs it, whatever command it makes of it."""
 
 
 def read_script(reader: ReferenceReader) -> None:
@@ -71,6 +73,10 @@ class _InstallerVisitor(ast.NodeVisitor):
                     self._read_commands(node.value)
                 self._read_loose(node.value)
         self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and _LIST_NAME.fullmatch(node.value):
+            self.reader.environment.includes.append(node.value)
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)

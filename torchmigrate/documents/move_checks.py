@@ -79,9 +79,11 @@ def check_local_builds(own: ProposedEdits, project: Project) -> None:
     text = own.source.original.decode("utf-8", "replace")
     begin = re.search(r"(?m)^[ \t]*- *pip:", text) if own.leaves_conda else None
     for item in _LOCAL_ITEM.finditer(text, begin.end()) if begin else ():
-        folder = os.path.normpath(os.path.join(os.path.dirname(own.source.path), item["path"]))
-        script = project.read_bytes(os.path.join(folder, "setup.py"))
-        declared = project.read_bytes(os.path.join(folder, "pyproject.toml"))
+        folder = os.path.join(os.path.dirname(os.path.realpath(own.source.path)), item["path"])
+        script, declared = (
+            project.read_bytes(os.path.normpath(os.path.join(folder, name)))
+            for name in ("setup.py", "pyproject.toml")
+        )
         if re.search(rb"(?m)^\s*(?:import|from) torch\b", script) if script else declared is None:
             raise NoFix(
                 f"conda's `pytorch` channel ends with torch 2.5, and pip builds `{item['path']}` before it installs"

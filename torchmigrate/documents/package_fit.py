@@ -160,9 +160,13 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     if page_wheels.is_on_pages(one.name):
         return _find_fitting_source(one, asked)
     local = any(clause.local for clause in parse_clauses(one))
-    if one.style is VersionStyle.CONDA or one.undecided or local or explain_conflict(one.name, "", asked):
+    if one.style is VersionStyle.CONDA or one.undecided or local:
         return Fitting()
     newest = find_newest(one.name)
+    if explain_conflict(one.name, "", asked):
+        newest = package_conflicts.find_release_with_cuda(one.name, asked.chosen.cuda or "")
+        if newest is None or explain_conflict(one.name, newest, asked):
+            return Fitting()
     has_bound = any(clause.is_upper for clause in parse_clauses(one))
     unsure = f"{one.name}: nothing says which torch its builds are for; import it after the move"
     if newest is None:

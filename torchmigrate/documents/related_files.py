@@ -46,7 +46,9 @@ def find_related(path: str, environment: Environment, project: Project) -> Itera
     """Yield the environments of other files that are installed together with one of the file at ``path``. Raises MissingFile."""
     seen = {path}
     yield from _find_included(path, environment, project, seen, 0)
-    if kind_of(path) == "requirements":
+    if kind_of(path) == "yaml":
+        yield from _find_including(path, project, seen)
+    elif kind_of(path) == "requirements":
         yield from _find_including(path, project, seen)
         yield from _find_lists_beside(path, environment, project, seen)
     elif os.path.basename(path) in _PROJECT_FILES:
@@ -93,6 +95,8 @@ def _find_files(path: str, name: str, project: Project) -> list[str]:
         return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]
     if place in project:
         return [place]
+    if path.endswith(".py"):
+        return []  # one of the strings that are named like a list
     # Images have other folders, and commands run in any folder: take the nearest file with the name.
     for parent in iter_folders(os.path.dirname(path)):
         candidate = os.path.join(parent, os.path.basename(name))

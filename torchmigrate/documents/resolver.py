@@ -39,7 +39,9 @@ _MOST_LEFT_OUT = 12
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
 )
-_NO_WHEEL = re.compile(r"Wheels are required for `(?P<name>[^`]+)`")
+_NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
+_NAMED = re.compile(r"\b(?:The user requested|you\s+require) ([\w.-]+)")
+"""The packages that a conflict names, in the words of pip and of uv."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class ResolverAnswer:
     left_out: tuple[str, ...] = ()
     """The packages without a wheel, about which nothing is known."""
     conflicting: frozenset[str] = frozenset()
-    """The packages of a conflict whose pins were not only preferred, but can be given up: pip knows no preference."""
+    """The packages of a conflict whose pins were not only preferred, but can be given up."""
 
 
 class ResolverNotApplicable(Exception):
@@ -95,33 +97,55 @@ def create_question(
     """
     held = held or {}
     lines = dict.fromkeys(f"{name}=={release}" for name, release in held.items() if release)
-    pins = dict.fromkeys(pin for pin in preferred if _find_name(pin) not in held)
+    pins: dict[str, None] = {}
     for one in references:
         if one.sort is Sort.REQUIREMENT and one.name in (own_names | held.keys()):
             continue
         line, pin = _render_line(one, bounded=bounded)
         lines[line] = None
         pins[pin] = None
-    return ResolverQuestion(tuple(filter(None, lines)), tuple(filter(None, pins)), python)
+    known = {*held, *map(_find_name, pins)}
+    pins |= dict.fromkeys(pin for pin in preferred if _find_name(pin) not in known)
+    # Files that are installed together ask the same, whichever of them is asked about.
+    return ResolverQuestion(tuple(sorted(filter(None, lines))), tuple(sorted(filter(None, pins))), python)
 
 
-def ask_resolver(question: ResolverQuestion) -> ResolverAnswer:
-    """Ask the resolver; what has no wheel at all, and pins in conflict that can be given up, are left out of the question."""
+def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> ResolverAnswer:
+    """Ask the resolver; what has no wheel at all, and pins in conflict that can be given up, are left out of the question.
+
+    A pinned release without a wheel is given up as well, or left out if ``keeps_sources``.
+    """
     left_out: list[str] = []
     answer = _ask_once(question)
     for _ in range(_MOST_LEFT_OUT):
-        name = answer.left_out[0] if answer.left_out else ""
-        lines = tuple(line for line in question.lines if _find_name(line) != name)
-        preferred, kept = (
-            tuple(pin for pin in pins if _find_name(pin) not in {name, *answer.conflicting})
-            for pins in (question.preferred, question.kept)
-        )
-        if (lines, preferred, kept) == (question.lines, question.preferred, question.kept):
+        firm = set() if keeps_sources else set(map(_find_name, _list_firm_pins(question)))
+        names = [name for name in answer.left_out if name not in firm][:1]
+        smaller = _leave_out(question, names, answer.conflicting)
+        if smaller == question:
             break
-        left_out += [name] if name else []
-        question = replace(question, lines=lines, preferred=preferred, kept=kept)
+        left_out += names
+        question = smaller
         answer = _ask_once(question)
     return replace(answer, left_out=tuple(left_out))
+
+
+def _list_firm_pins(question: ResolverQuestion) -> tuple[str, ...]:
+    """Return the pins that the resolver holds until it is asked without them: pip knows no preference."""
+    resolver = find_resolver()
+    is_uv = resolver is not None and Path(resolver).stem == "uv"
+    return question.kept if is_uv else (*question.preferred, *question.kept)
+
+
+def _leave_out(
+    question: ResolverQuestion, names: Sequence[str], conflicting: frozenset[str]
+) -> ResolverQuestion:
+    """Return the question without some packages, and without the pins of others."""
+    lines = tuple(line for line in question.lines if _find_name(line) not in names)
+    preferred, kept = (
+        tuple(pin for pin in pins if _find_name(pin) not in {*names, *conflicting})
+        for pins in (question.preferred, question.kept)
+    )
+    return replace(question, lines=lines, preferred=preferred, kept=kept)
 
 
 def _find_name(line: str) -> str:
@@ -138,7 +162,7 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     name = "uv" if Path(resolver).stem == "uv" else "pip"
     with tempfile.TemporaryDirectory() as folder:
         asked, solved = Path(folder) / "requirements.in", Path(folder) / "requirements.txt"
-        firm = question.kept if name == "uv" else (*question.preferred, *question.kept)
+        firm = _list_firm_pins(question)
         asked.write_text(
             "".join(f"{line}\n" for line in dict.fromkeys((*question.lines, *firm))), encoding="utf-8"
         )
@@ -161,11 +185,15 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     if _OFFLINE.search(done.stderr):
         return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
     reason = _extract_reason(done.stderr + done.stdout)
-    missing = tuple(normalize_name(found["name"]) for found in _NO_WHEEL.finditer(done.stderr))
     text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
-    named = re.findall(r"\b(?:The user requested|you\s+require) ([\w.-]+)", done.stderr + done.stdout)
-    conflicting = frozenset(map(normalize_name, named)) & {_find_name(pin) for pin in firm}
-    return ResolverAnswer(False, text, left_out=missing, conflicting=conflicting)
+    missing, named = (
+        dict.fromkeys(normalize_name(found) for found in pattern.findall(done.stderr + done.stdout))
+        for pattern in (_NO_WHEEL, _NAMED)
+    )
+    pinned = {_find_name(pin) for pin in firm}
+    return ResolverAnswer(
+        False, text, left_out=tuple(missing), conflicting=frozenset(pinned & {*missing, *named})
+    )
 
 
 def _read_versions(output: str) -> tuple[tuple[str, str], ...]:
@@ -273,6 +301,7 @@ def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dic
         one.name: versions[one.name]
         for one in references
         if one.sort is Sort.REQUIREMENT
+        and one.style is not VersionStyle.CONDA
         and one.name in versions
         and not all(
             clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper

@@ -43,6 +43,9 @@ class Inquiry:
             self.answer = self.before
             return
         bounded = {one.name for one in self._requirements if any(c.is_upper for c in parse_clauses(one))}
+        # What pip builds from source today is built again, with the same pin.
+        sources = (name for name in self.before.left_out if not self._had_wheels(name))
+        self._held |= dict.fromkeys(sources, "")
         self._preferred = [f"{name}=={release}" for name, release in self.before.versions if name in bounded]
         fitting = {
             one.requirement.name: one.release
@@ -57,6 +60,21 @@ class Inquiry:
             self._ask_about_any_release(set(fitting))
         elif resolver.list_changed(self.answer, self._requirements).keys() - fitting:
             self._ask_about_kept_pins(lines, set(fitting))
+
+    def _had_wheels(self, name: str) -> bool:
+        """Return whether the pinned release of a package has wheels for older Pythons: those for newer ones need a newer release."""
+        pins = [
+            f"{name}=={clause.public_version}"
+            for one in self._requirements
+            if one.name == name
+            for clause in parse_clauses(one)
+            if clause.is_exact
+        ]
+        return any(
+            resolver.ask_resolver(ResolverQuestion((pin,), (), python)).resolves
+            for pin in pins
+            for python in _OLDER_PYTHONS
+        )
 
     def _ask_about_newer_pythons(self, lines: list[str]) -> None:
         """Ask about the next two Pythons, where nothing says which one is used."""
@@ -107,7 +125,7 @@ class Inquiry:
         question = resolver.create_question(
             self._references, self._own_names, self._find_present_python(), held=family, bounded=True
         )
-        return resolver.ask_resolver(question)
+        return resolver.ask_resolver(replace(question, kept=question.preferred), keeps_sources=True)
 
     def _find_present_python(self) -> str:
         """Return the Python that the environment has today: the new one if its torch has wheels for that."""
@@ -126,6 +144,10 @@ class Inquiry:
             range(int(oldest[2:]), int(newest[2:]) + 1)
         )
         wanted = int(self._python[2:])
+        if any(one.sort is Sort.IMAGE and one.name == "pytorch/pytorch" for one in self._references):
+            every = {
+                minor for minor in every if minor < wanted
+            } or every  # images of older torches have older ones
         return self._python if wanted in every else f"3.{max(every)}"
 
     def _ask_after(self, held: dict[str, str], fitting: list[str]) -> ResolverAnswer:
@@ -189,13 +211,19 @@ class Inquiry:
         return [*known, *found, *unknown]
 
     def _take_release(self, one: Blocker, changed: dict[str, str]) -> Blocker:
+        """Return a blocker with the release that the resolver chose; without one if that is the pinned release."""
         name = one.requirement.name if one.requirement else ""
-        return replace(one, release=changed[name]) if name in changed and one.release is not None else one
+        if one.release is None or self.answer.resolves is not True:
+            return one
+        stays = name in dict(self.answer.versions) or name in (*self.answer.left_out, *self.before.left_out)
+        return replace(one, release=changed.get(name, None if stays and one.check else one.release))
 
     def _list_unasked(self) -> Iterator[str]:
         """Yield the packages without a wheel that did not have to be left out before the move."""
         yield from (name for name in self.answer.left_out if name not in self.before.left_out)
 
 
+_OLDER_PYTHONS = ("3.9", "3.7")
+"""The Pythons for which packages that are compiled have had wheels."""
 _PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
 """The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""

@@ -31,8 +31,8 @@ def describe_proposal(proposal: TorchMove) -> Iterator[str]:
     """Yield the lines about a proposal: its title with its files, and what belongs to it, indented."""
     yield f"{proposal.title}: {', '.join(proposal.paths)}"
     for name, label in _LABELS:
-        for text in getattr(proposal, name):
-            yield f"  {label}: {text}"
+        for text in dict.fromkeys(getattr(proposal, name)):
+            yield f"  {label}: {text.removeprefix('blocked ')}"
     if isinstance(proposal, Proposal) and proposal.instead is not None:
         title, *lines = describe_proposal(proposal.instead)
         yield f"  instead: {title}"

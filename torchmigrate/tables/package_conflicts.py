@@ -65,6 +65,13 @@ def explain_cuda_conflict(project: str, version: str, cuda: str, *, before: bool
     return f"{project} {which} is built for CUDA {span}, not for {cuda}"
 
 
+def find_release_with_cuda(project: str, cuda: str) -> str | None:
+    """Return a release of a package with code for a CUDA version, the first of the newest series known; None if there is none."""
+    row = load_projects("cuda_code").get(project) or {}
+    known = [since for since, made in row.get("cuda", ()) if made and {cuda, get_major(cuda)} & {*made}]
+    return known[-1] if known else None
+
+
 def _find_cuda_versions(row: dict[str, Any], version: str, *, before: bool) -> list[str] | None:
     """Return the versions or majors of CUDA that a release, or the one before it, has code for; None if unknown."""
     found: list[str] | None = None
