@@ -145,9 +145,8 @@ class Inquiry:
         )
         wanted = int(self._python[2:])
         if any(one.sort is Sort.IMAGE and one.name == "pytorch/pytorch" for one in self._references):
-            every = {
-                minor for minor in every if minor < wanted
-            } or every  # images of older torches have older ones
+            # The images of older torches have older Pythons.
+            every = {minor for minor in every if minor < wanted} or every
         return self._python if wanted in every else f"3.{max(every)}"
 
     def _ask_after(self, held: dict[str, str], fitting: list[str]) -> ResolverAnswer:

@@ -122,9 +122,8 @@ class _Loads:
         if self._try_weights(source) is None:
             return {"weights_only": "passes", "globals": []}
         names = _list_globals(source)
-        if any(
-            name.startswith("__torch__.") for name in names
-        ):  # TorchScript, which no allowed class helps to load
+        if any(name.startswith("__torch__.") for name in names):
+            # TorchScript, which no allowed class helps to load.
             return {"weights_only": "fails", "globals": [], "allowed": False}
         needed = self._find_needed(source, names)
         return {"weights_only": "fails", "globals": needed or names, "allowed": needed is not None}
