@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FrameType
 
 from tests.support import settings_of
@@ -30,6 +31,13 @@ def count_calls(run: Callable[[], object]) -> int:
     return number
 
 
+def measure_doubling(run: Callable[[int], object], number: int) -> float:
+    """How many times the work of a function is for twice the number; what it does for one is taken off."""
+    run(1)
+    least, once, twice = (count_calls(partial(run, size)) for size in (1, number, 2 * number))
+    return (twice - least) / (once - least)
+
+
 def measure_growth(
     make: Callable[[int], Mapping[str, bytes]],
     number: int,
@@ -53,6 +61,4 @@ def measure_growth(
         results = [one.result for one in runner.fix_tree(tree)] if fix else list(runner.check_tree(tree))
         assert may_fail or not any(result.errors for result in results)
 
-    run(1)
-    least, once, twice = (count_calls(lambda size=size: run(size)) for size in (1, number, 2 * number))  # type: ignore[misc]
-    return (twice - least) / (once - least)
+    return measure_doubling(run, number)

@@ -223,15 +223,20 @@ def test_of_packages_whose_newest_releases_contradict_older_ones_are_taken(
     assert "+tensordict==0.14.3\n+torchrl==0.14.1\n" in done.output
 
 
+def append_to_resolver(folder: Path, script: str) -> None:
+    """Let the resolver that `write_resolver` has made go on with more lines of shell."""
+    with (folder / "uv").open("a") as file:
+        file.write(script)
+
+
 def test_a_pin_that_a_resolver_gives_up_without_need_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\ny==1\\n")
-    script = (tmp_path / "bin" / "uv").read_text()
     kept = (
         "  if /bin/grep -q '^x==1' \"$last\"; then printf 'torch==2.13.0\\nx==1\\ny==1\\n' > \"$out\"; fi\n"
     )
-    (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
+    append_to_resolver(tmp_path / "bin", kept)
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
     assert "+torch==2.13.0\n x==1\n y==1\n" in done.output
 
@@ -240,13 +245,12 @@ def test_of_the_pins_only_those_in_the_conflict_are_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\ny==2\\n")
-    script = (tmp_path / "bin" / "uv").read_text()
     kept = (
         "if /bin/grep -q '^torch==2.13.0' \"$last\"; then\n"
         f"  if /bin/grep -q '^x==1' \"$last\"; then echo '{CONFLICT}' >&2; exit 1; fi\n"
         "  if /bin/grep -q '^y==1' \"$last\"; then printf 'torch==2.13.0\\nx==3\\ny==1\\n' > \"$out\"; fi\nfi\n"
     )
-    (tmp_path / "bin" / "uv").write_text(f"{script}{kept}")
+    append_to_resolver(tmp_path / "bin", kept)
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
     assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output
 

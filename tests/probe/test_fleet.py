@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.counted_work import count_calls
+from tests.counted_work import measure_doubling
 from tests.probe.conftest import FIXTURES
 from torchmigrate.probe import fleet
 from torchmigrate.probe.machine_facts import FactsError, MachineFacts, parse_facts
@@ -138,12 +137,11 @@ def test_twice_as_many_machines_take_twice_the_work() -> None:
     def create_machine(number: int) -> MachineFacts:
         return parse_facts({**data, "platform": {**data["platform"], "glibc": f"2.{number}"}})
 
-    def judge(machines: Sequence[tuple[str, MachineFacts]]) -> None:
-        groups = fleet.group_machines(machines, "2.15")
-        assert len(groups) == len(machines)
+    machines = [(str(number), create_machine(number)) for number in range(200)]
+
+    def judge(number: int) -> None:
+        groups = fleet.group_machines(machines[:number], "2.15")
+        assert len(groups) == number
         assert fleet.merge_findings(groups)
 
-    machines = [(str(number), create_machine(number)) for number in range(200)]
-    judge(machines[:1])
-    once, twice = (count_calls(lambda number=number: judge(machines[:number])) for number in (100, 200))  # type: ignore[misc]
-    assert twice < 2.2 * once
+    assert measure_doubling(judge, 100) < 2.2

@@ -89,6 +89,15 @@ def record(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return run_tool(project, "record", *command)
 
 
+def record_unnoticed(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Record ``a.py``, which has to print the same as without a record."""
+    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
+    done = record(project, *options, sys.executable, "a.py")
+    assert alone.returncode == 0, alone.stderr
+    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    return done
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with the record of a program."""
@@ -680,10 +689,7 @@ print(torch.jit.trace(Outer(), torch.ones(1, 4)).graph)
 
 def test_traces_are_not_asked_for_sizes_and_reasons_name_the_program(tmp_path: Path) -> None:
     project = create_project(tmp_path, NESTED)
-    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
-    done = record(project, "--prove", sys.executable, "a.py")
-    assert alone.returncode == 0, alone.stderr
-    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    done = record_unnoticed(project, "--prove")
     assert "TracerWarning" not in done.stderr
     assert all("_prov" not in fact["reason"] for fact in read_facts(project, "proof"))
 
@@ -746,8 +752,5 @@ print(type(torch.load("net.pt", weights_only=False)))
 
 def test_scripts_compile_as_without_a_record(tmp_path: Path) -> None:
     project = create_project(tmp_path, SCRIPTED)
-    alone = subprocess.run([sys.executable, "a.py"], cwd=project, capture_output=True, text=True)
-    done = record(project, sys.executable, "a.py")
-    assert alone.returncode == 0, alone.stderr
-    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    record_unnoticed(project)
     assert [(one["weights_only"], one["globals"]) for one in read_facts(project, "load")] == [("fails", [])]

@@ -36,8 +36,9 @@ def check_uses(
 ) -> None:
     """Add to ``answer`` the findings of the wanted rules about a file, and the facts that other files need.
 
-    ``rules`` are those that there are, so that a use changes hands with no selection. Each use belongs to the rule that watches its name most closely. A rule reports one use in each line, one more for
-    each further model file that the line names, and all that it can replace.
+    Each use belongs to the one of ``rules`` that watches its name most closely; they are all rules, so that no selection changes
+    to which one. A rule reports one use in each line, one more for each further model file that the line names, and all that it
+    can replace.
     """
     names = frozenset(use.name for use in reading.uses)
     contexts: dict[str, ForeignContext] = {}
