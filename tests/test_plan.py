@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from tests.browser import needs_browser, read_document
 from tests.support import settings_of
 from torchmigrate import __version__
 from torchmigrate import plan as room
@@ -532,23 +532,11 @@ def test_the_command_writes_every_format(tmp_path: Path, monkeypatch: pytest.Mon
     assert "broken.py:2" in (tmp_path / "plan.txt").read_text()
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-def dumped(page: str, folder: Path) -> str:
-    """The document as a browser has it when the page's scripts have run."""
-    file = folder / "plan.html"
-    file.write_text(page, encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    command = [str(CHROMIUM), *flags, "--virtual-time-budget=2000", "--dump-dom", file.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@needs_browser
 def test_a_browser_runs_our_script_and_no_other(hostile: Plan, tmp_path: Path) -> None:
     page = html.render_html(hostile)
     escaped_nothing = page.replace("</main>", "<script>document.title='owned'</script></main>")
-    dom = dumped(escaped_nothing, tmp_path)
+    dom = read_document(escaped_nothing, tmp_path)
     number = len(hostile.items)
     assert f"{number} of {number} shown" in dom
     assert "<title>Upgrade to torch 2.15</title>" in dom
@@ -569,11 +557,11 @@ document.title = said.join(" ");
 </script></body>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@needs_browser
 def test_the_page_sorts_filters_and_takes_keys(found: list[Evaluation], tmp_path: Path) -> None:
     plan = planned(found)
     page = re.sub(r"<meta http-equiv=[^>]*>", "", html.render_html(plan)).replace("</body>", DRIVER)
-    match = re.search(r"<title>(.*?)</title>", dumped(page, tmp_path))
+    match = re.search(r"<title>(.*?)</title>", read_document(page, tmp_path))
     assert match
     up, down, errors, shown, focused = match[1].split(" ")
     codes = [item.finding.code for item in plan.items]
@@ -610,14 +598,15 @@ document.getElementById("page").addEventListener("load", (event) => {{
   page.getElementById("reset").click();
   page.defaultView.dispatchEvent(new Event("beforeprint"));
   document.title = [wide, few, found, unfolded, rows()].join(" ");
+  event.target.remove();
 }});
 </script>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@needs_browser
 def test_rows_are_made_when_they_are_seen_and_fit_a_narrow_window(large: Plan, tmp_path: Path) -> None:
     page = re.sub(r"<meta http-equiv=[^>]*>", "", html.render_html(large))
-    match = re.search(r"<title>(.*?)</title>", dumped(FRAME.format(escape(page)), tmp_path))
+    match = re.search(r"<title>(.*?)</title>", read_document(FRAME.format(escape(page)), tmp_path))
     assert match
     wide, few, found, unfolded, printed = map(int, match[1].split())
     assert wide <= 400

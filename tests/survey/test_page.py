@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.browser import needs_browser, read_document
 from torchmigrate.engine.registry import load_rules
 from torchmigrate.survey.page import render_survey
 from torchmigrate.survey.summary import Summary
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 EVIL = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202e##[stop]"
 
 
@@ -56,15 +52,6 @@ def summarize(number: int, name: str = "team/repository-") -> Summary:
 
 def render(summary: Summary, *days: dict[str, Any]) -> str:
     return render_survey(summary, days, load_rules())
-
-
-def dumped(page: str, folder: Path) -> str:
-    """The document as a browser has it when the page's scripts have run."""
-    file = folder / "index.html"
-    file.write_text(page, encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    command = [str(CHROMIUM), *flags, "--virtual-time-budget=2000", "--dump-dom", file.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def test_nothing_in_a_repository_controls_its_page() -> None:
@@ -115,17 +102,17 @@ setTimeout(() => {
 </script></body>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@needs_browser
 def test_the_page_filters_sorts_and_makes_rows_when_they_are_seen(tmp_path: Path) -> None:
     page = re.sub(r"<meta http-equiv=[^>]*>", "", render(summarize(1000))).replace("</body>", DRIVER)
-    match = re.search(r"<title>(.*?)</title>", dumped(page, tmp_path))
+    match = re.search(r"<title>(.*?)</title>", read_document(page, tmp_path))
     assert match
     assert match[1].split(" ") == ["true", "1000", "500", "1000", "500", "team/repository-0999", "1"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@needs_browser
 def test_a_browser_runs_our_script_and_no_other(tmp_path: Path) -> None:
     page = render(summarize(3, EVIL))
-    dom = dumped(page.replace("</main>", "<script>document.title='owned'</script></main>"), tmp_path)
+    dom = read_document(page.replace("</main>", "<script>document.title='owned'</script></main>"), tmp_path)
     assert "3 of 3 shown" in dom
     assert "<title>Upgrade of torch: survey</title>" in dom
