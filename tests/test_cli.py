@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import jsonschema
 import pytest
 
@@ -510,7 +511,14 @@ class TestFix:
 
     @pytest.mark.parametrize(
         ("answers", "fixed"),
-        [("y n y", "new old new"), ("n a", "old new new"), ("q", "old old old"), ("n n y", "old old new")],
+        [
+            ("y n y", "new old new"),
+            ("n a", "old new new"),
+            ("q", "old old old"),
+            ("n n y", "old old new"),
+            ("n y", "old new old"),
+            ("", "old old old"),
+        ],
     )
     def test_interactive_asks_about_every_fix(self, run: Run, answers: str, fixed: str) -> None:
         for name in "abc":
@@ -530,9 +538,15 @@ class TestFix:
         assert "+x = new" in out
         assert Path("a.py").read_text() == "x = old\n"
 
-    def test_the_end_of_the_answers_interrupts(self, run: Run) -> None:
+    def test_an_interrupted_answer_leaves_all_as_it_was(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(*_: object, **__: object) -> None:
+            raise click.Abort from KeyboardInterrupt()
+
+        monkeypatch.setattr(click, "prompt", interrupt)
         put("a.py", "old\n")
-        assert run("fix", "--apply", "--interactive", stdin=b"").status == 130
+        assert run("fix", "--apply", "--interactive").status == 130
         assert Path("a.py").read_text() == "old\n"
 
     def test_control_characters_are_shown_on_a_terminal(self, run: Run) -> None:

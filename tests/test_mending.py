@@ -132,8 +132,8 @@ def test_a_file_or_a_rule_can_be_skipped(answers: str, left: list[str] | None) -
     assert ("skip the rest of this rule" in done.stderr) == (answers == "? q")
 
 
-def test_no_answer_is_an_interrupt_and_no_fault() -> None:
+def test_the_end_of_the_answers_is_no_fault() -> None:
     done = run("fix", "--apply", "--interactive", typed="")
-    assert "Abort" in repr(done.exception)
+    assert done.exception is None
     assert "a fault in torchmigrate" not in done.stderr
     assert {name: Path(name).read_text() for name in FILES} == FILES

@@ -98,6 +98,13 @@ def test_lines_that_were_long_before_stay() -> None:
     assert changed(before, change) == f"y = module.f(1) + g({'a' * 80}, 2)\n"
 
 
+def test_a_line_too_long_for_every_formatter_may_grow_a_little() -> None:
+    before = f"y = f({'a' * 150}, g(b))\n"
+    after = changed(before, lambda source: replace(call(source, "g"), "a_longer_name(b)"))
+    assert after == f"y = f({'a' * 150}, a_longer_name(b))\n"
+    assert changed(before, longer).count("\n") > 1
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

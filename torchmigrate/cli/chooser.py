@@ -53,12 +53,15 @@ class FixChooser:
         return answer in "ya"
 
     def _read_answer(self) -> str:
-        """Return one of `ANSWERS`. Raises KeyboardInterrupt if the user interrupts or the input ends."""
+        """Return one of `ANSWERS`, "q" at the end of the input. Raises KeyboardInterrupt if the user interrupts."""
         one_of = click.Choice(list(ANSWERS), case_sensitive=False)
         try:
             answer: str = click.prompt("Apply this fix?", type=one_of, default="n", err=True)
-        except click.Abort:  # which is an Exception: it would pass for a fault of the file's
-            raise KeyboardInterrupt from None
+        except click.Abort as abort:
+            if isinstance(abort.__context__, EOFError):
+                output.print_text("\n", to_stderr=True)
+                return "q"
+            raise KeyboardInterrupt from None  # Abort is an Exception: it would pass for a fault of the file's
         return answer
 
     def _show_fix(self, finding: Finding) -> None:
