@@ -183,6 +183,14 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
             "",
         ]
 
+    def test_a_reason_of_several_clauses_has_a_line_for_each(self) -> None:
+        for clauses in (["a"], ["a", "b"], ["a", "b", "c"]):
+            text = written(
+                "full", FileResult("a.py", (replace(FINDING, fix=None, withheld="; ".join(clauses)),))
+            )
+            listed = "".join(f"\n    - {clause}" for clause in clauses)
+            assert f"  = no fix:{listed if len(clauses) > 2 else ' ' + '; '.join(clauses)}\n" in text
+
     def test_after_some_places_of_a_message_only_places_follow(self) -> None:
         made = report([FileResult("a.py", (FINDING,) * 4)], quiet=True)
         made.max_places = 2

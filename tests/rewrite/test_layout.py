@@ -98,6 +98,28 @@ def test_lines_that_were_long_before_stay() -> None:
     assert changed(before, change) == f"y = module.f(1) + g({'a' * 80}, 2)\n"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "f(\n    g(\n        {a},\n        {b},\n    )[0, 1],\n    2,\n)\n",
+        "if c:\n    f(\n        g(\n            {a},\n            {b},\n        ).item(),\n        2,\n    )\n",
+        "x = f(\n    2,\n    [\n        {a},\n        {b},\n    ],\n)\n",
+        "if c:\n    f(\n        g({a}, {b}),\n        2,\n    )\n",
+    ],
+)
+def test_a_call_written_anew_has_the_lines_of_a_formatter(before: str) -> None:
+    def wrap(source: SourceText) -> FixChange:
+        source.line_length = 88
+        code = "a_new_name(wrapped({first}), wrapped({second}), with_one=1e-5, and_another=True)"
+        first, second = call(source, "f").args
+        return replace(call(source, "f"), code, first=first, second=second)
+
+    before = before.replace("{a}", "a" * 33).replace("{b}", "b" * 33)
+    after = changed(before, wrap)
+    assert "wrapped(" in after
+    assert after == format_code(after)
+
+
 def test_a_line_too_long_for_every_formatter_may_grow_a_little() -> None:
     before = f"y = f({'a' * 150}, g(b))\n"
     after = changed(before, lambda source: replace(call(source, "g"), "a_longer_name(b)"))

@@ -40,6 +40,10 @@ MAX_WIDTH = 200
 _LEAST_WIDTH = 40
 """The number of characters that are shown of a source line in however narrow a terminal."""
 
+_NO_FIX = "no fix"
+_LEAST_LISTED = 3
+"""The number of clauses from which on the reason for no fix has a line for each."""
+
 _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
 
@@ -100,7 +104,7 @@ def describe_finding(finding: Finding, report: Report, sourced: set[str]) -> Ite
     yield from _render_excerpt(finding, report)
     notes = [*_collect_notes(finding, report)]
     if finding.withheld:
-        notes.append(("no fix", finding.withheld))
+        notes.append((_NO_FIX, finding.withheld))
     if finding.source is None:
         notes += _take_source(finding.code, report, sourced)
     for label, text in notes:
@@ -130,7 +134,7 @@ def _describe_group(
         is_below_places = False
         for notes, reasons in noted.items():
             for reason, places in reasons.items():
-                said = [*notes, ("no fix", reason)] if reason else notes
+                said = [*notes, (_NO_FIX, reason)] if reason else notes
                 notes = ()  # what several reasons have in common is said once
                 yield from [""] if is_below_places and said else ()
                 for label, text in said:
@@ -166,9 +170,15 @@ def _take_source(code: str, report: Report, sourced: set[str]) -> list[tuple[str
 
 
 def _format_note(label: str, text: str, report: Report) -> Iterator[str]:
-    yield from _wrap_lines(
-        f"= {apply_style(report, label, bold=True)}: {escape_controls(text)}", report, "  ", hanging="  "
-    )
+    head = f"= {apply_style(report, label, bold=True)}:"
+    text = escape_controls(text)
+    parts = text.split("; ")
+    if label != _NO_FIX or len(parts) < _LEAST_LISTED:
+        yield from _wrap_lines(f"{head} {text}", report, "  ", hanging="  ")
+        return
+    yield f"  {head}"
+    for part in parts:
+        yield from _wrap_lines(f"- {part}", report, "    ", hanging="  ")
 
 
 def _wrap_lines(text: str, report: Report, margin: str, *, hanging: str = "") -> list[str]:

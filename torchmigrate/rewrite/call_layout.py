@@ -5,12 +5,12 @@ The arguments of a long call go on one line of their own, or on a line each, wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from .comment_rescue import collect_comments
-from .indentation import indent_expression
+from .indentation import hang_expression
 from .line_ends import is_multiline
 from .new_code import NewCode, build_line_break
 
@@ -25,7 +25,7 @@ def lay_out_call(code: NewCode) -> tuple[cst.Call, cst.Call] | None:
     """Return the outermost new call whose line breaks should change, and the same with others; None if there is none."""
     has_formatter = code.region.source.line_length is not None
     wraps = _find_wrapping_call(code, has_formatter=has_formatter)
-    for node in code.iter_new(cst.Call):
+    for node in _iter_changed_calls(code):
         if not node.args or (margin := code.find_margin(node)) is None:
             continue
         line = code.get_line(node)
@@ -39,14 +39,26 @@ def lay_out_call(code: NewCode) -> tuple[cst.Call, cst.Call] | None:
             node = _find_outermost_call(node, code)
         if len(own_line) > code.limit or (len(line) > code.limit and _is_worth_breaking(node, code)):
             return node, _break_lines(node, code, margin)
+        is_old = node in code.region.node_spans
+        if not is_old and _is_ragged(node, code, has_formatter=has_formatter):
+            return node, _break_lines(node, code, margin)
     return None
+
+
+def _iter_changed_calls(code: NewCode) -> Iterator[cst.Call]:
+    """Iterate over the new calls, and then over the old ones that are arguments where none was."""
+    yield from code.iter_new(cst.Call)
+    for argument in code.iter_new(cst.Arg):
+        if isinstance(argument.value, cst.Call) and argument.value in code.region.node_spans:
+            yield argument.value
 
 
 def _break_lines(call: cst.Call, code: NewCode, margin: str) -> cst.Call:
     """Return the call with its arguments together on a line of their own if they fit, else on a line each."""
     *others, last = call.args
     is_apart = _has_own_line(call)
-    fits = code.fits_below(call, _render_arguments(call.args))
+    inside = _render_arguments(call.args)
+    fits = code.fits_below(call, inside) and not is_multiline(inside)
     if fits and not (isinstance(last.comma, cst.Comma) or is_apart):
         last = last.with_changes(whitespace_after_arg=build_line_break(margin))
         return call.with_changes(
@@ -56,6 +68,9 @@ def _break_lines(call: cst.Call, code: NewCode, margin: str) -> cst.Call:
     end: cst.BaseParenthesizableWhitespace = build_line_break(margin)
     if is_apart:
         first, end = call.whitespace_before_args, last.whitespace_after_arg
+    if is_multiline(inside):
+        hang = f"{margin}    "
+        *others, last = (one.with_changes(value=hang_expression(one.value, hang)) for one in call.args)
     made = [argument.with_changes(comma=cst.Comma(whitespace_after=first)) for argument in others]
     if last.star:
         made.append(last.with_changes(whitespace_after_arg=end, comma=_NO_COMMA))
@@ -85,8 +100,9 @@ def _put_around(call: cst.Call, margin: str) -> cst.Call:
     """Return the call with its only argument on lines of its own."""
     end = build_line_break(margin)
     (argument,) = call.args
-    indented = argument.with_changes(value=indent_expression(argument.value), whitespace_after_arg=end)
-    return call.with_changes(args=[indented], whitespace_before_args=build_line_break(f"{margin}    "))
+    hang = f"{margin}    "
+    indented = argument.with_changes(value=hang_expression(argument.value, hang), whitespace_after_arg=end)
+    return call.with_changes(args=[indented], whitespace_before_args=build_line_break(hang))
 
 
 def _find_wrapping_call(code: NewCode, *, has_formatter: bool) -> cst.Call | None:
@@ -108,6 +124,8 @@ def _has_elements_apart(node: cst.BaseExpression, *, has_formatter: bool) -> boo
             return isinstance(bracket.whitespace_after, cst.ParenthesizedWhitespace)
         case cst.Call(args=[only]) if has_formatter:
             return _has_elements_apart(only.value, has_formatter=True)
+        case cst.Subscript(value=inner) | cst.Call(func=cst.Attribute(value=inner), args=[]):
+            return _has_elements_apart(inner, has_formatter=has_formatter)
     return False
 
 
@@ -130,6 +148,17 @@ def _is_worth_breaking(call: cst.Call, code: NewCode) -> bool:
         return False
     is_plain = not is_multiline(code.get_code(call))
     return is_plain and len(inside) >= _WORTHWHILE and len(behind) < _BEHIND
+
+
+def _is_ragged(call: cst.Call, code: NewCode, *, has_formatter: bool) -> bool:
+    """Return whether other arguments share a line with the end of a multiline one; without a formatter, one that is too long."""
+    spaces = [call.whitespace_before_args]
+    spaces += [one.comma.whitespace_after for one in call.args if isinstance(one.comma, cst.Comma)]
+    is_spread = any(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces)
+    text = code.get_code(call)
+    if len(call.args) == 1 or is_spread or not is_multiline(text) or '"""' in text or "'''" in text:
+        return False
+    return has_formatter or max(len(code.get_line(call)), len(code.get_last_line(call))) > code.limit
 
 
 def _has_own_line(call: cst.Call) -> bool:

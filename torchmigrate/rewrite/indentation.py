@@ -23,14 +23,22 @@ def get_hanging_indent(region: Region, call: cst.Call, argument: cst.Arg) -> str
     return get_indent(own).removeprefix(get_indent(around)) if begins_line else ""
 
 
-def indent_expression(node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the expression with all lines but the first indented by one level more."""
-    return _change_indents(node, lambda indent: f"{indent}    ")
-
-
 def dedent_expression(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
     """Return the expression with the indentation ``hang`` removed from all lines but the first."""
     return _change_indents(node, lambda indent: indent.removeprefix(hang)) if hang else node
+
+
+def hang_expression(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
+    """Return the expression with its lines moved so far that a closing bracket which begins the last one is indented by ``hang``."""
+    last = cst.Module([]).code_for_node(node).rpartition("\n")[2]
+    indent = get_indent(last)
+    if not last.lstrip().startswith((")", "]", "}")):
+        return node
+    more = hang.removeprefix(indent)
+    return _change_indents(
+        node,
+        lambda one: one.removeprefix(indent.removeprefix(hang)) if len(indent) > len(hang) else one + more,
+    )
 
 
 def _change_indents(node: cst.BaseExpression, change: Callable[[str], str]) -> cst.BaseExpression:

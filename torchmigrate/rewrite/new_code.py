@@ -68,6 +68,10 @@ class NewCode:
         """Return the line that a node begins on."""
         return get_line(self._lines, len(self._head.encode()) + self.spans[node].start)
 
+    def get_last_line(self, node: cst.CSTNode) -> str:
+        """Return the line that a node ends on."""
+        return get_line(self._lines, len(self._head.encode()) + self.spans[node].end)
+
     def get_code(self, node: cst.CSTNode) -> str:
         """Return the code of a node."""
         span = self.spans[node]

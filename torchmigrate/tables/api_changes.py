@@ -69,8 +69,8 @@ class ChangeRecipe:
     takes: str | None = None
     """The parameters that the recipe supports, as in a ``def``; it does not apply to calls with other arguments."""
     given: Mapping[str, str] = field(default_factory=dict)
-    """The arguments for which the recipe is right, with their code: ``some = "True"``; ``int`` is any integer, ``any`` anything,
-    ``no size`` anything but a number, a length or a shape."""
+    """The arguments for which the recipe is right, with their code: ``some = "True"``; ``int`` is any integer, ``text``
+    a string literal that is not empty, ``any`` anything, ``no size`` anything but a number, a length or a shape."""
     write: str = ""
     """The expression that replaces the call (or, for a name that is no function, the name), with parameters in braces
     for the arguments; ``{self}`` is the object of a method."""

@@ -68,8 +68,8 @@ def bind_arguments(takes: str, call: ast.Call) -> inspect.BoundArguments | None:
 
 
 def is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
-    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``any`` for anything, and
-    ``no size`` for what is not evidently a size."""
+    """Return whether an argument is written as ``code``; ``int`` stands for any integer literal, ``text`` for a string literal
+    that is not empty, ``any`` for anything, and ``no size`` for what is not evidently a size."""
     if code == "any":
         return True
     if code == "no size":
@@ -79,4 +79,9 @@ def is_written_as(node: ast.expr | tuple[ast.expr, ...], code: str) -> bool:
     if code == "int":
         number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
         return isinstance(number, ast.Constant) and type(number.value) is int
+    if code == "text":
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        return any(
+            isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value for part in parts
+        )
     return ast.unparse(node) == code
