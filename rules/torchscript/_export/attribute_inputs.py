@@ -75,17 +75,24 @@ def _find_common_index(attribute: str, ctx: Context) -> str | None:
         file = index_file(ctx.project, path)
         for value in file.attributes.get(attribute, ()) if file is not None else ():
             assert file is not None
-            if not _is_derived(value, attribute):
+            if not _is_derived(value, attribute, file):
                 found.add(_find_index(value, file, ctx))
     if not found and attribute == _OF_RSL_RL and _uses_rsl_rl(ctx):
         return "[0]"
     return found.pop() if len(found) == 1 else None
 
 
-def _is_derived(value: ast.AST, attribute: str) -> bool:
-    """Return whether a value is None, or made of another object's attribute of the same name."""
-    return (isinstance(value, ast.Constant) and value.value is None) or any(
-        isinstance(node, ast.Attribute) and node.attr == attribute for node in ast.walk(value)
+def _is_derived(value: ast.AST, attribute: str, file: IndexedFile) -> bool:
+    """Return whether a value is None, or made of another object's attribute, or a parameter, of the same name."""
+    if isinstance(value, ast.Constant) and value.value is None:
+        return True
+    function = file.find_function(value)
+    parameters = ast.walk(function.args) if isinstance(function, ast.FunctionDef) else ()
+    is_passed = any(isinstance(one, ast.arg) and one.arg == attribute for one in parameters)
+    return any(
+        last_name(node) == attribute and (is_passed or isinstance(node, ast.Attribute))
+        for node in ast.walk(value)
+        if isinstance(node, (ast.Attribute, ast.Name))
     )
 
 

@@ -234,7 +234,10 @@ def _collect_lines(
 
 
 def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
-    """Return whether ``model`` is put into eval mode before the chain begins."""
+    """Return whether ``model``, or a module that it is a part of, is put into eval mode before the chain begins."""
+    owners = [model]
+    while isinstance(owners[-1], ast.Attribute):
+        owners.append(owners[-1].value)
     bound = find_binding(model, chain.scope, chain.ctx)
     if isinstance(bound, ast.Call) and last_name(bound.func) == "eval":
         return True
@@ -243,7 +246,7 @@ def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "eval"
         and call.lineno <= chain.call.lineno
-        and (call is model or _is_same_module(call.func.value, model, chain))
+        and (call is model or any(_is_same_module(call.func.value, one, chain) for one in owners))
         for call in chain.flow.parents
     )
 

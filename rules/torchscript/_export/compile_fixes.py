@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.api import Context, Fix, NoFix, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.project.indexed_file import IndexedFile, index_file
 from torchmigrate.record.record_facts import ScriptUse
@@ -38,13 +38,17 @@ from .expression_kinds import find_binding, find_class, find_declared_kind, find
 from .kept_attributes import get_targets, has_plain_bases, is_attribute_of_self
 from .module_keepers import find_reads
 from .printed_views import check_unseen
-from .project_definitions import find_definition
+from .project_definitions import find_definition, find_imported_name
 from .result_chain import KEYS, MODES, MOVES, PARTS, ResultChain
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `nn.Module.compile`."""
 _OF_MODULES = PARTS | MODES | MOVES | {"forward"}
 _MODULE_NAME = re.compile(r"(?:^|_)(?:model|module|net|network|layer|backbone)(?:_|$)")
+_MODULE_OF_TORCH = re.compile(
+    r"torch\.nn\.(?:modules\.(?:\w+\.)?)?(?!\w*(?:Parameter|Buffer|Options)$)[A-Z]\w*$"
+)
+"""Classes of `torch.nn`, all of which are modules except parameters, buffers and options."""
 
 
 def create_compile_fix(chain: ResultChain, model: ast.expr) -> Fix:
@@ -265,18 +269,18 @@ def _is_made_by_project(model: ast.expr, chain: ResultChain) -> bool:
     calls = [one for one in made if isinstance(one, ast.Call) and one is not chain.call]
     if file is None or not calls or len(calls) < len(made) - (chain.call in made):
         return False
-    return all(_returns_module(find_definition(one.func, file, chain.ctx)) for one in calls)
+    return all(_returns_module(find_definition(one.func, file, chain.ctx), chain.ctx) for one in calls)
 
 
-def _returns_module(found: tuple[ast.AST, IndexedFile] | None) -> bool:
-    """Return whether all that a function returns are instances of classes of `torch.nn`, made where it returns them."""
+def _returns_module(found: tuple[ast.AST, IndexedFile] | None, ctx: Context) -> bool:
+    """Return whether all that a function returns are instances of modules of `torch.nn`, made where it returns them."""
     if found is None or not isinstance(found[0], ast.FunctionDef):
         return False
-    returns = [node.value for node in walk_nodes(found[0]) if isinstance(node, ast.Return)]
+    function, file = found
+    returns = [node.value for node in walk_nodes(function) if isinstance(node, ast.Return)]
     return bool(returns) and all(
         isinstance(one, ast.Call)
-        and ast.unparse(one.func).startswith(("nn.", "torch.nn."))
-        and "functional" not in ast.unparse(one.func)
+        and _MODULE_OF_TORCH.match(find_imported_name(one.func, file, ctx) or "") is not None
         for one in returns
     )
 

@@ -25,6 +25,7 @@ from .made_inputs import MadeInputs
 from .module_classes import find_model_class
 from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
+from .recurrent_inputs import find_recurrent_inputs
 from .result_chain import MOVES, ResultChain
 
 _TAKING = {
@@ -61,7 +62,11 @@ def _find_inputs_elsewhere(model: ast.expr, chain: ResultChain) -> MadeInputs | 
         return recorded
     if definition is None:
         return find_library_inputs(model, chain) or find_attribute_inputs(model, chain)
-    return find_called_inputs(model, definition, chain) or find_layer_inputs(model, definition, chain)
+    return (
+        find_called_inputs(model, definition, chain)
+        or find_layer_inputs(model, definition, chain)
+        or find_recurrent_inputs(model, definition, chain)
+    )
 
 
 def _iter_late_calls(calls: Sequence[ast.Call], chain: ResultChain) -> Iterator[ast.Call]:

@@ -14,6 +14,7 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import IF_TRACING
 from .expression_kinds import find_binding, find_class, find_kind
+from .module_classes import find_model_class
 
 _IS_TRACING = tuple(name for name in IF_TRACING if name.endswith("is_tracing"))
 _PACKS = frozenset({"convert", "convert_fx", "quantize", "quantize_qat", "quantize_dynamic"})
@@ -150,6 +151,18 @@ def check_kept_state(model: ast.expr, use: Use, ctx: Context) -> None:
                 f"`self.{node.attr}`, which line {line} assigns, is read again by the next call, and an exported program keeps only "
                 "buffers; register it with `register_buffer`"
             )
+
+
+def describe_lost_methods(model: ast.expr, use: Use, ctx: Context) -> str:
+    """Return the methods beside `forward` that a script would have kept, as the end of a title."""
+    definition = find_model_class(model, use, ctx)
+    names = [
+        f"`{method.name}`"
+        for method in (definition.body if definition is not None else ())
+        if isinstance(method, ast.FunctionDef)
+        and any(ast.unparse(one) in ("torch.jit.export", "jit.export") for one in method.decorator_list)
+    ]
+    return f"; an exported program lacks {', '.join(names)}" if names else ""
 
 
 def _list_buffers(definition: ast.ClassDef) -> set[str]:

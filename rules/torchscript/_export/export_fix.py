@@ -99,7 +99,8 @@ def create_export_fix(
     chain.replacement = "export"
     mode = "; the model is exported in eval mode" if chain.needs_eval else ""
     function = "; a module has the function for its `forward`" if is_function else ""
-    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}{function}"
+    lost = export_checks.describe_lost_methods(model, chain.use, chain.ctx) if chain.saves else ""
+    title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}{function}{lost}"
     return Fix(changes, Safety.UNSAFE, title)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring.torchscript_makers import SCRIPTS
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from .result_chain import ResultChain
 
 _KEEPS = SAME_SIZE_METHODS | {"fill_"}
+_OF_ARRAYS = frozenset({"Tensor", "FloatTensor", "tensor", "as_tensor", "from_numpy"})
+"""Functions that make a tensor of an array."""
+_NUMPY = frozenset({"np", "numpy", "np.random", "numpy.random"})
+_ARRAYS = frozenset({"ones", "zeros", "empty", "full", "random", "rand", "randn", "random_sample"})
+"""Functions of numpy that make an array of sizes that they get first, or by name."""
 
 
 def render_example_sizes(inputs: ast.expr | None, chain: ResultChain) -> str:
@@ -92,16 +98,29 @@ def _is_varying(size: ast.expr, chain: ResultChain) -> bool:
 
 def find_first_size(tensor: ast.expr, chain: ResultChain) -> int | None:
     """Return the first size of a tensor; None where the code does not show it as a number."""
-    for _ in range(4):
+    for _ in range(6):
         tensor = find_value(tensor, chain)
         match tensor:
             case ast.Call(func=ast.Attribute(attr="unsqueeze"), args=[ast.Constant(value=0)]):
                 return 1
+            case ast.Call(func=ast.Attribute(attr="reshape" | "view"), args=[first, *_]):
+                return _find_leading_number(first, chain)
+            case ast.Call(func=ast.Attribute(attr=name), args=[array]) if name in _OF_ARRAYS and isinstance(
+                find_value(array, chain), ast.Call
+            ):
+                tensor = array
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if (
+                ast.unparse(owner) in _NUMPY and name in _ARRAYS
+            ):
+                shape = find_argument(tensor, 0, "shape", "size")
+                return _find_leading_number(shape, chain) if shape is not None else None
             case ast.Subscript(slice=ast.Constant(value=None)):
                 return 1
             case ast.Subscript(slice=ast.Tuple(elts=[ast.Constant(value=None), *_])):
                 return 1
-            case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in SAME_SIZE_METHODS:
+            case ast.Call(func=ast.Attribute(attr=name, value=owner)) if name in SAME_SIZE_METHODS | {
+                "astype"
+            }:
                 tensor = owner
             case ast.Call(
                 func=ast.Attribute(attr="cat"), args=[ast.List(elts=[first, *_]), ast.Constant(value=at)]
@@ -115,6 +134,12 @@ def find_first_size(tensor: ast.expr, chain: ResultChain) -> int | None:
         return find_number(sizes[0], chain)
     nested = _find_nested_sizes(tensor, chain)
     return nested[0] if nested else None
+
+
+def _find_leading_number(sizes: ast.expr, chain: ResultChain) -> int | None:
+    """Return the first of several sizes, or a size itself, where it is a number and not ``-1``."""
+    first = sizes.elts[0] if isinstance(sizes, (ast.Tuple, ast.List)) and sizes.elts else sizes
+    return find_number(first, chain)
 
 
 def _find_nested_sizes(tensor: ast.expr, chain: ResultChain) -> list[int | None]:

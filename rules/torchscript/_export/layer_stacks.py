@@ -56,7 +56,9 @@ def find_layer(
 def _find_first(parts: Sequence[ast.expr], function: ast.FunctionDef) -> tuple[ast.Call, str] | None:
     """Return the first real layer among the arguments of a sequence, and its index."""
     if len(parts) == 1 and isinstance(parts[0], ast.Starred) and isinstance(parts[0].value, ast.Name):
-        parts = _find_listed(parts[0].value.id, function)
+        found = [_find_first(one, function) for one in _list_beginnings(parts[0].value.id, function)]
+        same = {one and (last_name(one[0].func), one[1]) for one in found}
+        return found[0] if len(same) == 1 else None
     for index, part in enumerate(parts):
         name = last_name(part.func) if isinstance(part, ast.Call) else None
         if name in FIRST_LAYERS and isinstance(part, ast.Call):
@@ -75,16 +77,62 @@ def find_values(target: str, function: ast.FunctionDef) -> Iterator[ast.expr]:
                 yield node.value
 
 
-def _find_listed(name: str, function: ast.FunctionDef) -> list[ast.expr]:
-    """Return the first elements of a list of layers: those that it is made with, or the first one that is appended."""
-    first = next(find_values(name, function), None)
-    if isinstance(first, ast.List) and first.elts:
-        return first.elts
-    for statement in function.body:
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == f"{name}.append" and call.args:
-            return call.args
-        is_compound = isinstance(statement, (ast.For, ast.While, ast.If))
-        if is_compound and any(last_name(node) == name for node in walk_nodes(statement)):
-            break
+def _list_beginnings(name: str, function: ast.FunctionDef) -> list[list[ast.expr]]:
+    """Return what a list of layers may begin with: the elements that it is made with, or those that are added first."""
+    for block in _iter_blocks(function):
+        for number, statement in enumerate(block):
+            value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+            targets = (
+                statement.targets
+                if isinstance(statement, ast.Assign)
+                else [getattr(statement, "target", None)]
+            )
+            if isinstance(value, ast.List) and any(
+                last_name(one) == name for one in targets if one is not None
+            ):
+                return [value.elts] if value.elts else _list_first_added(block[number + 1 :], name)[0]
     return []
+
+
+def _iter_blocks(root: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements in a function, outer ones first."""
+    for node in walk_nodes(root):
+        yield from (
+            block
+            for _, block in ast.iter_fields(node)
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt)
+        )
+
+
+def _list_first_added(block: Sequence[ast.stmt], name: str) -> tuple[list[list[ast.expr]], bool]:
+    """Return the elements that statements may be the first to add to a list, and whether they certainly add some."""
+    found: list[list[ast.expr]] = []
+    for statement in block:
+        inner = [one for field in ("body", "orelse") if (one := getattr(statement, field, None))]
+        parts = [_list_first_added(one, name) for one in inner]
+        if not inner and (added := _find_added(statement, name)) is not None:
+            return [*found, added], True
+        found += [one for added_there, _ in parts for one in added_there]
+        if isinstance(statement, ast.If) and len(parts) == 2 and all(is_certain for _, is_certain in parts):
+            return found, True
+    return found, False
+
+
+def _find_added(statement: ast.stmt, name: str) -> list[ast.expr] | None:
+    """Return the elements that a statement adds to the end of a list; None where it does not use the list."""
+    match statement:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=args)
+        ) if owner == name:
+            return args
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=owner), attr="extend"), args=[ast.List(elts=elts)]
+            )
+        ) if owner == name:
+            return elts
+        case ast.AugAssign(target=ast.Name(id=owner), op=ast.Add(), value=ast.List(elts=elts)) if (
+            owner == name
+        ):
+            return elts
+    return [] if any(last_name(node) == name for node in walk_nodes(statement)) else None

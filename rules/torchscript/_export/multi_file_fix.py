@@ -27,7 +27,7 @@ from .file_readers import LOADED, SAVED, FileGroup, FileLink, create_suffix_reas
 from .input_sizes import render_call_sizes, render_example_sizes
 from .load_bridge import find_obstacle
 from .module_origins import explain_origin
-from .open_loads import is_open, reads_both
+from .open_loads import is_made_for_itself, is_open, reads_both
 from .path_literals import find_name, find_used_name
 from .result_chain import FIXED_MODE, ResultChain
 from .saves_and_loads import convert_load
@@ -79,7 +79,8 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
     if len(several) > 1:
         raise NoFix("the result is saved to several files that other modules load")
     whole = (*fix.changes, *changes)
-    return _create_part(whole, several[0], chain.ctx) if several else replace(fix, changes=whole)
+    limits = "".join(fix.title.partition(";")[1:])
+    return _create_part(whole, several[0], chain.ctx, limits) if several else replace(fix, changes=whole)
 
 
 def create_load_fix(use: Use, ctx: Context) -> Fix:
@@ -126,10 +127,15 @@ def _group_uses(ctx: Context) -> Mapping[str | None, list[tuple[Use, ast.expr]]]
     return found
 
 
-def _create_part(changes: tuple[FixChange | Edit, ...], group: FileGroup, ctx: Context) -> Fix:
-    """Return the part of this module in the fix of a file that other modules also save or load."""
+def _create_part(
+    changes: tuple[FixChange | Edit, ...], group: FileGroup, ctx: Context, limits: str = ""
+) -> Fix:
+    """Return the part of this module in the fix of a file that other modules also save or load.
+
+    ``limits`` is the end of its title: what the new file cannot do.
+    """
     others = ", ".join(path for path in group.paths if path != ctx.source.path)
-    title = f"Use `torch.export` here and in {others}"
+    title = f"Use `torch.export` here and in {others}{limits}"
     joint = MultiFileFix(f"{group.name} of {group.paths[0]}", group.paths)
     return Fix(changes, Safety.UNSAFE, title, joint=joint)
 
@@ -139,10 +145,18 @@ def note_file_uses(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[st
     if use.kind is not Kind.CALL or use.call is None:
         return
     if use.symbol in LOADING:
-        if not is_buffer(find_path_argument(use), use, ctx.uses):
+        if not _is_own_file(use, ctx):
             yield LOADED, _create_link(use, ctx).details
     elif use.symbol in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
         yield SAVED, _create_link(use, ctx).details
+
+
+def _is_own_file(use: Use, ctx: Context) -> bool:
+    """Return whether a load reads what no other module can save: a buffer, or a file that has no name and goes with the program."""
+    path = find_path_argument(use)
+    if path is None or is_buffer(path, use, ctx.uses):
+        return path is not None
+    return find_name(path, use, ctx) is None and is_made_for_itself(path, use, ctx)
 
 
 def _create_link(use: Use, ctx: Context) -> FileLink:

@@ -99,7 +99,7 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
         raise NoFix("the arguments of the load are not written out")
     if call_purpose.is_test_file(ctx):
         raise NoFix("a test loads the file; change it together with what it tests")
-    if is_temporary(path, use, ctx) or _is_opened_temporarily(path, use, ctx):
+    if is_made_for_itself(path, use, ctx):
         raise NoFix("the file does not outlive the program; change the load together with the save")
     named = _find_named(path, use, ctx)
     device = find_argument(call, 1, "map_location")
@@ -195,8 +195,10 @@ def is_pure(path: ast.AST) -> bool:
     return isinstance(path, _PURE) and all(map(is_pure, ast.iter_child_nodes(path)))
 
 
-def _is_opened_temporarily(path: ast.expr, use: Use, ctx: Context) -> bool:
-    """Return whether a ``with`` statement makes the file, or its folder, for its block only."""
+def is_made_for_itself(path: ast.expr, use: Use, ctx: Context) -> bool:
+    """Return whether a file does not outlive the program, or the block of the ``with`` statement that makes it or its folder."""
+    if is_temporary(path, use, ctx):
+        return True
     names = [node for node in ast.walk(path) if isinstance(node, ast.Name)]
     managers = [item for name in names for item in _find_context_managers(name, use, ctx)]
     return any(re.search(r"(?i)te?mp", ast.unparse(item.context_expr)) for item in managers)

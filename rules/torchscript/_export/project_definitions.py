@@ -19,22 +19,25 @@ def find_definition(
     node: ast.expr, file: IndexedFile, ctx: Context, depth: int = _DEPTH
 ) -> tuple[Definition, IndexedFile] | None:
     """Return the class or function that an expression names in a file, and the file that defines it; None for any other."""
-    dotted = ast.unparse(node)
-    first, _, rest = dotted.partition(".")
-    for one in file.variables.get(first, ()) if not rest else ():
+    for one in file.variables.get(node.id, ()) if isinstance(node, ast.Name) else ():
         if isinstance(one, Definition):
             return one, file
-    imported = ctx.project.compute_once((_map_imports, file.path), lambda: dict(_map_imports(file))).get(
-        first
-    )
+    imported = find_imported_name(node, file, ctx)
     if imported is None or not depth:
         return None
-    links = ctx.project.create_links(file.path)
-    for path, name, others in links.iter_splits(f"{imported}.{rest}" if rest else imported):
+    for path, name, others in ctx.project.create_links(file.path).iter_splits(imported):
         other = index_file(ctx.project, path) if not others else None
         if other is not None:
             return find_definition(ast.Name(name), other, ctx, depth - 1)
     return None
+
+
+def find_imported_name(node: ast.expr, file: IndexedFile, ctx: Context) -> str | None:
+    """Return the dotted name that an expression has by the imports of a file: ``nn.Linear`` → "torch.nn.Linear"."""
+    first, _, rest = ast.unparse(node).partition(".")
+    imports = ctx.project.compute_once((_map_imports, file.path), lambda: dict(_map_imports(file)))
+    imported = imports.get(first)
+    return f"{imported}.{rest}" if imported and rest else imported
 
 
 def _map_imports(file: IndexedFile) -> Iterator[tuple[str, str]]:
