@@ -24,7 +24,7 @@ from torchmigrate.api import Finding, Rule, Safety, Severity, Sort
 from torchmigrate.documents.reference_context import ReferenceContext
 from torchmigrate.documents.references import Reference
 
-rule = Rule(code="CU516", references=(Sort.REQUIREMENT, Sort.PYTHON), safety=Safety.UNSAFE)
+rule = Rule(code="CU516", references=(Sort.REQUIREMENT, Sort.PYTHON, Sort.VARIABLE), safety=Safety.UNSAFE)
 
 
 @rule.check_reference
@@ -33,6 +33,6 @@ def check(pin: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     fix = ctx.find_relaxing_fix(pin)
     if fix is not None:
-        shown = pin.text if pin.option == "FROM" else f"{pin.name}{pin.text}"
+        shown = pin.text if pin.option == "FROM" or pin.sort is Sort.VARIABLE else f"{pin.name}{pin.text}"
         message = f"`{shown}` is relaxed in the same move as the torch of another file"
         yield ctx.finding(pin, message, Severity.INFO, fix=lambda: fix)

@@ -28,6 +28,8 @@ _NAMES = {"pytorch": "torch", **{name: name for name in COMPANIONS}}
 """Package of conda → the same package for pip."""
 _SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit"})
 """Packages of conda that choose the build, or are its CUDA: pip installs torch's own."""
+LEAVING = frozenset({*_NAMES, *_SELECTORS})
+"""The packages that conda no longer installs after a move."""
 _DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z|cpuonly\Z")
 """The names of packages of conda that bring conda's torch, or choose its build, in addition to those of the tables."""
 _REASON = (
@@ -57,7 +59,7 @@ def create_conda_edits(
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
     every = unit.find_references(Sort.REQUIREMENT)
     packages = [one for one in every if one.style is VersionStyle.CONDA]
-    moved = [one for one in packages if one.name in _NAMES or one.name in _SELECTORS]
+    moved = [one for one in packages if one.name in LEAVING]
     for one in packages:
         if one not in moved and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name)):
             raise NoFix(f"{reason}, and `{one.name}` too, which depends on it")

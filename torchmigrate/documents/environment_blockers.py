@@ -40,8 +40,6 @@ class Blocker:
     """What blocks, as a clause."""
     requirement: Reference | None = None
     """The requirement that blocks, or the Python that is asked for; None if it is something else."""
-    path: str = ""
-    """The related file that has it; empty for the file of the environment itself."""
     release: str | None = None
     """The release of the requirement that fits, "" for any newer one; None if none is known."""
     check: str = ""
@@ -87,9 +85,9 @@ def _find_unread_commands(state: ProposedState) -> Iterator[Blocker]:
         yield Blocker(f"the command around `{state.environment.unread.strip()}` could not be parsed")
 
 
-def _blame(one: Reference, path: str, reason: str, state: ProposedState) -> Blocker:
+def _blame(one: Reference, reason: str, state: ProposedState) -> Blocker:
     """Return the blocker for a requirement: its reason, and the release that would fit."""
-    where = f" ({path.rpartition('/')[2]})" if path else ""
+    where = _name_file(one, state)
     shown = one.name if one.undecided else one.name + one.text
     fitting = package_fit.find_fitting(one, state.question)
     latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
@@ -97,20 +95,25 @@ def _blame(one: Reference, path: str, reason: str, state: ProposedState) -> Bloc
     return Blocker(
         f"blocked by `{shown}`{where}: {reason}{more}",
         one,
-        path,
         fitting.release,
         fitting.check,
         package_fit.depends_on_torch(one.name),
     )
 
 
+def _name_file(one: Reference, state: ProposedState) -> str:
+    """Return the name of the related file that has a reference, in brackets; empty for the file of the environment itself."""
+    path = state.find_path(one)
+    return f" ({path.rpartition('/')[2]})" if path else ""
+
+
 def _find_refusing_packages(state: ProposedState) -> Iterator[Blocker]:
     """Yield the packages that do not support the new torch, or may not."""
-    for one, path in state.requirements:
+    for one in state.requirements:
         if one.name in FAMILY | state.replaced or not marker_applies(one, state.chosen.python):
             continue
         if reason := package_fit.explain_refusal(one, state.question):
-            yield _blame(one, path, reason, state)
+            yield _blame(one, reason, state)
 
 
 def _find_pins_on_image(state: ProposedState) -> Iterator[Blocker]:
@@ -122,7 +125,7 @@ def _find_pins_on_image(state: ProposedState) -> Iterator[Blocker]:
     ):
         return
     python = base_images.find_image_python(state.chosen)
-    for one, path in state.requirements:
+    for one in state.requirements:
         upper = [clause for clause in parse_clauses(one) if clause.is_upper]
         if one.name in FAMILY | state.replaced | _PYTHON_BOUND_ONLY or not upper:
             continue
@@ -130,7 +133,7 @@ def _find_pins_on_image(state: ProposedState) -> Iterator[Blocker]:
         if package_requirements.has_wheel(one.name, version, python):
             continue
         reason = f"it is unclear whether it works with the Python {python} and the numpy of the new image"
-        yield _blame(one, path, reason, state)
+        yield _blame(one, reason, state)
 
 
 _PYTHON_BOUND_ONLY = {"numpy", "pip", "setuptools", "wheel"}
@@ -140,21 +143,19 @@ _PYTHON_BOUND_ONLY = {"numpy", "pip", "setuptools", "wheel"}
 def _find_contradicted_pins(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins that contradict the requirements of the new releases."""
     # conda's packages have versions and dependencies of their own.
-    pinned = {
-        one.name: (one, path) for one, path in state.requirements if one.style is not VersionStyle.CONDA
-    }
+    pinned = {one.name: one for one in state.requirements if one.style is not VersionStyle.CONDA}
     for name, release in state.releases.items():
         for needed in package_requirements.find_requirements(name, release):
             key = normalize_name(needed.name)
             if key not in pinned or key in FAMILY | state.replaced:
                 continue
-            one, path = pinned[key]
+            one = pinned[key]
             for clause in parse_clauses(one):
                 if clause.is_upper and not any(
                     needed.specifier.contains(version, prereleases=True)
                     for version in _list_allowed_versions(clause)
                 ):
-                    yield _blame(one, path, f"{name} {release} requires {needed}", state)
+                    yield _blame(one, f"{name} {release} requires {needed}", state)
 
 
 def _list_allowed_versions(clause: VersionClause) -> list[str]:
@@ -178,7 +179,7 @@ def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
             yield Blocker(f"`{neighbour.environment.unread.strip()}` in {where} could not be parsed")
         if neighbour.environment.blocker:
             yield Blocker(f"{neighbour.environment.blocker} ({where})")
-        for one in neighbour.references:
+        for one in neighbour.references if state.is_whole else ():
             name = "torch" if one.name == "pytorch" else one.name
             if one.sort is Sort.REQUIREMENT and name in state.releases:
                 kept = [
@@ -195,12 +196,12 @@ def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
 def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
     """Yield the Pythons that have no wheels of the new torch, and a reason if the Python is unknown."""
     has = f"torch {state.chosen.version} has wheels for Python {' to '.join(state.chosen.python)}"
+    if state.python_range != state.chosen.python:
+        has = f"the image with torch {state.chosen.version} has Python {state.python_range[0]}"
     minor, excluding = state.choose_python()
-    paths = {id(one): neighbour.path for neighbour in state.originals for one in neighbour.references}
     for one in excluding:
-        where = f" ({paths[id(one)].rpartition('/')[2]})" if id(one) in paths else ""
         release = f"3.{minor}" if raise_python(one, minor) else None
-        yield Blocker(f"{has}, but `{one.text}`{where} is required", one, paths.get(id(one), ""), release)
+        yield Blocker(f"{has}, but `{one.text}`{_name_file(one, state)} is required", one, release)
     # conda brings its own Python into an image.
     by_conda = any(one.option == "conda" for one in state.stated_pythons)
     if not by_conda and any(one.of_image and not _has_known_python(one) for one in state.all_environments):
@@ -214,21 +215,21 @@ def _find_other_builds(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins of builds of conda for another Python than the new one."""
     minor, _ = state.choose_python()
     found = [
-        (one, path, build["minor"])
-        for one, path in (state.requirements if state.stated_pythons else ())
+        (one, build["minor"])
+        for one in (state.requirements if state.stated_pythons else ())
         if (build := relaxations.find_python_build(one))
         and int(build["minor"]) != minor
         and one.name not in FAMILY | state.replaced
     ]
     if len(found) > _MOST_BUILDS:
         yield Blocker(
-            f"conda exported the list with {len(found)} builds for Python 3.{found[0][2]}, and other releases have those"
+            f"conda exported the list with {len(found)} builds for Python 3.{found[0][1]}, and other releases have those"
             f" for 3.{minor}; create the environment anew with Python 3.{minor}, and export that"
         )
         return
-    for one, path, built in found:
+    for one, built in found:
         reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{built}"
-        yield Blocker(reason, one, path, is_build=True)
+        yield Blocker(reason, one, is_build=True)
 
 
 _MOST_BUILDS = 5
@@ -247,7 +248,7 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
     left = {minor} if excluding else find_possible_minors(state.stated_pythons, state.python_range)
     if len(left) > 1:  # a single Python has wheels of all pins today
         left = {n for n in left if package_requirements.has_wheel_data(f"3.{n}")}
-    for one, path in () if state.resolves else state.requirements:
+    for one in () if state.resolves else state.requirements:
         upper = [clause for clause in parse_clauses(one) if clause.is_upper]
         if one.name in FAMILY | state.replaced or not upper or one.style is VersionStyle.CONDA:
             continue
@@ -263,7 +264,7 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
             left = fitting
             continue
         span = f"3.{min(left)} to 3.{max(left)}" if len(left) > 1 else f"3.{min(left)}"
-        blocker = _blame(one, path, f"it has no wheel for Python {span}", state)
+        blocker = _blame(one, f"it has no wheel for Python {span}", state)
         first = package_requirements.find_first_wheel(one.name, f"3.{min(left)}")
         # The nearest release with a wheel is enough, unless something else asks for more.
         yield replace(blocker, release=first) if first and blocker.release else blocker
@@ -280,9 +281,9 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
-        for found in leftovers.find_leftover_versions(text, state.chosen):
+        for found in leftovers.find_leftover_versions(text, state.chosen) if state.is_whole else ():
             # Requirements are judged by themselves, and a page by what is required from it.
-            if not any(_is_source_of(found, one.name) for one, _ in state.requirements):
+            if not any(_is_source_of(found, one.name) for one in state.requirements):
                 yield Blocker(f"blocked by {found}")
         for name in leftovers.find_source_builds(text, state.releases["torch"]) if own else ():
             yield Blocker(

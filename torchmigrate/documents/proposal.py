@@ -169,11 +169,15 @@ def _create_move(
     # The edits of this file depend on it: an index has to stay if it may serve pins in the others.
     own.moves_related = bool(others)
     own.collect_edits()
-    check_local_builds(own, project)
+    with own.noting_reason():
+        check_local_builds(own, project)
     every = [environment, *(one.environment for one in beside)]
-    check_complete(own, others, every)
+    if not any(one.reasons for one in (own, *others.values())):
+        check_complete(own, others, every)
     edits = merge_edits(own.edits, own.source)
-    check_loose_indexes(own, edits)
+    with own.noting_reason():
+        check_loose_indexes(own, edits)
+    reasons = tuple(dict.fromkeys(reason for one in (own, *others.values()) for reason in one.reasons))
     moved = [apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
     originals = tuple(dict.fromkeys((*others, *beside)))
@@ -199,7 +203,7 @@ def _create_move(
             f"conda: it needs builds of {', '.join(kept)} for the new Python",
         )
     proposal = _describe_move(own, others, settlement, project)
-    _check_settled(settlement, proposal, options)
+    _check_settled(settlement, replace(proposal, blocked=(*reasons, *proposal.blocked)), reasons, options)
     if not own.adds_index:
         check_pinned_build(environment, every)
     edits = merge_edits(
@@ -249,7 +253,7 @@ def _describe_move(
         for r in settlement.relaxed
     )
     return Proposal(
-        max((own, *others.values()), key=lambda one: one.pins).fix_title,
+        max((own, *others.values()), key=lambda one: (one.leaves_conda, one.pins)).fix_title,
         tuple(sorted({project.get_display_path(path) for path in paths})),
         tuple(sorted(relaxed)),
         tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),
@@ -259,13 +263,18 @@ def _describe_move(
     )
 
 
-def _check_settled(settlement: Settlement, proposal: Proposal, options: RuleOptions) -> None:
-    """Raise Blocked where something blocks that nothing settles, or that only ``--relax`` does."""
-    if not settlement.blockers and (options.relax or not settlement.reasons):
+def _check_settled(
+    settlement: Settlement, proposal: Proposal, reasons: tuple[str, ...], options: RuleOptions
+) -> None:
+    """Raise Blocked where something blocks that nothing settles, or that only ``--relax`` does.
+
+    ``reasons`` are those against the edits.
+    """
+    if not reasons and not settlement.blockers and (options.relax or not settlement.reasons):
         return
-    told = [*settlement.reasons]
+    told = [*reasons, *settlement.reasons]
     changes = [f"`{one.relaxation.old}` → `{one.relaxation.new}`" for one in settlement.relaxed]
-    if not settlement.blockers:
+    if not reasons and not settlement.blockers:
         told.append(
             f"--relax changes {', '.join(changes)}"
             if changes

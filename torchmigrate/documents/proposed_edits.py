@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torchmigrate.documents import package_indexes
@@ -13,7 +15,7 @@ from torchmigrate.documents.build_choice import (
     requires_torch,
 )
 from torchmigrate.documents.comment_edits import create_comment_edits
-from torchmigrate.documents.conda_moves import create_conda_edits, is_from_conda
+from torchmigrate.documents.conda_moves import LEAVING, create_conda_edits, is_from_conda
 from torchmigrate.documents.file_edits import check_variable_uses, create_version_edit
 from torchmigrate.documents.library_edits import LibraryEdits
 from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
@@ -73,6 +75,8 @@ class ProposedEdits:
     replaced: set[str] = field(default_factory=set)
     deleted: list[str] = field(default_factory=list)
     """The libraries that are deleted."""
+    reasons: list[str] = field(default_factory=list)
+    """Why parts of the environment cannot move."""
     _page_edit: Edit | None = None
     """The edit that replaces a page of all builds by the index of one."""
     _indexes: list[Reference] = field(init=False)
@@ -103,37 +107,50 @@ class ProposedEdits:
         return found
 
     def collect_edits(self) -> None:
-        """Collect the edits. Raises NoFix if one of them is not possible."""
+        """Collect the edits, and the reasons against them. Raises NoFix for an environment without any release to move to."""
         concerned = provides_torch if self.moves_related else requires_torch
         units = [unit for unit in self.environment.units if concerned(unit) or _pins_triton(unit)]
-        for unit in units:
-            if unit.fixed:
-                raise NoFix(unit.fixed)
-            if is_from_conda(unit):
-                self._leave_conda(unit)
         for reference in (r for unit in self.environment.units for r in unit.references):
             if other := package_indexes.find_other_accelerator(reference):
                 raise NoFix(f"it is unclear which {other} builds the target has")
         if len(variants := find_index_variants([self.environment], concerned)) > 1:
             raise NoFix(f"the file uses several builds: {', '.join(sorted(variants))}")
         for unit in units:
-            self._edit_unit(unit)
-        pages = PageEdits(self.environment, self.chosen, requires_only_cpu([self.environment]))
-        pages.collect_edits()
-        self.edits += pages.edits
-        self.replaced |= pages.moved
+            if unit.fixed:
+                raise NoFix(unit.fixed)
+            with self.noting_reason():
+                if is_from_conda(unit):
+                    self._leave_conda(unit)
+        for unit in units:
+            with self.noting_reason():
+                self._edit_unit(unit)
+        with self.noting_reason():
+            pages = PageEdits(self.environment, self.chosen, requires_only_cpu([self.environment]))
+            pages.collect_edits()
+            self.edits += pages.edits
+            self.replaced |= pages.moved
         # An image that only runs has no finding of its own, which its part of a multi-file fix would need.
         runs = not self.moves_related and not requires_only_cpu([self.environment])
-        images = create_image_edits(self.environment, self.source, self.options, self.chosen, runs=runs)
-        self.moves_image = bool(images)
-        self.edits += images
-        if runs:
-            self.edits += create_cog_edits(self.environment, self.source, self.chosen)
+        with self.noting_reason():
+            images = create_image_edits(self.environment, self.source, self.options, self.chosen, runs=runs)
+            self.moves_image = bool(images)
+            self.edits += images
+        with self.noting_reason():
+            if runs or self.options.relax:  # the part of another file has a finding of its own then
+                self.edits += create_cog_edits(self.environment, self.source, self.chosen)
         if self.edits:
             view = self.source.original.decode("latin-1")
             self.edits += create_comment_edits(view, self.environment, self.chosen)
         if isinstance(self.source, ProjectDocument):
             check_variable_uses(self.source, self.edits)
+
+    @contextlib.contextmanager
+    def noting_reason(self) -> Iterator[None]:
+        """Note why a part cannot move, so that the proposal tells what stands in the way of the other parts too."""
+        try:
+            yield
+        except NoFix as reason:
+            self.reasons += [] if str(reason) in self.reasons else [str(reason)]
 
     def _edit_unit(self, unit: InstallUnit) -> None:
         """Collect the edits of one unit, except for those of images."""
@@ -172,6 +189,7 @@ class ProposedEdits:
             raise NoFix(
                 "conda's `pytorch` channel ends with torch 2.5; install torch by pip, from the index `cpu`"
             )
+        self.replaced |= LEAVING
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
         has_default = self.chosen.default and not concerns_windows(self.source, self.beside)
         index = "" if has_default else render_index_url(self.chosen.variant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchmigrate.documents import base_images
@@ -38,6 +38,8 @@ class ProposedState:
     """Package of the torch family → the release that would be installed."""
     replaced: frozenset[str]
     """The libraries whose requirements follow the new build."""
+    is_whole: bool
+    """Whether all edits are there; what others would change has its own reason."""
     resolves: bool = False
     """Whether packages that the tables lack, and wheels for a Python, are left to a resolver."""
 
@@ -59,13 +61,18 @@ class ProposedState:
         )
 
     @property
-    def requirements(self) -> Iterator[tuple[Reference, str]]:
-        """All requirements as they are now, with the path of the related file that has them."""
-        yield from ((one, "") for one in self.environment.find_references(Sort.REQUIREMENT))
-        for neighbour in self.originals:
-            for one in neighbour.references:
-                if one.sort is Sort.REQUIREMENT:
-                    yield one, neighbour.path
+    def requirements(self) -> list[Reference]:
+        """All requirements as they are now, also those of the related files."""
+        return find_references_in(self._originals, Sort.REQUIREMENT)
+
+    @property
+    def _originals(self) -> list[Environment]:
+        return [self.environment, *(original.environment for original in self.originals)]
+
+    def find_path(self, reference: Reference) -> str:
+        """Return the path of the related file that has a reference as it is now; empty for the file of the environment itself."""
+        paths = {id(original.environment): original.path for original in self.originals}
+        return ({id(self.environment): ""} | paths)[id(reference.unit.environment)]
 
     @property
     def python_range(self) -> tuple[str, str]:
@@ -76,8 +83,8 @@ class ProposedState:
 
     @property
     def stated_pythons(self) -> list[Reference]:
-        """The Pythons that the environments ask for; a test with an older one follows its project."""
-        every = find_references_in(self.all_environments, Sort.PYTHON)
+        """The Pythons that the environments ask for today; a test with an older one follows its project."""
+        every = find_references_in(self._originals, Sort.PYTHON)
         return [one for one in every if one.unit.role is not InstallRole.TEST]
 
     def choose_python(self) -> tuple[int, list[Reference]]:
@@ -98,7 +105,7 @@ def create_state(
     edits: tuple[Edit, ...],
     beside: tuple[RelatedEnvironment, ...],
     originals: tuple[RelatedEnvironment, ...],
-    others: Iterable[ProposedEdits],
+    others: Collection[ProposedEdits],
 ) -> ProposedState:
     """Return the environment as it would be after the edits."""
     elsewhere = [
@@ -106,11 +113,12 @@ def create_state(
         for one in own.environment.find_references(Sort.REQUIREMENT)
         if not marker_applies(one, own.chosen.python)
     ]
-    text = _render_environment(own.source, own.environment, (*edits, *elsewhere))
     every = [own, *others]
+    text = _render_environment(own.source, own.environment, (*edits, *elsewhere))
     releases = {name: release for one in every for name, release in one.family_releases.items()}
     replaced = frozenset(name for one in every for name in one.replaced)
-    return ProposedState(own.environment, text, beside, originals, own.chosen, releases, replaced)
+    is_whole = not any(one.reasons for one in every)
+    return ProposedState(own.environment, text, beside, originals, own.chosen, releases, replaced, is_whole)
 
 
 def _render_environment(source: SourceText, environment: Environment, edits: tuple[Edit, ...]) -> str:

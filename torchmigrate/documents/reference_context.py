@@ -55,7 +55,7 @@ class ReferenceContext:
         names = (*TORCH_NAMES, *COMPANIONS)
         return (
             reference.unit.role is InstallRole.INSTALL
-            and any(character in reference.text for character in "=<~3")
+            and (reference.sort is Sort.VARIABLE or any(character in reference.text for character in "=<~3"))
             and not reference.unit.environment.find_references(Sort.REQUIREMENT, *names)
         )
 

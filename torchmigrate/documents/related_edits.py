@@ -62,7 +62,7 @@ def collect_related_edits(
             adds_index=own.adds_index,
         )
         relocation.collect_edits()
-        if relocation.edits:
+        if relocation.edits or relocation.reasons:
             check_environment_movable(one.document, one.environment, own.options)
             found[one] = relocation
             more, missing = collect_related(one.path, one.environment, project)

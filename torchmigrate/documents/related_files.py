@@ -46,9 +46,7 @@ def find_related(path: str, environment: Environment, project: Project) -> Itera
     """Yield the environments of other files that are installed together with one of the file at ``path``. Raises MissingFile."""
     seen = {path}
     yield from _find_included(path, environment, project, seen, 0)
-    if kind_of(path) == "yaml":
-        yield from _find_including(path, project, seen)
-    elif kind_of(path) == "requirements":
+    if kind_of(path) in ("requirements", "yaml"):
         yield from _find_including(path, project, seen)
         yield from _find_lists_beside(path, environment, project, seen)
     elif os.path.basename(path) in _PROJECT_FILES:
@@ -143,14 +141,19 @@ def _index_included(name: str, project: Project) -> dict[str, dict[str, list[Rel
 def _find_lists_beside(
     path: str, environment: Environment, project: Project, seen: set[str]
 ) -> Iterator[RelatedEnvironment]:
-    """Yield the lists beside one that have what is built for one torch where that list has torch, or the reverse."""
+    """Yield the lists beside one that have what is built for one torch where that list has torch, or the reverse.
+
+    One of both may be conda's: pip installs into its environment.
+    """
     has_torch = _has_torch(environment)
-    folder = os.path.dirname(path)
-    if not has_torch and not _has_linked(environment):
+    folder, own_name = os.path.split(path)
+    is_list = kind_of(path) == "requirements"
+    if (not has_torch and not _has_linked(environment)) or not (is_list or own_name in _CONDA_FILES):
         return
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         other = os.path.join(folder, name)
-        if other in seen or other not in project or kind_of(other) != "requirements":
+        is_fitting = kind_of(other) == "requirements" or (is_list and name in _CONDA_FILES)
+        if other in seen or other not in project or not is_fitting:
             continue
         for found in _find_environments(other, project):
             joined = _has_linked(found.environment) if has_torch else _has_torch(found.environment)
@@ -160,7 +163,7 @@ def _find_lists_beside(
 
 
 def _has_torch(environment: Environment) -> bool:
-    return bool(environment.find_references(Sort.REQUIREMENT, "torch"))
+    return bool(environment.find_references(Sort.REQUIREMENT, "torch", "pytorch"))
 
 
 def _has_linked(environment: Environment) -> bool:

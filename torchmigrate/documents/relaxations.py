@@ -66,10 +66,12 @@ def _rewrite_clause(requirement: Reference, clause: VersionClause, release: str)
     """Return where the new text of a clause begins, and that text; empty where there is none."""
     if release:
         return clause.start, _raise_bound(clause, release)
-    operator = re.search(r"(?:={2,3}|~=)\s*$", requirement.text[: clause.start])
-    if operator is None or requirement.style is not VersionStyle.PEP508 or "*" in clause.version:
+    replaced = {VersionStyle.PEP508: r"={2,3}|~=", VersionStyle.POETRY: r"={2}|~=|\^|~|(?<![<>!=])"}
+    pattern = replaced.get(requirement.style)
+    operator = re.search(rf"(?:{pattern})\s*$", requirement.text[: clause.start]) if pattern else None
+    if operator is None or "*" in clause.version:
         return clause.start, ""
-    gap = operator[0].lstrip("~=")
+    gap = operator[0].lstrip("^~=")
     return operator.start(), f">={gap}{clause.public_version}"
 
 

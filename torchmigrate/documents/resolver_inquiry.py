@@ -183,12 +183,10 @@ class Inquiry:
         before = resolver.list_changed(self.before, self._requirements)
         changed = {name: release for name, release in chosen.items() if name not in before}
         told = {id(one.requirement) for one in known if one.requirement}
-        paths = {id(one): n.path for n in self._state.originals for one in n.references}
         found = [
             Blocker(
                 f"blocked by `{one.name}{one.text}`: it does not fit together with torch {self._state.releases['torch']} and the rest",
                 one,
-                paths.get(id(one), ""),
                 changed[one.name],
             )
             for one in self._requirements

@@ -75,26 +75,32 @@ def settle_blockers(
     if asks:
         inquiry = Inquiry(state, own_names)
         if inquiry.answer.resolves is not None:
-            return _settle(inquiry.list_blockers(), fixed_paths, inquiry)
-        found, text = _settle(find_blockers(state), fixed_paths, None), inquiry.answer.text
+            return _settle(inquiry.list_blockers(), state, fixed_paths, inquiry)
+        found, text = _settle(find_blockers(state), state, fixed_paths), inquiry.answer.text
         checks = tuple(
             f"{one.removesuffix(RESOLVER_ADVICE)}; {text}" if one.endswith(RESOLVER_ADVICE) else one
             for one in found.checks
         )
         return replace(found, checks=checks, answer=text, is_answered=False)
-    return _settle(find_blockers(state), fixed_paths, None)
+    return _settle(find_blockers(state), state, fixed_paths)
 
 
-def _settle(blockers: list[Blocker], fixed_paths: frozenset[str], inquiry: Inquiry | None) -> Settlement:
+def _settle(
+    blockers: list[Blocker],
+    state: ProposedState,
+    fixed_paths: frozenset[str],
+    inquiry: Inquiry | None = None,
+) -> Settlement:
     relaxed, checks, left, unsure = [], [], [], []
     for one in blockers:
-        relaxation = None
-        if one.requirement is not None and one.release is not None and one.path not in fixed_paths:
-            relaxation = _relax(one.requirement, one.release)
-        elif one.requirement is not None and one.is_build and one.path not in fixed_paths:
-            relaxation = drop_build(one.requirement)
+        relaxation, path = None, state.find_path(one.requirement) if one.requirement else ""
+        if one.requirement is not None and path not in fixed_paths:
+            if one.release is not None:
+                relaxation = _relax(one.requirement, one.release)
+            elif one.is_build:
+                relaxation = drop_build(one.requirement)
         if relaxation is not None:
-            relaxed.append(RelaxedRequirement(relaxation, one.path, one.reason))
+            relaxed.append(RelaxedRequirement(relaxation, path, one.reason))
             checks += [one.check] if one.check else []
         elif one.check and (one.requirement is None or one.release is None):
             checks.append(one.check)

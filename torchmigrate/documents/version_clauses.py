@@ -48,15 +48,24 @@ class VersionClause:
 
     def convert_to_pep508(self) -> str:
         """Return the condition in the syntax of PEP 508, without the local part."""
-        numbers = self.public_version.split(".")
         if self.operator == "^" or (self.operator == "~" and self.style is VersionStyle.POETRY):
-            at = 0 if self.operator == "^" and numbers[0] != "0" else 1
-            upper = [*numbers[:at], str(int(numbers[at] if at < len(numbers) else "0") + 1)]
-            return f">={self.public_version},<{'.'.join(upper)}"
+            return f">={self.public_version},<{self._find_bound()}"
         if self.style is VersionStyle.CONDA and self.operator in ("=", ""):
             return f"=={self.public_version.removesuffix('.*')}.*"
         operator = "==" if self.operator in ("", "=", "===") else self.operator
         return f"{operator}{self.public_version}"
+
+    def _find_bound(self) -> str:
+        """Return the first version that ``^`` or Poetry's ``~`` excludes.
+
+        Source: https://python-poetry.org/docs/dependency-specification/.
+        """
+        numbers = [int(number) for number in re.findall(r"(?:^|(?<=\.))\d+(?![^.])", self.public_version)]
+        last = len(numbers) - 1
+        at = min(1, last)
+        if self.operator == "^":
+            at = next((place for place, number in enumerate(numbers) if number), last)
+        return ".".join(map(str, [*numbers[:at], numbers[at] + 1]))
 
     @property
     def is_upper(self) -> bool:

@@ -128,8 +128,8 @@ def installs_torch(data: bytes) -> bool:
 def may_concern_rules(kind: str, data: bytes, *, pins: bool = False) -> bool:
     """Return whether the content of a file of a kind can hold anything that a rule looks for.
 
-    ``pins``: whether that includes the pins of a list without torch, and the Python of an image, which may hold back the torch
-    of the list beside it.
+    ``pins``: whether that includes the pins of a list without torch, and the Python or CUDA of an image, which may hold back
+    the torch of the list beside it.
     """
     if kind == "notebook" and not _COMMANDS.search(data):
         return False
@@ -138,4 +138,4 @@ def may_concern_rules(kind: str, data: bytes, *, pins: bool = False) -> bool:
     return _TOKENS.search(data) is not None or (pins and kind in _HOLDING and _HOLDING[kind] in data)
 
 
-_HOLDING = {"requirements": b"==", "docker": b"python"}
+_HOLDING = {"requirements": b"==", "docker": b"python", "yaml": b"python_requirements"}
