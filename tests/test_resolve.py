@@ -255,6 +255,21 @@ def test_of_the_pins_only_those_in_the_conflict_are_given_up(
     assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output
 
 
+def test_what_a_pin_requires_and_pip_always_builds_gives_no_pin_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==1\\n")
+    unusable = "Because antlr>=4.9,<=4.9.3 has no usable wheels and x==1 depends on antlr==4.9.* and you require x==1"
+    without = (
+        "if /bin/grep -q '^antlr' \"$last\" || { /bin/grep -q '^x==1' \"$last\" && "
+        '! echo "$@" | /bin/grep -q -- --override=; }; then\n'
+        f"  echo 'cause: {unusable}, we can conclude that' >&2; exit 1\nfi\n"
+    )
+    append_to_resolver(tmp_path / "bin", without)
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\n")
+    assert "+torch==2.13.0\n x==1\n" in done.output
+
+
 def test_an_older_release_that_does_not_fit_the_new_torch_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

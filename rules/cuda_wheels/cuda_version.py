@@ -60,7 +60,11 @@ def _check_variable(variable: Reference, ctx: ReferenceContext) -> Iterator[Find
     found = re.fullmatch(r"(\d+)\.\d+(?:\.\d+)?", variable.text)
     if variable.name != "CUDA_VERSION" or found is None or _is_reported_elsewhere(variable, ctx):
         return
+    from torchmigrate.documents.upgrade_rules import TORCH_NAMES
     from torchmigrate.tables import build_selection
+
+    if variable.option and not variable.unit.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES):
+        return  # Cog's image for a list in another file, whose index chooses the build
 
     chosen = build_selection.choose_build(ctx.options.target, ctx.options.gpu_architectures)
     if chosen is not None and chosen.cuda and found[1] != chosen.cuda.split(".")[0]:

@@ -11,17 +11,12 @@ import functools
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
-from torchmigrate.documents.references import Reference, VersionStyle, normalize_name
-from torchmigrate.documents.upgrade_rules import find_cuda_tag
-from torchmigrate.documents.version_clauses import parse_clauses
-from torchmigrate.documents.wheel_pages import is_page
-from torchmigrate.model.vocabulary import Sort
+from torchmigrate.documents.references import normalize_name
+from torchmigrate.documents.resolver_questions import ResolverQuestion, find_name
 from torchmigrate.project.program_search import find_program
 
 _TIME_LIMIT = 120.0
@@ -40,19 +35,10 @@ _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
 )
 _NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
+_UNUSABLE = re.compile(r"(?P<requirement>[\w.-]+(?:[<>=!~]=?[\w.*+]+,?)+) has no usable wheels")
+"""The requirement of which uv says that none of its releases can be installed."""
 _NAMED = re.compile(r"\b(?:The user requested|you\s+require) ([\w.-]+)")
 """The packages that a conflict names, in the words of pip and of uv."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResolverQuestion:
-    """What a resolver is asked: the lines of a requirements file, and the releases that stay where they can."""
-
-    lines: tuple[str, ...]
-    preferred: tuple[str, ...]
-    python: str
-    kept: tuple[str, ...] = ()
-    """The pins that are given up only where a conflict names them; uv gives up preferred ones without need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +55,13 @@ class ResolverAnswer:
     """The packages without a wheel, about which nothing is known."""
     conflicting: frozenset[str] = frozenset()
     """The packages of a conflict whose pins were not only preferred, but can be given up."""
-
-
-class ResolverNotApplicable(Exception):
-    """The exception for an environment that no resolver can be asked about; its text is the reason."""
+    unusable: str = ""
+    """A requirement, as a resolver words it, none of whose releases has a wheel for this Python; empty if it names none."""
 
 
 def find_resolver() -> str | None:
     """Return the path of uv, else of pip; None if there is neither."""
     return find_program("uv") or find_program("pip") or find_program("pip3")
-
-
-def create_question(
-    references: Iterable[Reference],
-    own_names: frozenset[str],
-    python: str,
-    *,
-    held: Mapping[str, str] | None = None,
-    preferred: Iterable[str] = (),
-    bounded: bool = False,
-) -> ResolverQuestion:
-    """Return the question about references. Raises ResolverNotApplicable.
-
-    Packages in ``held`` have exactly that release, or are left out if it is empty; upper bounds hold only if ``bounded``. The
-    index is never asked for ``own_names``, the projects in these files: whoever registered such a name there would
-    answer, and what their extras install is among the references.
-    """
-    held = held or {}
-    lines = dict.fromkeys(f"{name}=={release}" for name, release in held.items() if release)
-    pins: dict[str, None] = {}
-    for one in references:
-        if one.sort is Sort.REQUIREMENT and one.name in (own_names | held.keys()):
-            continue
-        line, pin = _render_line(one, bounded=bounded)
-        lines[line] = None
-        pins[pin] = None
-    known = {*held, *map(_find_name, pins)}
-    pins |= dict.fromkeys(pin for pin in preferred if _find_name(pin) not in known)
-    # Files that are installed together ask the same, whichever of them is asked about.
-    return ResolverQuestion(tuple(sorted(filter(None, lines))), tuple(sorted(filter(None, pins))), python)
 
 
 def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> ResolverAnswer:
@@ -118,7 +72,11 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
     left_out: list[str] = []
     answer = _ask_once(question)
     for _ in range(_MOST_LEFT_OUT):
-        firm = set() if keeps_sources else set(map(_find_name, _list_firm_pins(question)))
+        if ignored := _find_source_only(question, answer):
+            question = replace(question, ignored=(*question.ignored, ignored))
+            answer = _ask_once(question)
+            continue
+        firm = set() if keeps_sources else set(map(find_name, _list_firm_pins(question)))
         names = [name for name in answer.left_out if name not in firm][:1]
         smaller = _leave_out(question, names, answer.conflicting)
         if smaller == question:
@@ -129,28 +87,49 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
     return replace(answer, left_out=tuple(left_out))
 
 
+def _find_source_only(question: ResolverQuestion, answer: ResolverAnswer) -> str:
+    """Return a package that others require and that pip builds from source, whatever the Python; empty if there is none.
+
+    Who requires it has installed it so, and keeps it: ``omegaconf==2.3.0`` has been built with antlr4-python3-runtime 4.9.
+    """
+    name = find_name(answer.unusable)
+    asked = {find_name(line) for line in (*question.lines, *question.preferred, *question.kept)}
+    is_new = answer.resolves is False and _is_uv() and name not in {"", *asked, *question.ignored}
+    return name if is_new and not had_wheels(answer.unusable) else ""
+
+
+def had_wheels(requirement: str) -> bool:
+    """Return whether a requirement has wheels for older Pythons: those for newer ones need a newer release then."""
+    return any(
+        _ask_once(ResolverQuestion((requirement,), (), python)).resolves is not False
+        for python in _OLDER_PYTHONS
+    )
+
+
+_OLDER_PYTHONS = ("3.9", "3.7")
+"""The Pythons for which packages that are compiled have had wheels."""
+
+
+def _is_uv() -> bool:
+    resolver = find_resolver()
+    return resolver is not None and Path(resolver).stem == "uv"
+
+
 def _list_firm_pins(question: ResolverQuestion) -> tuple[str, ...]:
     """Return the pins that the resolver holds until it is asked without them: pip knows no preference."""
-    resolver = find_resolver()
-    is_uv = resolver is not None and Path(resolver).stem == "uv"
-    return question.kept if is_uv else (*question.preferred, *question.kept)
+    return question.kept if _is_uv() else (*question.preferred, *question.kept)
 
 
 def _leave_out(
     question: ResolverQuestion, names: Sequence[str], conflicting: frozenset[str]
 ) -> ResolverQuestion:
     """Return the question without some packages, and without the pins of others."""
-    lines = tuple(line for line in question.lines if _find_name(line) not in names)
+    lines = tuple(line for line in question.lines if find_name(line) not in names)
     preferred, kept = (
-        tuple(pin for pin in pins if _find_name(pin) not in {*names, *conflicting})
+        tuple(pin for pin in pins if find_name(pin) not in {*names, *conflicting})
         for pins in (question.preferred, question.kept)
     )
     return replace(question, lines=lines, preferred=preferred, kept=kept)
-
-
-def _find_name(line: str) -> str:
-    found = re.match(r"[\w.-]+", line)
-    return normalize_name(found[0]) if found else ""
 
 
 @functools.cache
@@ -159,7 +138,7 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     resolver = find_resolver()
     if resolver is None:
         return ResolverAnswer(None, "no resolver can check this: neither uv nor pip is installed")
-    name = "uv" if Path(resolver).stem == "uv" else "pip"
+    name = "uv" if _is_uv() else "pip"
     with tempfile.TemporaryDirectory() as folder:
         asked, solved = Path(folder) / "requirements.in", Path(folder) / "requirements.txt"
         firm = _list_firm_pins(question)
@@ -170,7 +149,12 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
         arguments = (
             _list_uv_arguments(question.python) if name == "uv" else _list_pip_arguments(question.python)
         )
-        output = (f"--output-file={solved}",) if name == "uv" else ()
+        output = [f"--output-file={solved}"] if name == "uv" else []
+        if question.ignored:
+            without = Path(folder) / "overrides.txt"
+            lines = (f"{one} ; python_version < '0'\n" for one in question.ignored)
+            without.write_text("".join(lines), encoding="utf-8")
+            output.append(f"--override={without}")
         command = [resolver, *arguments[:-1], *output, *arguments[-1:], str(asked)]
         try:
             done = subprocess.run(
@@ -190,9 +174,14 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
         dict.fromkeys(normalize_name(found) for found in pattern.findall(done.stderr + done.stdout))
         for pattern in (_NO_WHEEL, _NAMED)
     )
-    pinned = {_find_name(pin) for pin in firm}
+    pinned = {find_name(pin) for pin in firm}
+    unusable = _UNUSABLE.search(" ".join(done.stderr.split()))
     return ResolverAnswer(
-        False, text, left_out=tuple(missing), conflicting=frozenset(pinned & {*missing, *named})
+        False,
+        text,
+        left_out=tuple(missing),
+        conflicting=frozenset(pinned & {*missing, *named}),
+        unusable=unusable["requirement"] if unusable else "",
     )
 
 
@@ -236,86 +225,3 @@ _COMPLAINTS = (
     re.compile(r"cause: (?P<why>.*)"),
 )
 """The phrases with which uv and pip give a reason."""
-
-
-def _render_line(reference: Reference, *, bounded: bool) -> tuple[str, str]:
-    """Return the line that asks for a reference, and the pin that is preferred. Raises ResolverNotApplicable.
-
-    A line has the lower bounds only, unless the reference may not change, or is ``bounded`` and no pin. Both are empty for
-    what a resolver does not need.
-    """
-    if reference.sort is Sort.INDEX and reference.option:
-        if find_cuda_tag(reference) or _TORCH_INDEX.search(reference.text):
-            return "", ""
-        if reference.undecided:
-            raise ResolverNotApplicable(f"the index depends on `{reference.undecided}`")
-        if reference.option == "--torch-backend":
-            return "", ""
-        return (
-            f"{'--extra-index-url' if reference.option == 'index' else reference.option} {reference.text}",
-            "",
-        )
-    if reference.sort is Sort.WHEEL and not is_page(reference):
-        raise ResolverNotApplicable("it requires one specific wheel")
-    if reference.sort is not Sort.REQUIREMENT or reference.style is VersionStyle.CONDA:
-        return "", ""
-    if reference.undecided:
-        raise ResolverNotApplicable(f"the version of {reference.name} depends on `{reference.undecided}`")
-    clauses = parse_clauses(reference)
-    marker = f" ; {reference.marker}" if reference.marker else ""
-    if reference.fixed or reference.several or any(clause.local for clause in clauses):
-        kept = [clause.convert_to_pep508() for clause in clauses]
-        return f"{reference.name}{reference.extras}{','.join(dict.fromkeys(kept))}{marker}", ""
-    exact = [clause.public_version for clause in clauses if clause.is_exact]
-    loose = [
-        clause.convert_to_pep508() if bounded and not clause.is_exact else _loosen(clause.convert_to_pep508())
-        for clause in clauses
-    ]
-    specifier = ",".join(dict.fromkeys(filter(None, loose)))
-    pin = f"{reference.name}=={exact[0]}" if len(exact) == 1 else ""
-    return f"{reference.name}{reference.extras}{specifier}{marker}", pin
-
-
-_TORCH_INDEX = re.compile(r"download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels/")
-
-
-def _loosen(specifier: str) -> str:
-    """Return a specifier without its upper bounds: ``==1.2`` becomes ``>=1.2``, ``<2`` nothing."""
-    parts = []
-    for part in specifier.split(","):
-        if part.startswith(("==", "~=")):
-            parts.append(">=" + part[2:].removesuffix(".*"))
-        elif not part.startswith("<"):
-            parts.append(part)
-    return ",".join(parts)
-
-
-def list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
-    """Return the packages whose requirement does not admit the release in an answer, with that release.
-
-    A release candidate is left out: a resolver takes one where the last release would have to be built. So is a placeholder
-    such as nvidia-tensorrt 99.0.0, which only says that the package comes from elsewhere.
-    """
-    versions = {name: version for name, version in answer.versions if _is_release(version)}
-    return {
-        one.name: versions[one.name]
-        for one in references
-        if one.sort is Sort.REQUIREMENT
-        and one.style is not VersionStyle.CONDA
-        and one.name in versions
-        and not all(
-            clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper
-        )
-    }
-
-
-def _is_release(version: str) -> bool:
-    try:
-        parsed = Version(version)
-    except InvalidVersion:
-        return True
-    return not parsed.is_prerelease and parsed.release[0] not in _PLACEHOLDERS
-
-
-_PLACEHOLDERS = (99, 999, 9999)
-"""First numbers of releases that hold a name."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+from packaging.version import InvalidVersion, Version
 
 from torchmigrate.documents import package_fit, resolver
 from torchmigrate.documents.environment_blockers import Blocker, find_blockers
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors
-from torchmigrate.documents.references import VersionStyle
-from torchmigrate.documents.resolver import ResolverAnswer, ResolverNotApplicable, ResolverQuestion
+from torchmigrate.documents.references import Reference, VersionStyle
+from torchmigrate.documents.resolver import ResolverAnswer
+from torchmigrate.documents.resolver_questions import ResolverNotApplicable, ResolverQuestion, create_question
 from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
@@ -58,7 +61,7 @@ class Inquiry:
             self._ask_about_newer_pythons(lines)
         if self.answer.resolves is False and fitting:
             self._ask_about_any_release(set(fitting))
-        elif resolver.list_changed(self.answer, self._requirements).keys() - fitting:
+        elif _list_changed(self.answer, self._requirements).keys() - fitting:
             self._ask_about_kept_pins(lines, set(fitting))
 
     def _had_wheels(self, name: str) -> bool:
@@ -70,11 +73,7 @@ class Inquiry:
             for clause in parse_clauses(one)
             if clause.is_exact
         ]
-        return any(
-            resolver.ask_resolver(ResolverQuestion((pin,), (), python)).resolves
-            for pin in pins
-            for python in _OLDER_PYTHONS
-        )
+        return any(map(resolver.had_wheels, pins))
 
     def _ask_about_newer_pythons(self, lines: list[str]) -> None:
         """Ask about the next two Pythons, where nothing says which one is used."""
@@ -122,7 +121,7 @@ class Inquiry:
             for clause in parse_clauses(one)
             if clause.is_exact
         }
-        question = resolver.create_question(
+        question = create_question(
             self._references, self._own_names, self._find_present_python(), held=family, bounded=True
         )
         return resolver.ask_resolver(replace(question, kept=question.preferred), keeps_sources=True)
@@ -153,7 +152,7 @@ class Inquiry:
         return resolver.ask_resolver(self._create_question(held, fitting))
 
     def _create_question(self, held: dict[str, str], fitting: list[str]) -> ResolverQuestion:
-        question = resolver.create_question(
+        question = create_question(
             self._references, self._own_names, self._python, held=held, preferred=self._preferred
         )
         return replace(question, lines=(*question.lines, *fitting))
@@ -178,9 +177,9 @@ class Inquiry:
 
     def list_blockers(self) -> list[Blocker]:
         """Return the blockers that the tables know, with the releases that the resolver chose, and those that it found."""
-        chosen = resolver.list_changed(self.answer, self._requirements)
+        chosen = _list_changed(self.answer, self._requirements)
         known = [self._take_release(one, chosen) for one in self._blockers]
-        before = resolver.list_changed(self.before, self._requirements)
+        before = _list_changed(self.before, self._requirements)
         changed = {name: release for name, release in chosen.items() if name not in before}
         told = {id(one.requirement) for one in known if one.requirement}
         found = [
@@ -220,7 +219,36 @@ class Inquiry:
         yield from (name for name in self.answer.left_out if name not in self.before.left_out)
 
 
-_OLDER_PYTHONS = ("3.9", "3.7")
-"""The Pythons for which packages that are compiled have had wheels."""
 _PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
 """The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""
+
+
+def _list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
+    """Return the packages whose requirement does not admit the release in an answer, with that release.
+
+    A release candidate is left out: a resolver takes one where the last release would have to be built. So is a placeholder
+    such as nvidia-tensorrt 99.0.0, which only says that the package comes from elsewhere.
+    """
+    versions = {name: version for name, version in answer.versions if _is_release(version)}
+    return {
+        one.name: versions[one.name]
+        for one in references
+        if one.sort is Sort.REQUIREMENT
+        and one.style is not VersionStyle.CONDA
+        and one.name in versions
+        and not all(
+            clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper
+        )
+    }
+
+
+def _is_release(version: str) -> bool:
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return True
+    return not parsed.is_prerelease and parsed.release[0] not in _PLACEHOLDERS
+
+
+_PLACEHOLDERS = (99, 999, 9999)
+"""First numbers of releases that hold a name."""
