@@ -310,3 +310,18 @@ def test_a_statement_is_added_behind_a_last_line_that_changes(before: str, after
         return [replace(node, "{y}", y=node.args[0]), Insert(statement, template("new()"), after=True)]
 
     assert changed(before, change) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = 1\n\nf()\nf()\n\nb = 2\n", "a = 1\n\nb = 2\n"),
+        ("a = 1\n\nf()\nf()\nb = 2\n", "a = 1\n\nb = 2\n"),
+        ("a = 1\n\nf()  # one\n\n# two\nf()\n\nb = 2\nf()\n", "a = 1\n\n# one\n\n# two\n\nb = 2\n"),
+    ],
+)
+def test_of_the_blank_lines_around_removed_statements_one_gap_stays(before: str, after: str) -> None:
+    def remove(source: SourceText) -> list[FixChange]:
+        return [Remove(one) for one in every(source, ast.Expr) if isinstance(one.value, ast.Call)]
+
+    assert changed(before, remove) == after

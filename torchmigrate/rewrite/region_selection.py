@@ -53,9 +53,9 @@ class RegionSelector:
             return self._get_region(span, b"", b"\n", is_part=True)
         return region
 
-    def select_slot(self, stand: StatementPosition) -> Region:
-        """Return the region of a statement to remove, with the comments that end its block and blank lines after."""
-        start, end = self.find_lines(stand)
+    def select_slot(self, stand: StatementPosition, last_stand: StatementPosition | None = None) -> Region:
+        """Return the region of a statement to remove, or of all up to ``last_stand``, with the comments that end the block and blank lines after."""
+        start, end = self.find_lines(stand).start, self.find_lines(last_stand or stand).end
         margin = len(self._get_indent(start))
         last = blank_end = end
         for line in self._iter_lines(end):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from itertools import takewhile
 
 from torchmigrate.model.findings import Edit, FixChange, NoFix, Span
 from torchmigrate.text.source_text import SourceText
@@ -67,9 +68,15 @@ class Rewriter:
         changes = [*changes]
         found = [(*self._select_region(change), change) for change in changes]
         removed = {change.statement for change in changes if isinstance(change, kinds.Remove)}
+        runs: dict[ast.stmt, Region] = {}
         for index, (_, stand, change) in enumerate(found):
             if stand.parent is not None and len(stand.block) > 1 and removed.issuperset(stand.block):
                 found[index] = self._regions.select_block(stand), stand, change
+            elif isinstance(change, kinds.Remove):
+                if stand.statement not in runs:
+                    run = _find_run(stand, removed)
+                    runs |= {one.statement: self._regions.select_slot(run[0], run[-1]) for one in run}
+                found[index] = runs.get(stand.statement, found[index][0]), stand, change
         found.sort(key=lambda item: (item[0].span.start, -item[0].span.end))
         groups: list[tuple[Region, StatementPosition, list[FixChange]]] = []
         for region, stand, change in found:
@@ -122,6 +129,14 @@ class Rewriter:
         first, last = stand.block[0], stand.block[-1]
         start, end = self._regions.statements.find_start(first), self._source.span_of(last).end
         return stand.parent is not None and region.span.start <= start and end <= region.span.end
+
+
+def _find_run(stand: StatementPosition, removed: Container[ast.stmt]) -> list[StatementPosition]:
+    """Return the positions of the removed statements directly above and below a removed one, with its own."""
+    place = stand.index
+    above = [*takewhile(removed.__contains__, reversed(stand.block[:place]))]
+    below = [*takewhile(removed.__contains__, stand.block[place:])]
+    return [StatementPosition(one, stand.block, stand.parent) for one in [*reversed(above), *below]]
 
 
 def _split_change(change: FixChange | Edit) -> tuple[FixChange | Edit, ...]:
