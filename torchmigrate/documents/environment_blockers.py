@@ -199,9 +199,13 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
     if state.python_range != state.chosen.python:
         has = f"the image with torch {state.chosen.version} has Python {state.python_range[0]}"
     minor, excluding = state.choose_python()
+    immovable = {one.text for one in excluding if one.fixed}
     for one in excluding:
+        if one.text in immovable and not one.fixed:
+            continue  # a command that runs the same Python
         release = f"3.{minor}" if raise_python(one, minor) else None
-        yield Blocker(f"{has}, but `{one.text}`{_name_file(one, state)} is required", one, release)
+        reason = f", and {one.fixed}" if one.fixed else ""
+        yield Blocker(f"{has}, but `{one.text}`{_name_file(one, state)} is required{reason}", one, release)
     # conda brings its own Python into an image.
     by_conda = any(one.option == "conda" for one in state.stated_pythons)
     if not by_conda and any(one.of_image and not _has_known_python(one) for one in state.all_environments):

@@ -152,15 +152,22 @@ def read_words(reader: ReferenceReader, spans: list[Span], outer: list[Span]) ->
     read_command(reader, words, _LISTED_GAP)
 
 
+_OWN_PYTHON = "apt has no other Python for this system without the archive ppa:deadsnakes/ppa"
+
+
 def _note_pythons(reader: ReferenceReader, words: list[ShellWord]) -> None:
     """Note the Python versions that a command names: in an option, as a system package, as its interpreter."""
+    by_apt = any(word.text in ("apt", "apt-get") for word in words)
+    fixed = _OWN_PYTHON if by_apt and "deadsnakes" not in reader.view else ""
     for number, word in enumerate(words):
         before = words[number - 1].text if number else ""
         asked = before in ("--python", "-p", "--python-version") or before.endswith("pyenv")
         pattern = _ASKED_PYTHON if asked else _PYTHON
         if match := pattern.fullmatch(reader.view, *word.span):
             span = Span(*match.span("version"))
-            reader.add_reference(Sort.PYTHON, "python", span, reader.begin_unit(), option="command")
+            reader.add_reference(
+                Sort.PYTHON, "python", span, reader.begin_unit(), option="command", fixed=fixed
+            )
 
 
 _GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n|\r))+\Z")
