@@ -37,10 +37,9 @@ def lay_out_call(code: NewCode) -> tuple[cst.Call, cst.Call] | None:
             return node, joined
         if len(line) > code.limit and not is_apart:
             node = _find_outermost_call(node, code)
-        if len(own_line) > code.limit or (len(line) > code.limit and _is_worth_breaking(node, code)):
-            return node, _break_lines(node, code, margin)
+        is_long = len(own_line) > code.limit or (len(line) > code.limit and _is_worth_breaking(node, code))
         is_old = node in code.region.node_spans
-        if not is_old and _is_ragged(node, code, has_formatter=has_formatter):
+        if is_long or (not is_old and _is_ragged(node, code, has_formatter=has_formatter)):
             return node, _break_lines(node, code, margin)
     return None
 

@@ -34,11 +34,9 @@ def hang_expression(node: cst.BaseExpression, hang: str) -> cst.BaseExpression:
     indent = get_indent(last)
     if not last.lstrip().startswith((")", "]", "}")):
         return node
-    more = hang.removeprefix(indent)
-    return _change_indents(
-        node,
-        lambda one: one.removeprefix(indent.removeprefix(hang)) if len(indent) > len(hang) else one + more,
-    )
+    if len(indent) > len(hang):
+        return dedent_expression(node, indent.removeprefix(hang))
+    return _change_indents(node, lambda one: one + hang.removeprefix(indent))
 
 
 def _change_indents(node: cst.BaseExpression, change: Callable[[str], str]) -> cst.BaseExpression:

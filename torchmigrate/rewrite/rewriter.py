@@ -75,8 +75,9 @@ class Rewriter:
             elif isinstance(change, kinds.Remove):
                 if stand.statement not in runs:
                     run = _find_run(stand, removed)
-                    runs |= {one.statement: self._regions.select_slot(run[0], run[-1]) for one in run}
-                found[index] = runs.get(stand.statement, found[index][0]), stand, change
+                    region = self._regions.select_slot(run[0], run[-1]) if run else found[index][0]
+                    runs |= dict.fromkeys([stand.statement, *(one.statement for one in run)], region)
+                found[index] = runs[stand.statement], stand, change
         found.sort(key=lambda item: (item[0].span.start, -item[0].span.end))
         groups: list[tuple[Region, StatementPosition, list[FixChange]]] = []
         for region, stand, change in found:
