@@ -15,6 +15,12 @@ from tests.documentation.declared import ROOT
 PICTURE = ROOT / "docs" / "images" / "check.svg"
 COMMAND = "torchmigrate check --select CU501,TS102"
 WIDTH = 100
+IN_TERMINAL = (
+    "export TERM=xterm; "
+    """python -c 'import pty, sys; pty.spawn(sys.argv[1:])' """
+    f"sh -c 'COLUMNS={WIDTH} {COMMAND} 2>../notes' >../shown; cat ../notes ../shown"
+)
+"""Runs `COMMAND` in a terminal of its own, for which lines are wrapped; notes come without a progress bar."""
 
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 """Fonts from the network, for which a page that shows a picture does not ask anyway."""

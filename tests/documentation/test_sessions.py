@@ -39,7 +39,7 @@ def test_the_sessions_print_what_the_page_says(page: Path, tmp_path: Path, accep
 
 def test_the_picture_shows_what_is_printed(tmp_path: Path, accept: bool) -> None:
     folder = shutil.copytree(EXAMPLE, tmp_path / "example")
-    today = picture.drawn(run(f"COLUMNS={picture.WIDTH} {picture.COMMAND} --color always", folder))
+    today = picture.drawn(run(picture.IN_TERMINAL, folder))
     if accept:
         picture.PICTURE.parent.mkdir(exist_ok=True)
         picture.PICTURE.write_text(today, "utf-8")

@@ -35,8 +35,9 @@ def describe_run(report: Report) -> Iterator[str]:
     yield from _label_lines("checked".ljust(_LABEL), _describe_coverage(report), report)
     yield from _label_lines("not checked".ljust(_LABEL), _describe_exclusions(report), report)
     for number, (command, about) in enumerate(_suggest_commands(report) if report.suggests else ()):
-        label = "next" if number == 0 else ""
-        yield escape_line(f"{label:<{_LABEL}}{command}  # {about}")
+        line = escape_line(f"{'next' if number == 0 else '':<{_LABEL}}{command}")
+        fits = not report.width or len(f"{line}  # {about}") <= report.width
+        yield from [f"{line}  # {about}"] if fits else [line, f"{'':<{_LABEL}}  # {about}"]
 
 
 def _list_rules(report: Report, severity: Severity) -> str:
