@@ -273,7 +273,7 @@ def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
         replace(one, finding=replace(one.finding, path="my files/now.py")) for one in outlook.prospects
     )
     page = html.render_html(planned([replace(outlook, prospects=prospects)]))
-    assert 'data-file="my\u00a0files/now.py"' in page
+    assert 'data-file="my files/now.py"' in page and '<option value="my files/now.py">' in page
 
 
 def test_a_plan_says_what_it_was_made_of(found: list[Evaluation]) -> None:
@@ -455,8 +455,8 @@ def test_json_has_all_that_is_known_of_a_finding() -> None:
 
 def test_the_page_filters_by_everything_that_tells_findings_apart(found: list[Evaluation]) -> None:
     page = html.render_html(planned(found))
-    names = re.findall("<label>([A-Z][^<]*)<select", page)
-    assert names == ["Rule", "Severity", "Effort", "Step", "Owner", "File", "Breaks or warns in"]
+    names = re.findall(r"<label>([A-Z][^<]*)<(?:select|input) name=", page)
+    assert names == ["Rule", "Severity", "Effort", "Step", "Owner", "Breaks or warns in", "File"]
 
 
 def test_a_release_says_what_it_does_to_the_code(found: list[Evaluation]) -> None:
@@ -551,6 +551,9 @@ head("rule").click(); said.push(order());
 const severity = document.querySelector("select[name=severity]");
 severity.value = "error"; severity.dispatchEvent(new Event("input", { bubbles: true })); said.push(order());
 document.querySelector("button[data-show$='rule=RM721']").click(); said.push(order());
+const file = document.querySelector("input[name=file]");
+document.getElementById("reset").click();
+file.value = "pkg/later"; file.dispatchEvent(new Event("input", { bubbles: true })); said.push(order());
 document.getElementById("reset").click();
 document.dispatchEvent(new KeyboardEvent("keydown", { key: "/" })); said.push(document.activeElement.id);
 document.title = said.join(" ");
@@ -563,13 +566,15 @@ def test_the_page_sorts_filters_and_takes_keys(found: list[Evaluation], tmp_path
     page = re.sub(r"<meta http-equiv=[^>]*>", "", html.render_html(plan)).replace("</body>", DRIVER)
     match = re.search(r"<title>(.*?)</title>", read_document(page, tmp_path))
     assert match
-    up, down, errors, shown, focused = match[1].split(" ")
+    up, down, errors, shown, later, focused = match[1].split(" ")
     codes = [item.finding.code for item in plan.items]
     assert up.split(",") == sorted(codes)
     assert down.split(",") == sorted(codes, reverse=True)
     failing = [item.finding.code for item in plan.items if item.finding.severity is Severity.ERROR]
     assert sorted(errors.split(",")) == sorted(failing)
     assert shown == "RM721"
+    there = [item.finding.code for item in plan.items if "pkg/later" in item.finding.path]
+    assert sorted(later.split(",")) == sorted(there)
     assert focused == "search"
 
 

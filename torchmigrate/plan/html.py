@@ -153,7 +153,6 @@ def _render_controls(plan: Plan) -> Iterator[str]:
             ((str(number), f"{number}. {step.title}") for number, step in enumerate(plan.steps, 1)),
         ),
         ("owner", "Owner", ((_join_words(owner), owner) for owner in owners)),
-        ("file", "File", ((_join_words(path), path) for path in files)),
         (
             "release",
             "Breaks or warns in",
@@ -167,6 +166,10 @@ def _render_controls(plan: Plan) -> Iterator[str]:
             f'<option value="{escape_html(value)}">{escape_html(about)}</option>' for value, about in options
         )
         yield f'<label>{title}<select name="{name}"><option value="">all</option>{listed}</select></label>'
+    # A list of thousands of files as <select> is laid out, all of it, with each filter.
+    yield '<label>File<input name="file" list="files" placeholder="all" autocomplete="off"></label>'
+    listed = "".join(f'<option value="{escape_html(escape_controls(path))}">' for path in files)
+    yield f'<datalist id="files">{listed}</datalist>'
     yield '<button type="button" id="reset">Show all</button> <button type="button" id="expand">Expand</button>'
     yield '<button type="button" id="collapse">Collapse</button> <output id="shown"></output></div>'
 
@@ -192,7 +195,7 @@ def _render_item(number: int, group: RuleItems, item: PlanItem, origin: PlanOrig
         "severity": finding.severity.value,
         "byseverity": str(finding.severity.rank),
         "rule": group.code,
-        "file": _join_words(finding.path),
+        "file": escape_controls(finding.path),
         "byfile": f"{finding.path} {where}",
         "owner": " ".join(map(_join_words, owners)),
         "step": str(number),

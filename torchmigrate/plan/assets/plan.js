@@ -2,28 +2,28 @@
 (() => {
   const all = document.getElementById("all");
   if (!all) return;
-  const CHUNK = 100;
+  const CHUNK = 40;
   const SIGNS = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#x27;": "'" };
   const template = document.createElement("template");
   const create = (bodies) => {
     template.innerHTML = `<table>${bodies}</table>`;
     return [...template.content.firstChild.tBodies];
   };
-  const readText = (row) =>
-    (row.words ??= row.text
-      .replace(/<[^>]*>/g, " ")
-      .replace(/&(?:lt|gt|amp|quot|#x27);/g, (sign) => SIGNS[sign])
-      .toLowerCase());
+  const unescape = (text) => text.replace(/&(?:lt|gt|amp|quot|#x27);/g, (sign) => SIGNS[sign]);
+  const readText = (row) => (row.words ??= unescape(row.text.replace(/<[^>]*>/g, " ")).toLowerCase());
+  const readKeys = (text) =>
+    Object.fromEntries(
+      [...text.slice(0, text.indexOf(">")).matchAll(/ data-(\w+)="([^"]*)"/g)].map((found) => [found[1], unescape(found[2])]),
+    );
 
   // With scripts, what is inside <noscript> is text. A row is made of its part of the text when it is to be seen.
   const [frame, ...texts] = all.textContent.replace(/<\/table>\s*$/, "").split(/\n(?=<tbody )/);
-  const tags = create(texts.map((text) => `${text.slice(0, text.indexOf(">") + 1)}</tbody>`).join(""));
-  const rows = texts.map((text, index) => ({ text, keys: { ...tags[index].dataset }, words: null }));
+  const rows = texts.map((text) => ({ text, keys: readKeys(text), words: null }));
   all.insertAdjacentHTML("beforebegin", `${frame}</table>`);
   const table = document.getElementById("table");
   const controls = document.getElementById("controls");
   const shown = document.getElementById("shown");
-  const filters = [...controls.querySelectorAll("select")];
+  const filters = [...controls.querySelectorAll("[name]")];
   const search = document.getElementById("search");
   let chosen = rows;
   let made = 0;
@@ -54,7 +54,7 @@
 
   function filter() {
     const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = filters.filter((one) => one.value).map((one) => [one.name, ` ${one.value} `]);
+    const wanted = filters.filter((one) => one.value).map((one) => [one.name, one.list ? one.value : ` ${one.value} `]);
     chosen = rows.filter(
       (row) =>
         wanted.every(([name, value]) => ` ${row.keys[name]} `.includes(value)) &&
@@ -106,7 +106,7 @@
       reset();
       for (const part of button.dataset.show.split(" ")) {
         const [name, value] = part.split("=");
-        controls.querySelector(`select[name="${name}"]`).value = value;
+        controls.querySelector(`[name="${name}"]`).value = value;
       }
       filter();
       document.getElementById("findings").scrollIntoView();
