@@ -273,7 +273,8 @@ def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
         replace(one, finding=replace(one.finding, path="my files/now.py")) for one in outlook.prospects
     )
     page = html.render_html(planned([replace(outlook, prospects=prospects)]))
-    assert 'data-file="my files/now.py"' in page and '<option value="my files/now.py">' in page
+    assert 'data-file="my files/now.py"' in page
+    assert '<option value="my files/now.py">' in page
 
 
 def test_a_plan_says_what_it_was_made_of(found: list[Evaluation]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+@cache
 def list_sources() -> list[tuple[str, ast.Module]]:
     """Return the path below the repository, and the tree, of each module that runs in the tool's own process."""
     found = []

@@ -27,8 +27,8 @@ from tests.faults.support import CHECK, FIX, NEW, OLD, Program, contents, many, 
 from torchmigrate.run import parallel, transaction
 from torchmigrate.run.journals import find_journals
 
-FILES = 500
-KILLS = 100
+FILES = 200
+KILLS = 40
 CALLS = ("open", "dup", "chown", "chmod", "replace", "unlink", "close")
 """The functions of `os` by which a file is replaced."""
 
