@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchmigrate.documents.references import Environment
 from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, find_cuda_tag
@@ -69,8 +69,10 @@ def find_named_variants(environment: Environment) -> set[str]:
 _IMAGE_CUDA = re.compile(r"(?:^|cuda)(1\d)\.(\d)")
 
 
-def create_comment_edits(view: str, environment: Environment, chosen: TorchBuild) -> Iterator[Edit]:
-    """Yield the edits of the comments beside and above what moves that only name the present build or torch."""
+def create_comment_edits(
+    view: str, environment: Environment, chosen: TorchBuild, edits: Sequence[Edit]
+) -> Iterator[Edit]:
+    """Yield the edits of the comments that only name the present build or torch, beside and above what ``edits`` change."""
     pins = environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
     clauses = [clause for one in pins for clause in parse_clauses(one) if clause.is_exact]
     new: dict[str, str] = {}
@@ -81,7 +83,12 @@ def create_comment_edits(view: str, environment: Environment, chosen: TorchBuild
     for clause in clauses:
         version = re.escape(clause.public_version)
         new[rf"(?i:(?<=torch )|(?<=torch-)|(?<=torch==)){version}(?![0-9]|\.[0-9])"] = chosen.version
-    for span in find_comments(view, find_torch_spans(environment)):
+    changed = [
+        span
+        for span in find_torch_spans(environment)
+        if any(edit.start <= span.end and span.start <= edit.end for edit in edits)
+    ]
+    for span in find_comments(view, changed):
         if is_listed(view[span.start : span.end].strip(" \t#/")):
             continue  # another choice, with versions of its own
         for pattern, text in new.items():

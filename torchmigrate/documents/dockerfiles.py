@@ -126,11 +126,11 @@ def _note_copies(reader: ReferenceReader, rest: str) -> None:
         if source.endswith(_LISTS):
             name = target if len(sources) == 1 and target.endswith(_LISTS) else source
             reader.environment.copied[os.path.basename(name)] = source
-        elif target.startswith("/") and source.strip("./"):
+        elif target.startswith("/") and source.strip("./") and not os.path.splitext(source)[1]:
             reader.environment.copied[target.rstrip("/")] = source
 
 
-_LISTS = (".txt", ".in", ".toml", ".cfg")
+_LISTS = (".txt", ".in", ".toml", ".cfg", ".yml", ".yaml")
 """The endings of files that an installer reads."""
 _FROM = re.compile(
     r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(?P<base>\S+)(?:[ \t]+AS[ \t]+(?P<name>\S+))?",

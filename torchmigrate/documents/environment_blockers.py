@@ -26,7 +26,12 @@ from torchmigrate.documents.references import (
     find_references_in,
     normalize_name,
 )
-from torchmigrate.documents.version_clauses import VersionClause, marker_applies, parse_clauses
+from torchmigrate.documents.version_clauses import (
+    find_lower_bound,
+    list_allowed_versions,
+    marker_applies,
+    parse_clauses,
+)
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_requirements, page_wheels
 from torchmigrate.tables.torch_builds import parse_number
@@ -153,22 +158,12 @@ def _find_contradicted_pins(state: ProposedState) -> Iterator[Blocker]:
             for clause in parse_clauses(one):
                 if clause.is_upper and not any(
                     needed.specifier.contains(version, prereleases=True)
-                    for version in _list_allowed_versions(clause)
+                    for version in list_allowed_versions(clause)
                 ):
-                    yield _blame(one, f"{name} {release} requires {needed}", state)
-
-
-def _list_allowed_versions(clause: VersionClause) -> list[str]:
-    """Return typical versions among those that an upper bound allows."""
-    public = clause.public_version.removesuffix(".*")
-    if clause.operator in ("==", "===", "=", ""):
-        return [public, f"{public}.99"] if clause.public_version.endswith(".*") else [public]
-    if clause.operator == "<":
-        numbers = [*parse_number(public)]
-        while numbers and numbers[-1] == 0:
-            numbers.pop()
-        return [".".join(map(str, [*numbers[:-1], numbers[-1] - 1, 999]))] if numbers else []
-    return [public, ".".join([*public.split(".")[:-1], "999"])] if clause.operator == "~=" else [public]
+                    blocker = _blame(one, f"{name} {release} requires {needed}", state)
+                    # The oldest release changes the least: setuptools 82 has no pkg_resources.
+                    oldest = find_lower_bound(needed.specifier)
+                    yield replace(blocker, release=oldest) if blocker.release and oldest else blocker
 
 
 def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
@@ -257,7 +252,7 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
         if one.name in FAMILY | state.replaced or not upper or one.style is VersionStyle.CONDA:
             continue
         versions = [
-            max(_list_allowed_versions(clause), key=parse_number, default=clause.public_version)
+            max(list_allowed_versions(clause), key=parse_number, default=clause.public_version)
             for clause in upper
         ]
         version = min(versions, key=parse_number)

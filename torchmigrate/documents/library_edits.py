@@ -44,7 +44,7 @@ class LibraryEdits:
     def _edit_frozen_pins(self) -> None:
         """Update pins of packages that torch requires.
 
-        A pin that repeats what the old torch required follows the new one. Others change only if they are too old.
+        A pin that repeats what the old torch required follows the new one, as does a late one in a list that pip froze.
         """
         torches = [
             c
@@ -54,6 +54,7 @@ class LibraryEdits:
         ]
         old = {} if len(torches) != 1 else _find_requirements(torches[0].public_version)
         new = _find_requirements(self.chosen.version)
+        frozen = any(map(_is_frozen_library, self.unit.find_references(Sort.REQUIREMENT)))
         for reference in self.unit.find_references(Sort.REQUIREMENT):
             pin = next((clause for clause in parse_clauses(reference) if clause.is_exact), None)
             if pin is None or reference.name in ("triton", *COMPANIONS) or reference.undecided or pin.local:
@@ -67,10 +68,8 @@ class LibraryEdits:
                 if repeats:
                     self._delete_library(reference)
                 continue
-            is_late = (repeats or reference.name in _PURE_PACKAGES) and not wanted.contains(
-                pin.public_version
-            )
-            if is_late and (release := find_lower_bound(wanted)):
+            follows = repeats or (frozen and reference.name in _PURE_PACKAGES)
+            if follows and not wanted.contains(pin.public_version) and (release := find_lower_bound(wanted)):
                 self.edits.append(create_version_edit(reference, pin, release))
                 self.replaced.add(reference.name)
 

@@ -178,6 +178,8 @@ def _create_move(
     with own.noting_reason():
         check_loose_indexes(own, edits)
     reasons = tuple(dict.fromkeys(reason for one in (own, *others.values()) for reason in one.reasons))
+    if not (reasons or edits or others):
+        raise NoFix("nothing here is older than the target")
     moved = [apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
     originals = tuple(dict.fromkeys((*others, *beside)))

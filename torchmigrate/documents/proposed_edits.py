@@ -140,7 +140,7 @@ class ProposedEdits:
                 self.edits += create_cog_edits(self.environment, self.source, self.chosen)
         if self.edits:
             view = self.source.original.decode("latin-1")
-            self.edits += create_comment_edits(view, self.environment, self.chosen)
+            self.edits += create_comment_edits(view, self.environment, self.chosen, self.edits)
         if isinstance(self.source, ProjectDocument):
             check_variable_uses(self.source, self.edits)
 

@@ -49,20 +49,23 @@ class ReferenceContext:
         return proposal.create_fix(reference, self.source, self.options, self.project)
 
     def may_hold_torch(self, reference: Reference) -> bool:
-        """Return whether a requirement has a bound, in an environment that requires no torch itself."""
+        """Return whether a requirement has a bound, in an environment that admits any torch."""
         from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES
+        from torchmigrate.documents.version_clauses import parse_clauses
 
-        names = (*TORCH_NAMES, *COMPANIONS)
+        torches = reference.unit.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS)
         return (
             reference.unit.role is InstallRole.INSTALL
             and (reference.sort is Sort.VARIABLE or any(character in reference.text for character in "=<~3"))
-            and not reference.unit.environment.find_references(Sort.REQUIREMENT, *names)
+            and not any(one.undecided or clause.is_upper for one in torches for clause in parse_clauses(one))
         )
 
     def find_relaxing_fix(self, reference: Reference) -> Fix | None:
         """Return this file's part of the move of a related environment, if that changes the reference; else None."""
         from torchmigrate.model.findings import NoFix
 
+        if self.project.read_bytes(os.path.realpath(self.source.path)) != self.source.raw:
+            return None  # its part is made: the other files are still as they were
         try:
             fix = self.create_move_fix(reference)
         except NoFix:

@@ -34,6 +34,7 @@ _MOST_LEFT_OUT = 12
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
 )
+_UNREACHED = re.compile(r"Failed to fetch: `?\w+://(?P<host>[^/`\s]+)")
 _NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
 _UNUSABLE = re.compile(r"(?P<requirement>[\w.-]+(?:[<>=!~]=?[\w.*+]+,?)+) has no usable wheels")
 """The requirement of which uv says that none of its releases can be installed."""
@@ -55,6 +56,8 @@ class ResolverAnswer:
     """The packages without a wheel, about which nothing is known."""
     conflicting: frozenset[str] = frozenset()
     """The packages of a conflict whose pins were not only preferred, but can be given up."""
+    unreached: str = ""
+    """The host of the index that cannot be reached; empty if it is not known, or all can."""
     unusable: str = ""
     """A requirement, as a resolver words it, none of whose releases has a wheel for this Python; empty if it names none."""
 
@@ -71,6 +74,9 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
     """
     left_out: list[str] = []
     answer = _ask_once(question)
+    if further := _list_unreached(question, answer):
+        question = replace(question, lines=tuple(line for line in question.lines if line not in further))
+        answer = _ask_once(question)
     for _ in range(_MOST_LEFT_OUT):
         if ignored := _find_source_only(question, answer):
             question = replace(question, ignored=(*question.ignored, ignored))
@@ -85,6 +91,12 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
         question = smaller
         answer = _ask_once(question)
     return replace(answer, left_out=tuple(left_out))
+
+
+def _list_unreached(question: ResolverQuestion, answer: ResolverAnswer) -> list[str]:
+    """Return the options for further indexes that cannot be reached: the others may know enough."""
+    further = [line for line in question.lines if line.startswith("--extra-index-url ")]
+    return [line for line in further if answer.unreached and f"/{answer.unreached}/" in f"{line}/"]
 
 
 def _find_source_only(question: ResolverQuestion, answer: ResolverAnswer) -> str:
@@ -166,8 +178,11 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
     if done.returncode == 0:
         text = f"{name} can resolve the requirements for Python {question.python}"
         return ResolverAnswer(True, text, _read_versions(done.stdout if name == "pip" else solution))
-    if _OFFLINE.search(done.stderr):
-        return ResolverAnswer(None, f"{name} could not check this: it cannot reach a package index")
+    # pip goes on without an index that it cannot reach, and tells of both.
+    if _OFFLINE.search(done.stderr) and "ResolutionImpossible" not in done.stderr:
+        host = found["host"] if (found := _UNREACHED.search(done.stderr)) else ""
+        text = f"{name} could not check this: it cannot reach {host or 'a package index'}"
+        return ResolverAnswer(None, text, unreached=host)
     reason = _extract_reason(done.stderr + done.stdout)
     text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
     missing, named = (

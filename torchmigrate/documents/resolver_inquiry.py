@@ -14,7 +14,12 @@ from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors
 from torchmigrate.documents.references import Reference, VersionStyle
 from torchmigrate.documents.resolver import ResolverAnswer
-from torchmigrate.documents.resolver_questions import ResolverNotApplicable, ResolverQuestion, create_question
+from torchmigrate.documents.resolver_questions import (
+    ResolverNotApplicable,
+    ResolverQuestion,
+    create_question,
+    find_name,
+)
 from torchmigrate.documents.upgrade_rules import TORCH_NAMES
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
@@ -155,7 +160,10 @@ class Inquiry:
         question = create_question(
             self._references, self._own_names, self._python, held=held, preferred=self._preferred
         )
-        return replace(question, lines=(*question.lines, *fitting))
+        # Of all newer releases the one that the tables know to fit.
+        known = {find_name(line): line.replace(">=", "==") for line in fitting if not line.endswith("=")}
+        pins = (known.get(find_name(pin), pin) for pin in question.preferred)
+        return replace(question, lines=(*question.lines, *fitting), preferred=tuple(pins))
 
     def find_newest_torch(self) -> str:
         """Return the newest minor version of torch with which the requirements resolve; empty if there is none."""

@@ -73,7 +73,7 @@ def _render_line(reference: Reference, *, bounded: bool) -> tuple[str, str]:
     what a resolver does not need.
     """
     if reference.sort is Sort.INDEX and reference.option:
-        if find_cuda_tag(reference) or _TORCH_INDEX.search(reference.text):
+        if find_cuda_tag(reference) or _TORCH_INDEX.search(reference.text) or _MIRROR.match(reference.text):
             return "", ""
         if reference.undecided:
             raise ResolverNotApplicable(f"the index depends on `{reference.undecided}`")
@@ -105,6 +105,14 @@ def _render_line(reference: Reference, *, bounded: bool) -> tuple[str, str]:
 
 
 _TORCH_INDEX = re.compile(r"download(?:-r2)?\.pytorch\.org/whl|/pytorch-wheels/")
+_MIRROR = re.compile(
+    r"https?://(?:(?:pypi\.|mirrors\.)?tuna\.tsinghua\.edu\.cn|mirrors\.(?:aliyun|cloud\.tencent|163)\.com"
+    r"|(?:pypi\.)?mirrors\.ustc\.edu\.cn|pypi\.douban(?:io)?\.com|repo\.huaweicloud\.com)/(?!.*pytorch)"
+)
+"""A mirror of the default index, which has the same releases.
+
+Sources: https://iotword.com/36329.html, http://www.dtcms.com/a/372286.html, https://jiangyoupai.com/p/HREL-_EhKRBYx_tgK_EdK.
+"""
 
 
 def _loosen(specifier: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.documents.references import Reference, VersionStyle
+from torchmigrate.tables.torch_builds import parse_number
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -180,6 +181,19 @@ def find_lower_bound(specifier: SpecifierSet) -> str:
 
     bounds = [part.version for part in specifier if part.operator in ("==", ">=", "~=")]
     return max(bounds, key=Version, default="")
+
+
+def list_allowed_versions(clause: VersionClause) -> list[str]:
+    """Return typical versions among those that an upper bound allows."""
+    public = clause.public_version.removesuffix(".*")
+    if clause.operator in ("==", "===", "=", ""):
+        return [public, f"{public}.99"] if clause.public_version.endswith(".*") else [public]
+    if clause.operator == "<":
+        numbers = [*parse_number(public)]
+        while numbers and numbers[-1] == 0:
+            numbers.pop()
+        return [".".join(map(str, [*numbers[:-1], numbers[-1] - 1, 999]))] if numbers else []
+    return [public, ".".join([*public.split(".")[:-1], "999"])] if clause.operator == "~=" else [public]
 
 
 def find_lowest_minor(reference: Reference) -> tuple[int, int] | None:

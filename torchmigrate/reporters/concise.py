@@ -59,9 +59,14 @@ def describe_unfixed(report: Report) -> Iterator[str]:
     """Yield lines on what `fix` left unfixed and why, and on what its ``--verify`` command showed."""
     if not report.fixing:
         return
-    reasons = sorted(report.withheld.items(), key=lambda item: (-item[1], item[0]))
-    for (code, reason), number in reasons[:MAX_REASONS]:
-        yield escape_controls(f"left {code}: {number}, {reason}")
+    counts: Counter[str] = Counter()
+    codes: dict[str, list[str]] = {}
+    for (code, reason), number in sorted(report.withheld.items()):
+        counts[reason] += number
+        codes.setdefault(reason, []).append(code)
+    reasons = sorted(counts.items(), key=lambda item: (-item[1], codes[item[0]], item[0]))
+    for reason, number in reasons[:MAX_REASONS]:
+        yield escape_controls(f"left {', '.join(codes[reason])}: {number}, {reason}")
     if reasons[MAX_REASONS:]:
         left = sum(number for _, number in reasons[MAX_REASONS:])
         yield f"left for other reasons: {left} (listed by --output-format json)"

@@ -43,6 +43,8 @@ _LEAST_WIDTH = 40
 _NO_FIX = "no fix"
 _LEAST_LISTED = 3
 """The number of clauses from which on the reason for no fix has a line for each."""
+_LONGEST_REPEATED = 80
+"""The number of characters up to which each rule tells a reason for no fix itself."""
 
 _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
@@ -89,9 +91,12 @@ def write_report(results: Iterable[FileResult], report: Report, out: IO[str]) ->
                 )
         folding.add_result(result, report)
     sourced: set[str] = set()
+    reasoned: dict[str, str] = {}
     for (rank, code), group in sorted(groups.items(), key=lambda item: item[0]):
         severity = next(one for one in Severity if one.rank == -rank)
-        out.write("".join(line + "\n" for line in _describe_group(code, severity, group, report, sourced)))
+        out.write(
+            "".join(line + "\n" for line in _describe_group(code, severity, group, report, sourced, reasoned))
+        )
     if not report.quiet:
         counted = [*folding.describe_rules(report), *describe_unfixed(report)]
         ending = [part for line in counted for part in _wrap_lines(line, report, "", hanging="  ")]
@@ -112,8 +117,17 @@ def describe_finding(finding: Finding, report: Report, sourced: set[str]) -> Ite
 
 
 def _describe_group(
-    code: str, severity: Severity, group: _RuleGroup, report: Report, sourced: set[str]
+    code: str,
+    severity: Severity,
+    group: _RuleGroup,
+    report: Report,
+    sourced: set[str],
+    reasoned: dict[str, str],
 ) -> Iterator[str]:
+    """Yield the lines about the findings of one rule.
+
+    ``reasoned`` has the rule that a long reason for no fix was first told for; it grows.
+    """
     rule = report.rules().get(code)
     name = f" {escape_controls(rule.name)}" if rule else ""
     number = (
@@ -134,7 +148,9 @@ def _describe_group(
         is_below_places = False
         for notes, reasons in noted.items():
             for reason, places in reasons.items():
-                said = [*notes, (_NO_FIX, reason)] if reason else notes
+                first = reasoned.setdefault(reason, code) if len(reason) > _LONGEST_REPEATED else code
+                told = reason if first == code else f"for the reason that {first} has above"
+                said = [*notes, (_NO_FIX, told)] if reason else notes
                 notes = ()  # what several reasons have in common is said once
                 yield from [""] if is_below_places and said else ()
                 for label, text in said:
