@@ -32,7 +32,18 @@ from .undefined import newly_undefined
 pytestmark = pytest.mark.ecosystem
 
 # Stated, so that nothing around the copy decides.
-OPTIONS = ("--isolated", "--min-version", "2.12", "--target-version", "2.15")
+OPTIONS = (
+    "--isolated",
+    "--unsafe",
+    "--output-format",
+    "json",
+    "--show",
+    "info",
+    "--min-version",
+    "2.12",
+    "--target-version",
+    "2.15",
+)
 FAMILIES = ("TS", "SC")
 HANGS = 600
 """Seconds; the largest package takes less than a tenth."""
@@ -113,7 +124,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     fetch([*pinned().values()])
     copy = tmp_path_factory.mktemp(package.name) / package.name
     shutil.copytree(package.folder, copy)
-    done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=copy)
+    done = torchmigrate("check", folder=copy)
     return Run(package.name, package.folder, copy, done.returncode, json.loads(done.stdout))
 
 
@@ -126,7 +137,7 @@ def uses(run: Run) -> list[Use]:
 @pytest.fixture(scope="module")
 def fixed(run: Run) -> dict[str, bytes]:
     """The files of the package after every fix was applied."""
-    torchmigrate("fix", "--apply", "--unsafe", folder=run.copy)
+    torchmigrate("fix", "--apply", folder=run.copy)
     return contents(run.copy)
 
 
@@ -236,7 +247,7 @@ def report_on(folder: Path, files: dict[str, str]) -> dict[str, Any]:
     try:
         for path, text in files.items():
             (folder / path).write_text(text, encoding="utf-8", newline="")
-        done = torchmigrate("check", "--output-format", "json", "--show", "info", folder=folder)
+        done = torchmigrate("check", folder=folder)
     finally:
         for path, data in kept.items():
             (folder / path).write_bytes(data)
@@ -245,5 +256,5 @@ def report_on(folder: Path, files: dict[str, str]) -> dict[str, Any]:
 
 
 def test_a_second_fix_changes_nothing(run: Run, fixed: dict[str, bytes]) -> None:
-    done = torchmigrate("fix", "--apply", "--unsafe", folder=run.copy)
+    done = torchmigrate("fix", "--apply", folder=run.copy)
     assert contents(run.copy) == fixed, done.stderr
