@@ -5,7 +5,7 @@
     - torchvision=0.19                     - torch==2.13.0
                                            - torchvision==0.28.0
 
-Only where nothing else that conda installs depends on torch, which conda would then install as well.
+What else depends on torch moves too, since conda would install its own torch for it; only where pip has the same package.
 """
 
 from __future__ import annotations
@@ -59,11 +59,17 @@ def create_conda_edits(
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
     every = unit.find_references(Sort.REQUIREMENT)
     packages = [one for one in every if one.style is VersionStyle.CONDA]
-    moved = [one for one in packages if one.name in LEAVING]
-    for one in packages:
-        if one not in moved and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name)):
-            raise NoFix(f"{reason}, and `{one.name}` too, which depends on it")
+    depending = [
+        one
+        for one in packages
+        if one.name not in LEAVING and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name))
+    ]
+    moved = [one for one in packages if one.name in LEAVING or one in depending]
     pins = [_render_pin(one, releases) for one in moved if one.name in _NAMES]
+    for one in depending:
+        if not package_fit.is_pure_dependent(one, releases["torch"]):
+            raise NoFix(f"{reason}, and `{one.name}` too, which depends on it")
+        pins.append(_render_bounds(one))
     if not is_list:
         command = find_command(text, moved[0])
         if command is None:  # a recipe has no list for pip
@@ -96,6 +102,17 @@ def _render_pin(package: Reference, releases: Mapping[str, str]) -> str:
     if any(clause.is_upper for clause in clauses):
         return f"{name}=={releases[name]}"
     return name + ",".join(clause.convert_to_pep508() for clause in clauses)
+
+
+def _render_bounds(package: Reference) -> str:
+    """Return a requirement for pip with the bounds that conda has: `=1.9.3` is one release, `=1.9` any of a series."""
+    bounds = (
+        f"=={clause.public_version}"
+        if clause.operator in ("=", "") and clause.public_version.count(".") > 1 and "*" not in clause.version
+        else clause.convert_to_pep508()
+        for clause in parse_clauses(package)
+    )
+    return package.name + ",".join(bounds)
 
 
 def _create_list(packages: list[Reference], pins: list[str], source: SourceText) -> Edit:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from torchmigrate.documents import base_images, leftovers, package_fit, relaxations, version_mentions
+from torchmigrate.documents import (
+    base_images,
+    conda_builds,
+    leftovers,
+    package_fit,
+    version_mentions,
+)
+from torchmigrate.documents.blocker import Blocker
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import (
@@ -37,24 +44,6 @@ from torchmigrate.tables import package_requirements, page_wheels
 from torchmigrate.tables.torch_builds import parse_number
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """One reason why an environment cannot move as it is."""
-
-    reason: str
-    """What blocks, as a clause."""
-    requirement: Reference | None = None
-    """The requirement that blocks, or the Python that is asked for; None if it is something else."""
-    release: str | None = None
-    """The release of the requirement that fits, "" for any newer one; None if none is known."""
-    check: str = ""
-    """What to check by hand if the user wants to move nevertheless; empty if that cannot work."""
-    needs_torch: bool = False
-    """Whether the package depends on torch."""
-    is_build: bool = False
-    """Whether only the build of the requirement blocks, which is for another Python."""
-
-
 def find_blockers(state: ProposedState) -> list[Blocker]:
     """Return all blockers: first what depends on torch; at most one for each requirement."""
     found: dict[object, Blocker] = {}
@@ -66,7 +55,8 @@ def find_blockers(state: ProposedState) -> list[Blocker]:
         _find_pins_on_image,
         _find_related_blockers,
         _find_python_blockers,
-        _find_other_builds,
+        conda_builds.find_unbuilt_pins,
+        conda_builds.find_other_builds,
         _find_leftovers,
     ):
         for one in check(state):
@@ -163,7 +153,8 @@ def _find_contradicted_pins(state: ProposedState) -> Iterator[Blocker]:
                     blocker = _blame(one, f"{name} {release} requires {needed}", state)
                     # The oldest release changes the least: setuptools 82 has no pkg_resources.
                     oldest = find_lower_bound(needed.specifier)
-                    yield replace(blocker, release=oldest) if blocker.release and oldest else blocker
+                    is_newer = parse_number(oldest) > parse_number(clause.public_version)
+                    yield replace(blocker, release=oldest) if blocker.release and is_newer else blocker
 
 
 def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
@@ -208,31 +199,6 @@ def _find_python_blockers(state: ProposedState) -> Iterator[Blocker]:
         yield Blocker(
             f"{has}, and the Python version here is unknown", check=f"the image has a Python from {wanted}"
         )
-
-
-def _find_other_builds(state: ProposedState) -> Iterator[Blocker]:
-    """Yield the pins of builds of conda for another Python than the new one."""
-    minor, _ = state.choose_python()
-    found = [
-        (one, build["minor"])
-        for one in (state.requirements if state.stated_pythons else ())
-        if (build := relaxations.find_python_build(one))
-        and int(build["minor"]) != minor
-        and one.name not in FAMILY | state.replaced
-    ]
-    if len(found) > _MOST_BUILDS:
-        yield Blocker(
-            f"conda exported the list with {len(found)} builds for Python 3.{found[0][1]}, and other releases have those"
-            f" for 3.{minor}; create the environment anew with Python 3.{minor}, and export that"
-        )
-        return
-    for one, built in found:
-        reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{built}"
-        yield Blocker(reason, one, is_build=True)
-
-
-_MOST_BUILDS = 5
-"""The number of builds for another Python up to which each of their releases may well have one for the new Python."""
 
 
 def _has_known_python(environment: Environment) -> bool:

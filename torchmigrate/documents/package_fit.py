@@ -147,6 +147,15 @@ def depends_on_torch(name: str) -> bool:
     return is_built_for_one_torch(name) or package_requirements.requires_torch(name)
 
 
+def is_pure_dependent(one: Reference, torch: str) -> bool:
+    """Return whether a package of conda is one of pip's too, without code that is built for one torch, and fits ``torch``."""
+    upper = [clause for clause in parse_clauses(one) if clause.is_upper]
+    release = find_newest_allowed(one.name, upper) if upper else find_newest(one.name) or ""
+    refusal = package_requirements.explain_refusal(one.name, release, torch)
+    known = package_requirements.requires_torch(one.name) and not is_built_for_one_torch(one.name)
+    return known and not refusal and not package_conflicts.explain_failure(one.name, release, torch)
+
+
 @dataclass(frozen=True, slots=True)
 class Fitting:
     """The release of a package that fits; see `Blocker.release` and `Blocker.check`."""
@@ -160,6 +169,11 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     if page_wheels.is_on_pages(one.name):
         return _find_fitting_source(one, asked)
     local = any(clause.local for clause in parse_clauses(one))
+    if one.style is VersionStyle.CONDA and one.name == "cudatoolkit":
+        return Fitting(
+            None,
+            "cudatoolkit: torch from pip has its own libraries; remove it unless something else needs it",
+        )
     if one.style is VersionStyle.CONDA or one.undecided or local:
         return Fitting()
     newest = find_newest(one.name)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
+from torchmigrate.documents import conda_builds
 from torchmigrate.documents.build_choice import (
     choose_build,
     find_current_cuda,
@@ -25,12 +26,11 @@ from torchmigrate.documents.move_checks import (
     check_loose_indexes,
     check_pinned_build,
 )
-from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_names import find_own_names
 from torchmigrate.documents.proposed_edits import ProposedEdits
 from torchmigrate.documents.proposed_state import create_state
-from torchmigrate.documents.references import Environment, Reference, VersionStyle
+from torchmigrate.documents.references import Environment, Reference
 from torchmigrate.documents.related_edits import (
     apply_related_edits,
     can_move_along,
@@ -38,13 +38,11 @@ from torchmigrate.documents.related_edits import (
     collect_related_edits,
 )
 from torchmigrate.documents.related_files import RelatedEnvironment
-from torchmigrate.documents.relaxations import find_python_build
 from torchmigrate.documents.settlement import Settlement, settle_blockers
-from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.findings import Blocked, Fix, MultiFileFix, NoFix, Proposal, TorchMove
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.torch_versions import Version, parse_version, render_version
-from torchmigrate.model.vocabulary import Safety, Sort
+from torchmigrate.model.vocabulary import Safety
 from torchmigrate.project.project_facts import Project
 from torchmigrate.tables.torch_builds import TorchBuild, list_versions
 from torchmigrate.text.source_text import SourceText
@@ -199,10 +197,11 @@ def _create_move(
         settlement = settlement.with_check(
             unclear, f"{name} is not in the project; what it installs has to fit"
         )
-    if kept := _find_conda_pins(settlement, environment, FAMILY | own.replaced):
+    changed = {id(one.relaxation.requirement): one.relaxation.new for one in settlement.relaxed}
+    if kept := [changed.get(id(one), one.name + one.text) for one in conda_builds.list_pins_of_builds(state)]:
         settlement = settlement.with_check(
             "it is unclear which builds conda has for another Python",
-            f"conda: it needs builds of {', '.join(kept)} for the new Python",
+            f"conda: it needs builds of {', '.join(kept)} for the new Python; `conda search` lists them",
         )
     proposal = _describe_move(own, others, settlement, project)
     _check_settled(settlement, replace(proposal, blocked=(*reasons, *proposal.blocked)), reasons, options)
@@ -225,20 +224,6 @@ def _create_move(
     places = [(path, environment), *((one.path, one.environment) for one in originals if one.path in paths)]
     fix = Fix(edits, safety, title + answer, joint=joint)
     return _Move(fix, proposal, places, find_current_cuda(together), chosen)
-
-
-def _find_conda_pins(settlement: Settlement, environment: Environment, moved: Container[str]) -> list[str]:
-    """Return the packages that conda pins in an environment whose Python is relaxed, except for those that have ``moved``."""
-    raised = {id(one.relaxation.requirement) for one in settlement.relaxed}
-    if not any(
-        id(one) in raised and one.option == "conda" for one in environment.find_references(Sort.PYTHON)
-    ):
-        return []
-    found = environment.find_references(Sort.REQUIREMENT)
-    conda = [one for one in found if one.style is VersionStyle.CONDA and one.name not in moved]
-    pinned = [one for one in conda if any(clause.is_upper for clause in parse_clauses(one))]
-    # A build that names no Python is for all of them.
-    return [f"{one.name}{one.text}" for one in pinned if one.text.count("=") < 2 or find_python_build(one)]
 
 
 def _describe_move(

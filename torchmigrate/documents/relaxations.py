@@ -40,7 +40,18 @@ def relax_requirement(requirement: Reference, release: str) -> Relaxation | None
         shift += len(new) - (clause.end - start)
     if not edits:
         return None
+    # The build of another release.
+    if build := _BUILD.search(text) if requirement.style is VersionStyle.CONDA else None:
+        start = requirement.text.rindex(build[0])
+        if (edit := requirement.value.create_edit(start, len(requirement.text), "")) is None:
+            return None
+        edits.append(edit)
+        text = text[: build.start()]
     return Relaxation(requirement, tuple(edits), requirement.name + requirement.text, requirement.name + text)
+
+
+_BUILD = re.compile(r"(?<=[\w.])=[\w.]+\Z")
+"""The build in a requirement of conda: ``=1.5.3=py38h06a4308_0``."""
 
 
 def find_python_build(requirement: Reference) -> re.Match[str] | None:

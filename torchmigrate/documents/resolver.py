@@ -118,6 +118,19 @@ def had_wheels(requirement: str) -> bool:
     )
 
 
+def find_oldest(lines: tuple[str, ...], python: str) -> tuple[tuple[str, str], ...]:
+    """Return the oldest releases that fit some lines together; nothing if there are none, or pip is asked, which cannot say."""
+    return _ask_once(ResolverQuestion(lines, (), python, lowest=True)).versions if _is_uv() else ()
+
+
+def find_nearest_wheel(name: str, release: str, python: str) -> str:
+    """Return the oldest release after a given one with a wheel for a Python; empty if that one has a wheel, or none is known."""
+    pinned = ResolverQuestion((f"{name}=={release}",), (), python)
+    if _ask_once(pinned).resolves is not False or not had_wheels(pinned.lines[0]):
+        return ""
+    return dict(find_oldest((f"{name}>{release}",), python)).get(name, "")
+
+
 _OLDER_PYTHONS = ("3.9", "3.7")
 """The Pythons for which packages that are compiled have had wheels."""
 
@@ -162,6 +175,7 @@ def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
             _list_uv_arguments(question.python) if name == "uv" else _list_pip_arguments(question.python)
         )
         output = [f"--output-file={solved}"] if name == "uv" else []
+        output += ["--resolution=lowest-direct"] if question.lowest else []
         if question.ignored:
             without = Path(folder) / "overrides.txt"
             lines = (f"{one} ; python_version < '0'\n" for one in question.ignored)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from packaging.version import InvalidVersion, Version
 
 from torchmigrate.documents import package_fit, resolver
-from torchmigrate.documents.environment_blockers import Blocker, find_blockers
+from torchmigrate.documents.blocker import Blocker
+from torchmigrate.documents.environment_blockers import find_blockers
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors
@@ -68,6 +69,7 @@ class Inquiry:
             self._ask_about_any_release(set(fitting))
         elif _list_changed(self.answer, self._requirements).keys() - fitting:
             self._ask_about_kept_pins(lines, set(fitting))
+            self._ask_about_nearest_releases(lines, set(fitting))
 
     def _had_wheels(self, name: str) -> bool:
         """Return whether the pinned release of a package has wheels for older Pythons: those for newer ones need a newer release."""
@@ -97,6 +99,27 @@ class Inquiry:
         kept = tuple(pin for pin in question.preferred if pin.partition("==")[0] not in names)
         answer = resolver.ask_resolver(replace(question, kept=kept))
         if answer.resolves:
+            self.answer = answer
+
+    def _ask_about_nearest_releases(self, lines: list[str], names: set[str]) -> None:
+        """Ask whether the releases next to the pins fit too: the newest ones are made for newer code and newer packages."""
+        changed = _list_changed(self.answer, self._requirements).keys() - names
+        pins = [
+            pin for pin in self._create_question(self._held, lines).preferred if find_name(pin) not in names
+        ]
+        asked = [pin.replace("==", ">=") for pin in pins if find_name(pin) in changed]
+        asked += [f"{name}=={release}" for name, release in self._held.items() if release]
+        nearest = dict(resolver.find_oldest(tuple(sorted(asked)), self._python)) if changed else {}
+        if not changed & nearest.keys():
+            return
+        question = self._create_question(self._held, lines)
+        near = tuple(
+            f"{name}=={nearest[name]}" if (name := find_name(pin)) in changed & nearest.keys() else pin
+            for pin in pins
+        )
+        others = (pin for pin in question.preferred if find_name(pin) in names)
+        answer = resolver.ask_resolver(replace(question, preferred=(*near, *others), kept=near))
+        if answer.resolves and _list_changed(answer, self._requirements).keys() <= changed | names:
             self.answer = answer
 
     def _ask_about_any_release(self, names: set[str]) -> None:

@@ -22,6 +22,8 @@ class ResolverQuestion:
     python: str
     kept: tuple[str, ...] = ()
     """The pins that are given up only where a conflict names them; uv gives up preferred ones without need."""
+    lowest: bool = False
+    """Whether the oldest releases are wanted, not the newest."""
     ignored: tuple[str, ...] = ()
     """The packages that others require, and that nothing is known about, since they never had a wheel."""
 

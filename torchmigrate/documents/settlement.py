@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents.environment_blockers import Blocker, find_blockers
+from torchmigrate.documents.blocker import Blocker
+from torchmigrate.documents.environment_blockers import find_blockers
 from torchmigrate.documents.package_fit import RESOLVER_ADVICE
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import raise_python
