@@ -22,10 +22,13 @@ from tools.api import reading, source  # noqa: E402
 from tools.api.release import Fact  # noqa: E402
 from torchmigrate.model.torch_versions import OLDEST, Version, render_version  # noqa: E402
 from torchmigrate.tables import api_changes, api_ledger, first_releases  # noqa: E402
+from torchmigrate.tables.change_recipes import list_written_names  # noqa: E402
 from torchmigrate.tables.release_sets import RELEASES  # noqa: E402
 
 DATA = ROOT / "torchmigrate" / "tables" / "data" / "first_releases.json"
-DOCSTRINGS = ("torch/_torch_docs.py", "torch/_tensor_docs.py", "torch/linalg/__init__.py")
+DOCSTRINGS = tuple(
+    f"torch/{name}.py" for name in ("_torch_docs", "_tensor_docs", "linalg/__init__", "fft/__init__")
+)
 STUB = "torch/__init__.pyi"
 """The stub that the oldest releases have beside the module, with functions and methods that are written in C++."""
 
@@ -69,7 +72,8 @@ class OldRelease:
     def _find_docstring(self, name: str) -> str | None:
         """Return the docstring of a function that is written in C++."""
         owner, _, leaf = name.rpartition(".")
-        spelled = f"_linalg.linalg_{leaf}" if owner == "torch.linalg" else name
+        module = owner.removeprefix("torch.")
+        spelled = f"_{module}.{module}_{leaf}" if module in ("fft", "linalg") else name
         named = rf"_all\(\s*['\"]{leaf}['\"]" if owner == "torch.Tensor" else rf"\(\s*{re.escape(spelled)}"
         found = re.search(
             rf"add_docstr{named},(.*?)(?=\n\w* ?=? ?_?add_docstr|\Z)", self._documentation, re.DOTALL
@@ -111,7 +115,7 @@ def main(folders: list[str]) -> int:
             name
             for change in changes
             if change.stated_needs is None
-            for name in api_changes.list_written_names(change)
+            for name in list_written_names(change.symbols, change.recipes)
         }
     )
     first = {name: find_first(name, releases) for name in names}

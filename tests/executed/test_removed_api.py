@@ -211,6 +211,20 @@ def test_a_fix_gives_what_was_meant(expression: str) -> None:
     torch.testing.assert_close(value(after, heard=True), meant, rtol=1e-4, atol=1e-4)
 
 
+def test_a_gradient_that_is_cleared_is_not_added_to() -> None:
+    """The old function is written out: the installed torch lacks it."""
+    steps = "for _ in range(3):\n    zero_gradients(x)\n    (x * x).sum().backward()\n    x.data += x.grad\n"
+    imported = "from torch.autograd.gradcheck import zero_gradients\n"
+    old = "def zero_gradients(x):\n    if x.grad is not None:\n        x.grad.detach_()\n        x.grad.zero_()\n"
+    make = "import torch\nx = torch.ones(3, requires_grad=True)\n"
+    before, after = dict[str, Any](), dict[str, Any]()
+    exec(old + make + steps, before)
+    text = fix_text(imported + make + steps, "--unsafe")
+    assert "zero_gradients" not in text
+    exec(text, after)
+    torch.testing.assert_close(after["x"], before["x"])
+
+
 def test_both_parts_of_a_solution_are_what_they_were() -> None:
     program = f"{SETUP}x, factors = torch.solve(b, a)\nresult = x, factors.diagonal().prod().abs()\n"
     namespace: dict[str, Any] = {}

@@ -109,6 +109,25 @@ def find_importing_files(project: Project, path: str) -> list[str]:
     return waiting[1:]
 
 
+def find_connected_files(project: Project, path: str) -> frozenset[str] | None:
+    """Return the paths of the files that may run together with the one at ``path``; None if they are too many to tell.
+
+    These are the files that import it, directly or through others, and all that it and these import.
+    """
+
+    def find_connected() -> frozenset[str] | None:
+        importers = project.compute_once(_Importers, lambda: _Importers(project))
+        waiting = [path]
+        for one in waiting:  # the list grows while it is walked
+            waiting += [new for new in importers.find(one) if new not in waiting]
+            if len(waiting) > MOST_FILES:
+                return None
+        imported = [find_imported_files(project, one, project.read_code(one) or b"") for one in waiting]
+        return frozenset(waiting).union(*imported)
+
+    return project.compute_once((find_connected_files, path), find_connected)
+
+
 def find_imported_files(project: Project, path: str, text: bytes) -> list[str]:
     """Return the paths of files that the file at ``path`` with this ``text`` imports, directly or through others."""
     found = {path: None}

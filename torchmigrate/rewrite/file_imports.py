@@ -38,6 +38,14 @@ class FileImports:
                 found.setdefault(statement.module, statement)
         return found
 
+    def has_module(self, name: str) -> bool:
+        """Return whether a statement ``import package.module`` names the module."""
+        return any(
+            isinstance(place.statement, ast.Import) and alias.name == name
+            for alias, place in self.places.items()
+            if isinstance(alias, ast.alias)
+        )
+
     @cached_property
     def _required_packages(self) -> set[str]:
         """The packages without which the file cannot be imported. All of torch's family import torch."""

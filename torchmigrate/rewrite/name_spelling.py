@@ -16,6 +16,8 @@ from torchmigrate.text.source_text import SourceText
 
 _IMPORTED_WHOLE = ("torch", "soundfile")
 """Packages of which names are written in full, as their users do."""
+_NOT_BROUGHT = frozenset({"collections.abc"})
+"""Modules that the import of their package does not promise."""
 
 
 class NameSpeller:
@@ -43,7 +45,7 @@ class NameSpeller:
             found_here = self._find_in_scope(use, prefix) or self._find_initialized(use, prefix)
             text = ast.unparse(own[prefix]) if prefix in own else found_here
             if text is not None:
-                return Symbol(".".join([text, *parts[length:]]))
+                return Symbol(".".join([text, *parts[length:]]), self._import_rest(parts, length))
             if length == len(parts) - 1 and (beside := self._extend_own_import(use, name)):
                 return beside
         found = self._extend_any_import(name) or self._add_import(name, use)
@@ -55,6 +57,12 @@ class NameSpeller:
         if found is None:
             raise NoFix(f"importing `{name}` would overwrite another name in this file")
         return found
+
+    def _import_rest(self, parts: list[str], length: int) -> tuple[AddImport, ...]:
+        """Return the import of a module below one that is imported, if that does not bring it along."""
+        module = ".".join(parts[:-1])
+        needed = module in _NOT_BROUGHT and length < len(parts) - 1
+        return (AddImport(module),) if needed and not self._imports.has_module(module) else ()
 
     def _collect_own_prefixes(self, use: Use) -> dict[str, ast.expr]:
         """Return the prefixes of the used expression, by the qualified names that they certainly stand for."""

@@ -9,7 +9,7 @@ from functools import cache
 from torchmigrate.model.findings import FixChange as Edit
 from torchmigrate.rewrite.changes import AddArgument, DropArguments, NameArgument, Rename, replace, template
 from torchmigrate.semantics.tensors import is_size
-from torchmigrate.tables.api_changes import ChangeRecipe
+from torchmigrate.tables.change_recipes import ChangeRecipe
 
 
 def list_argument_edits(recipe: ChangeRecipe, call: ast.Call) -> list[Edit]:

@@ -1,17 +1,20 @@
-"""The edits of the recipes in the table; see `torchmigrate.tables.api_changes.ChangeRecipe`."""
+"""The edits of the recipes in the table; see `torchmigrate.tables.change_recipes.ChangeRecipe`."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix, Safety
 from torchmigrate.model.findings import FixChange as Edit
+from torchmigrate.project.import_closure import find_connected_files
 from torchmigrate.rewrite.changes import (
     MoveImport,
     Part,
+    ReplaceStatement,
     replace,
     template,
 )
@@ -19,7 +22,7 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.tensors import is_matrix, is_tensor
 from torchmigrate.tables import api_changes
-from torchmigrate.tables.api_changes import ChangeRecipe
+from torchmigrate.tables.change_recipes import ChangeRecipe
 
 from .recipe_arguments import bind_arguments, is_written_as, list_argument_edits
 from .result_parts import find_replaced, is_unpacked
@@ -40,20 +43,28 @@ _RENAMED = api_changes.index_by_symbol(
 def create_recipe_fix(use: Use, ctx: Context, change: ApiChange) -> Fix:
     """Create the fix of the first recipe that fits the use. Raises NoFix."""
     for recipe in change.recipes:
-        # These work only with the old name, unless the project defines them itself.
-        for expression in recipe.unless:
-            word = re.match(r"\w+", expression)
-            sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
-            for path, line in ctx.project.find_spellings(sought, beside=""):
-                raise NoFix(
-                    f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
-                )
+        _check_old_name(recipe, ctx)
         edits = _move_import(change, use, ctx) or _apply_recipe(recipe, use, ctx)
         if edits is not None:
             return create_fix(edits, _render_title(recipe, use), recipe)
     if use.kind is not Kind.CALL:
         raise NoFix("the name is used as a value here, not called, and its replacement takes other arguments")
     raise NoFix("there is no automatic replacement for these arguments")
+
+
+def _check_old_name(recipe: ChangeRecipe, ctx: Context) -> None:
+    """Raise NoFix if code that may run together with this file works only with the old name."""
+    for expression in recipe.unless:
+        word = re.match(r"\w+", expression)
+        # A definition of the project's own is none of torch's.
+        sought = ((word[0],) if word else (), (rf"(?<!\w)(?<!def ){expression}",))
+        found = ctx.project.find_spellings(sought, beside="")
+        connected = found and find_connected_files(ctx.project, os.path.abspath(ctx.source.path))
+        for path, line in found:
+            if connected is None or path in connected:
+                raise NoFix(
+                    f"{ctx.project.get_display_path(path)}:{line} works only with the old name; change both by hand"
+                )
 
 
 def create_fix(edits: Iterable[Edit], title: str, recipe: ChangeRecipe) -> Fix:
@@ -98,12 +109,23 @@ def _check_readers(recipe: ChangeRecipe, call: ast.Call, use: Use, ctx: Context)
 
 
 def _apply_recipe(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
-    if recipe.remove:
-        is_statement = isinstance(use.place.statement, ast.Expr) and use.place.statement.value is use.call
-        return [ctx.remove_statement(use.place)] if is_statement else None
+    if recipe.remove or recipe.statement:
+        return _replace_statement(recipe, use, ctx)
     if recipe.write:
         return write_replacement(recipe, use, ctx)
     return _rename_use(recipe, use, ctx)
+
+
+def _replace_statement(recipe: ChangeRecipe, use: Use, ctx: Context) -> list[Edit] | None:
+    """Return the edit of a statement that only calls the name; None for other statements and arguments."""
+    statement = use.place.statement
+    if use.call is None or not isinstance(statement, ast.Expr) or statement.value is not use.call:
+        return None
+    if recipe.remove:
+        return [ctx.remove_statement(use.place)]
+    if (bound := bind_arguments(recipe.takes or "", use.call)) is None:
+        return None
+    return [ReplaceStatement(statement, template(recipe.statement, **bound.arguments))]
 
 
 def _move_import(change: ApiChange, use: Use, ctx: Context) -> list[Edit] | None:
@@ -244,6 +266,8 @@ def _replace_by_code(place: ast.expr, code: str, parts: Mapping[str, Part], use:
 def _render_title(recipe: ChangeRecipe, use: Use) -> str:
     if recipe.remove:
         return "Remove the call"
+    if recipe.statement:
+        return f"Use `{recipe.statement.replace('{', '').replace('}', '')}`"
     if recipe.to:
         return f"Use `{new_name(recipe, use)}`"
     called = [name for name in re.findall(r"torch[\w.]*(?=\([^)])", recipe.write) if name not in _CONVERSIONS]

@@ -12,7 +12,7 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
     from torchmigrate.model.findings import FixChange
-    from torchmigrate.tables.api_changes import ChangeRecipe
+    from torchmigrate.tables.change_recipes import ChangeRecipe
 
 _MORE = "the old function returns more than the new one; select the part that you need right at the call"
 

@@ -160,7 +160,7 @@ def describe_lost_methods(model: ast.expr, use: Use, ctx: Context) -> str:
         f"`{method.name}`"
         for method in (definition.body if definition is not None else ())
         if isinstance(method, ast.FunctionDef)
-        and any(ast.unparse(one) in ("torch.jit.export", "jit.export") for one in method.decorator_list)
+        and any(ctx.is_named(one, use, "torch.jit.export") for one in method.decorator_list)
     ]
     return f"; an exported program lacks {', '.join(names)}" if names else ""
 
