@@ -300,3 +300,23 @@ def test_no_encoding_that_python_knows_raises_anything_else_or_warns(encoding: s
             source = SourceText.decode_source("a.py", b"# coding: " + encoding.encode() + b"\n" + body)
             source.apply_edits([Edit(0, 0, "# \u20ac\n")])
             assert source.syntax_tree
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads the new syntax")
+@pytest.mark.parametrize(
+    ("code", "is_new"),
+    [
+        ('x = f"{a["b"]}"', True),
+        ("def first[T](given: list[T]) -> T:\n    return given[0]", True),
+        ("async def first[T](given): ...", True),
+        ("class Box[T]: ...", True),
+        ("type Pair = tuple[int, int]", True),
+        ("x = = 1", False),
+        ("print 'old'", False),
+    ],
+)
+def test_an_error_says_where_a_newer_python_may_read_the_code(code: str, is_new: bool) -> None:
+    with pytest.raises(SourceError) as caught:
+        read(f"import torch\n\n{code}\n".encode()).syntax_tree  # noqa: B018
+    assert caught.value.line == 3
+    assert ("Python 3.12" in caught.value.message) is is_new

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import codecs
 import re
+import sys
 import warnings
 from bisect import bisect_right
 from collections import Counter
@@ -41,6 +42,19 @@ class SourceError(Exception):
         self.line = line
         self.column = column
         self.cell = cell
+
+
+_NEWER_SYNTAX = re.compile(
+    r"f-string: |.*\n\s*(?:type\s+\w+\b.*=|(?:async\s+)?def\s+\w+\[|class\s+\w+\[)", re.DOTALL
+)
+"""The message of a syntax error, and its line, where Python 3.12 and newer may read the code: PEP 695 and PEP 701."""
+
+
+def _suggest_newer_python(error: SyntaxError) -> str:
+    """Return the next step where only the age of the running Python may be what is wrong."""
+    if sys.version_info >= (3, 12) or not _NEWER_SYNTAX.match(f"{error.msg}\n{error.text or ''}"):
+        return ""
+    return "; if Python 3.12 or newer reads this file, run torchmigrate with it"
 
 
 class SourceText:
@@ -106,7 +120,8 @@ class SourceText:
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.decode())
         except SyntaxError as error:
-            raise SourceError(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1)) from None
+            line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+            raise SourceError(f"{error.msg}{_suggest_newer_python(error)}", line, column) from None
         except (RecursionError, MemoryError) as error:
             # The parser also raises MemoryError for what is nested too deeply.
             if isinstance(error, MemoryError) and len(self.text) > _NESTED_BYTES:
