@@ -8,15 +8,16 @@ from collections.abc import Iterable
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
 from torchmigrate.documents.proposed_edits import ProposedEdits
-from torchmigrate.documents.references import Environment, find_references_in
+from torchmigrate.documents.references import Environment, InstallRole, find_references_in
 from torchmigrate.documents.related_files import RelatedEnvironment
 from torchmigrate.documents.upgrade_rules import COMPANIONS, TORCH_NAMES, explain_missing_build, find_cuda_tag
-from torchmigrate.documents.version_clauses import parse_clauses
+from torchmigrate.documents.version_clauses import find_lowest_minor, parse_clauses
 from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.torch_versions import parse_version
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.project.project_facts import Project
-from torchmigrate.tables.build_selection import is_published
+from torchmigrate.tables import build_selection
+from torchmigrate.tables.build_selection import find_last_release, is_published
 from torchmigrate.tables.torch_builds import find_oldest_companion_torch
 
 
@@ -89,3 +90,20 @@ def check_local_builds(own: ProposedEdits, project: Project) -> None:
                 f"conda's `pytorch` channel ends with torch 2.5, and pip builds `{item['path']}` before it installs"
                 " the torch of the same list; install torch by pip first, and this list without it afterwards"
             )
+
+
+def is_safe_move(own: ProposedEdits) -> bool:
+    """Return whether the present state cannot be installed at all, since the required torch has no such build."""
+    torches = own.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
+    bounds = [find_lowest_minor(torch) for torch in torches]
+    # The last release with a variant that the tables lack is older than the tables.
+    newest = [find_last_release(tag) or build_selection.COMPLETE_SINCE for tag in own.tags]
+    return (
+        own.pins == 0
+        and not own.moves_image
+        and bool(own.tags)
+        and all(find_last_release(tag) or not build_selection.is_known_variant(tag) for tag in own.tags)
+        and all(unit.role is InstallRole.INSTALL for unit in own.environment.units)
+        and bool(bounds)
+        and all(bound is not None and bound > last for bound in bounds for last in newest)
+    )

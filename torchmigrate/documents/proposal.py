@@ -25,6 +25,7 @@ from torchmigrate.documents.move_checks import (
     check_local_builds,
     check_loose_indexes,
     check_pinned_build,
+    is_safe_move,
 )
 from torchmigrate.documents.project_blockers import explain_missing_codec, find_left_behind
 from torchmigrate.documents.project_names import find_own_names
@@ -213,7 +214,7 @@ def _create_move(
     if not edits:
         raise NoFix("nothing here is older than the target")
     paths = dict.fromkeys([*(one.path for one in others), *(r.path for r in settlement.relaxed if r.path)])
-    safety = Safety.SAFE if not paths and not settlement.reasons and own.is_safe_move() else Safety.UNSAFE
+    safety = Safety.SAFE if not paths and not settlement.reasons and is_safe_move(own) else Safety.UNSAFE
     joint = _create_joint(source.path, paths)
     title = proposal.title if joint is None else f"{proposal.title}, in {', '.join(joint.paths)}"
     if settlement.relaxed:

@@ -22,7 +22,6 @@ from torchmigrate.documents.package_indexes import can_use_default_index, concer
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import (
     Environment,
-    InstallRole,
     InstallUnit,
     Reference,
 )
@@ -36,7 +35,6 @@ from torchmigrate.documents.upgrade_rules import (
 )
 from torchmigrate.documents.version_clauses import (
     VersionClause,
-    find_lowest_minor,
     parse_clauses,
 )
 from torchmigrate.documents.wheel_pages import PageEdits, is_page
@@ -44,7 +42,6 @@ from torchmigrate.model.findings import Edit, NoFix
 from torchmigrate.model.rule_options import RuleOptions
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import build_selection, torch_builds
-from torchmigrate.tables.build_selection import find_last_release
 from torchmigrate.tables.torch_builds import TorchBuild, render_index_url
 from torchmigrate.text.source_text import SourceText
 
@@ -198,22 +195,6 @@ class ProposedEdits:
         self.leaves_conda = True
         self.pins += len(gone)
         self.replaced.update(gone)
-
-    def is_safe_move(self) -> bool:
-        """Return whether the present state cannot be installed at all, since the required torch has no such build."""
-        torches = self.environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES)
-        bounds = [find_lowest_minor(torch) for torch in torches]
-        # The last release with a variant that the tables lack is older than the tables.
-        newest = [find_last_release(tag) or build_selection.COMPLETE_SINCE for tag in self.tags]
-        return (
-            self.pins == 0
-            and not self.moves_image
-            and bool(self.tags)
-            and all(find_last_release(tag) or not build_selection.is_known_variant(tag) for tag in self.tags)
-            and all(unit.role is InstallRole.INSTALL for unit in self.environment.units)
-            and bool(bounds)
-            and all(bound is not None and bound > last for bound in bounds for last in newest)
-        )
 
     def _edit_index(self, unit: InstallUnit, index: Reference) -> None:
         """Delete an index, or change its variant."""

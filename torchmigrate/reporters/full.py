@@ -42,10 +42,7 @@ _LEAST_WIDTH = 40
 
 _NO_FIX = "no fix"
 _LEAST_LISTED = 3
-"""The number of clauses from which on the reason for no fix has a line for each."""
-_LONGEST_REPEATED = 80
-"""The number of characters up to which each rule tells a reason for no fix itself."""
-
+"""The number of clauses from which on the reason for no fix has a line for each, and is told once."""
 _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
 
@@ -126,7 +123,7 @@ def _describe_group(
 ) -> Iterator[str]:
     """Yield the lines about the findings of one rule.
 
-    ``reasoned`` has the rule that a long reason for no fix was first told for; it grows.
+    ``reasoned`` has the rule that each reason for no fix was first told for; it grows.
     """
     rule = report.rules().get(code)
     name = f" {escape_controls(rule.name)}" if rule else ""
@@ -148,8 +145,9 @@ def _describe_group(
         is_below_places = False
         for notes, reasons in noted.items():
             for reason, places in reasons.items():
-                first = reasoned.setdefault(reason, code) if len(reason) > _LONGEST_REPEATED else code
-                told = reason if first == code else f"for the reason that {first} has above"
+                first, parts = reasoned.setdefault(reason, code), reason.split("; ")
+                repeats = first != code and len(parts) >= _LEAST_LISTED
+                told = f"{parts[0]}, and more (see {first} above)" if repeats else reason
                 said = [*notes, (_NO_FIX, told)] if reason else notes
                 notes = ()  # what several reasons have in common is said once
                 yield from [""] if is_below_places and said else ()
