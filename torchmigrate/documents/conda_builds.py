@@ -43,7 +43,7 @@ def find_unbuilt_pins(state: ProposedState) -> Iterator[Blocker]:
         nearest = _find_nearest(one.name, exact[0], python, asks=state.resolves) if exact else ""
         if nearest:
             shown = one.name + one.text
-            reason = f"blocked by `{shown}`: it has no wheel for Python {python}, and hardly a build of conda"
+            reason = f"blocked by `{shown}`: it has no wheel for Python {python}, and most likely no conda build either"
             yield Blocker(reason, one, ".".join(nearest.split(".")[:2]))
 
 

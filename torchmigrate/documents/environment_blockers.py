@@ -237,8 +237,10 @@ def _find_missing_wheels(state: ProposedState) -> Iterator[Blocker]:
 
 def _is_source_of(found: str, name: str) -> bool:
     """Return whether a leftover is a requirement, or the page of wheels that it is installed from."""
-    is_page = re.search(r"\b(?:pyg|dgl)\.\w+/", found) and page_wheels.is_on_pages(name)
-    return bool(is_page) or (name in found and name not in FAMILY)
+    if re.search(r"\b(?:pyg|dgl)\.\w+/", found):
+        return page_wheels.is_on_pages(name)
+    # A page of builds of any other package has those for today's torch only: detectron2/wheels/cu101/torch1.8/index.html.
+    return name in found and name not in FAMILY and not re.match(r"`\S+(?:\.html?|/)`", found)
 
 
 def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
