@@ -142,6 +142,20 @@ def test_a_statement(text: str, which: int, expected: str) -> None:
     assert removed(text, ast.Expr, which) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def f():\n    a()\n\n    b = 1\n", "def f():\n    b = 1\n"),
+        ("if c:\n    pass\nelse:\n    a()\n\n\n    b = 1\n", "if c:\n    pass\nelse:\n    b = 1\n"),
+        ("def f():\n\n    a()\n\n    b = 1\n", "def f():\n\n    b = 1\n"),
+        ("def f():\n    # why\n    a()\n\n    b = 1\n", "def f():\n    # why\n\n    b = 1\n"),
+        ("def f():\n    c = 1\n    a()\n\n    b = 1\n", "def f():\n    c = 1\n\n    b = 1\n"),
+    ],
+)
+def test_no_gap_is_left_where_a_block_begins(text: str, expected: str) -> None:
+    assert removed(text, ast.Expr) == expected
+
+
 def test_a_comment_in_a_block_keeps_the_statement() -> None:
     assert "`# why`" in removed("with a:\n    # why\n    b()\n", ast.With)
     assert removed("with a:  # why\n    pass  # nothing\n", ast.With) == "# why\n# nothing\n"

@@ -36,7 +36,7 @@ class Region:
     before: bytes = b""
     behind: bytes = b""
     gap: int = 0
-    """The number of blank lines directly above the region."""
+    """The number of blank lines directly above the region; a large one where it begins its block or the file."""
     is_part: bool = False
     """Whether the region is a part of a line, so that nothing is known of the line's length and indentation."""
 

@@ -69,9 +69,15 @@ class RegionSelector:
             if line.end > blank_end or self.source.text[line.start : line.end].strip():
                 break
             last = line.end
-        above = self.source.text[:start].splitlines()
-        gap = next((i for i, line in enumerate(reversed(above)) if line.strip()), len(self.source.text))
-        return self._select_block_lines(Span(start, last), gap)
+        return self._select_block_lines(Span(start, last), self._count_gap(stand, start))
+
+    def _count_gap(self, stand: StatementPosition, start: int) -> int:
+        """Return the number of blank lines above a statement at byte offset ``start``; more than any where no code or comment of its block is above."""
+        edge = len(self.source.text)
+        above = reversed(self.source.text[:start].splitlines())
+        gap, nearest = next(((i, line) for i, line in enumerate(above) if line.strip()), (edge, b""))
+        begins_block = stand.parent is not None and stand.index == 0
+        return edge if begins_block and not nearest.lstrip().startswith(b"#") else gap
 
     def select_block(self, stand: StatementPosition) -> Region:
         """Return the region of all statements of a block."""
