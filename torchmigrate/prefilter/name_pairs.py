@@ -23,9 +23,13 @@ _APART = re.compile(rb"\.(?:(?<=[\s\\]\.)[\s\\]*|[\s\\]+)(\w+)")
 """A name with a blank, or the end of a line, before or behind its dot."""
 _GAP = rb"(?:[\s\\]*#[^\r\n]*[\r\n]){0,4}[\s\\]*"
 """What may stand beside the dot of a name, with few comments, for long blocks of them are searched again and again."""
-_AFTER_COMMENT = re.compile(rb"#[^\r\n]*[\r\n]+[ \t\f]*\.")
-_COMMENTED = re.compile(rb"(\w+)[ \t\f]*#[^\r\n]*[\r\n]" + _GAP + rb"\." + _GAP + rb"(\w+)")
-"""A name whose dot stands behind a comment, with its owner."""
+_COMMENTS = rb"(?:#[^\r\n]*[\r\n][\s\\]*){1,5}"
+_OWNER = rb"(?<!\w)(\w+)[\s\\]*"
+_COMMENTED = {
+    re.compile(rb"#[^\r\n]*[\r\n]+[ \t\f]*\."): re.compile(_OWNER + _COMMENTS + rb"\." + _GAP + rb"(\w+)"),
+    re.compile(rb"\.[\s\\]*#"): re.compile(_OWNER + rb"\.[\s\\]*" + _COMMENTS + rb"(\w+)"),
+}
+"""A name with its owner, and a comment before or behind the dot, by what a text has to have for that."""
 _FROM = re.compile(
     rb"from[\s\\]+((?:func)?torch[\w.]*)[\s\\]+import\b[ \t\f]*(\([^)]*\)|(?:[^\r\n\\;]|\\(?:\r\n?|\n))*)"
 )
@@ -167,8 +171,9 @@ class NamePairs:
                         yield owner, name
         for match in _APART.finditer(text) if is_apart else ():
             yield last_identifier(text, match.start()), match[1]
-        for match in _COMMENTED.finditer(text) if _AFTER_COMMENT.search(text) is not None else ():
-            yield match[1], match[2]
+        for sign, pattern in _COMMENTED.items():
+            for match in pattern.finditer(text) if sign.search(text) is not None else ():
+                yield match[1], match[2]
 
     def _find_matching_owner(self, owner: bytes, name: bytes, words: Identifiers) -> _PairOwner | None:
         """Return the entry for the owner of a name, or for any owner, if the file has the identifiers that it needs; else None."""
