@@ -33,16 +33,8 @@ pytestmark = pytest.mark.ecosystem
 
 # Stated, so that nothing around the copy decides.
 OPTIONS = (
-    "--isolated",
-    "--unsafe",
-    "--output-format",
-    "json",
-    "--show",
-    "info",
-    "--min-version",
-    "2.12",
-    "--target-version",
-    "2.15",
+    *("--isolated", "--unsafe", "--output-format", "json", "--show", "info"),
+    *("--min-version", "2.12", "--target-version", "2.15"),
 )
 FAMILIES = ("TS", "SC")
 HANGS = 600

@@ -104,18 +104,16 @@ class Inquiry:
     def _ask_about_nearest_releases(self, lines: list[str], names: set[str]) -> None:
         """Ask whether the releases next to the pins fit too: the newest ones are made for newer code and newer packages."""
         changed = _list_changed(self.answer, self._requirements).keys() - names
-        pins = [
-            pin for pin in self._create_question(self._held, lines).preferred if find_name(pin) not in names
-        ]
+        question = self._create_question(self._held, lines)
+        pins = [pin for pin in question.preferred if find_name(pin) not in names]
         asked = [pin.replace("==", ">=") for pin in pins if find_name(pin) in changed]
         asked += [f"{name}=={release}" for name, release in self._held.items() if release]
-        nearest = dict(resolver.find_oldest(tuple(sorted(asked)), self._python)) if changed else {}
-        if not changed & nearest.keys():
+        oldest = resolver.find_oldest(tuple(sorted(asked)), self._python) if changed else ()
+        nearest = {name: release for name, release in oldest if name in changed}
+        if not nearest:
             return
-        question = self._create_question(self._held, lines)
         near = tuple(
-            f"{name}=={nearest[name]}" if (name := find_name(pin)) in changed & nearest.keys() else pin
-            for pin in pins
+            f"{name}=={nearest[name]}" if (name := find_name(pin)) in nearest else pin for pin in pins
         )
         others = (pin for pin in question.preferred if find_name(pin) in names)
         answer = resolver.ask_resolver(replace(question, preferred=(*near, *others), kept=near))

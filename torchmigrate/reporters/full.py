@@ -43,6 +43,7 @@ _LEAST_WIDTH = 40
 _NO_FIX = "no fix"
 _LEAST_LISTED = 3
 """The number of clauses from which on the reason for no fix has a line for each, and is told once."""
+
 _Notes = tuple[tuple[str, str], ...]
 """Labels and texts that accompany a message, such as ``("help", "…")``."""
 
