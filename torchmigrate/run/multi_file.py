@@ -59,10 +59,9 @@ def _explain_missing(
         if path not in results:
             return f"{path} has to change together with this file, but is not among the files to fix"
         if joint.name not in parts[path]:
-            told = any(finding.withheld for finding in results[path].findings)
             why = (
                 "has no fix for its part; see its finding"
-                if told
+                if results[path].findings
                 else "no selected rule reports anything there; select more rules, or change both by hand"
             )
             return f"{path} has to change together with this file, but {why}"
