@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.model.findings import FileError, FileResult
+from torchmigrate.model.vocabulary import Kind
 from torchmigrate.prefilter.foreign_languages import language_of
 from torchmigrate.prefilter.project_file_kinds import is_document
 from torchmigrate.prefilter.text_prefilter import find_identifiers
@@ -56,7 +57,10 @@ class FileChecker:
         self.corrects = False
         """Whether results are corrected that other files have changed, with links to these; the cache has them without links."""
         self._asked: dict[bytes, set[str]] = {}
-        """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both."""
+        """The last two words of the symbols that rules have asked about; most files that use such a symbol contain both.
+
+        Whether a symbol is replaced is left out: hardly any file does that, and all others would have to wait.
+        """
 
     def check_file(self, place: str, file: InputFile) -> FileCheck:
         """Check the file at ``place``; the result can be stored as long as nothing in it depends on other files."""
@@ -95,7 +99,9 @@ class FileChecker:
         scan = self.engines.get_engine(place).scan_file(
             file.path, data, self.project, self.project.create_links(place)
         )
-        for symbol in (symbol for one in scan.facts.assumed for symbol in one.symbols):
+        for symbol in (
+            symbol for one in scan.facts.assumed if Kind.CALL in one.kinds for symbol in one.symbols
+        ):
             above, _, name = symbol.rpartition(".")
             self._asked.setdefault(above.rpartition(".")[2].encode(), set()).add(name)
         return scan
