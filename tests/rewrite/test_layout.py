@@ -159,6 +159,8 @@ SHORT, LONG = "is_capturing()", "torch.cuda.is_initialized() and torch.cuda.curr
         "x = {} and first_of_two_long_names.attribute_of_it and second.is_capturing()\n",
         "f(\n    'a', shapes=({}, 1), others=[{}, {}], and_a_third_one_with_a_name=1, fourth=fourth\n)\n",
         "f(\n    'a',\n    shapes=({}, 1),\n    others=[{}, {}],\n)\n",
+        "def f(a):\n    a.shapes = {'first': {}, 'second': 2}\n    return {'first', {}, {}}  # why\n",
+        "x = [f({}), 1]\n",
     ],
 )
 def test_what_a_formatter_wrote_stays_as_it_would_write_it(before: str) -> None:
@@ -171,6 +173,19 @@ def test_what_a_formatter_wrote_stays_as_it_would_write_it(before: str) -> None:
     after = changed(before, change)
     assert LONG.split()[0] in after
     assert after == format_code(after)
+
+
+def test_a_call_is_broken_where_the_last_brackets_open_too_late() -> None:
+    def change(source: SourceText) -> FixChange:
+        source.line_length = 88
+        found = call(source, "norm")
+        return replace(found, "linalg.vector_norm({x}, {y})", x=found.args[0], y=found.args[1])
+
+    before = format_code(
+        "y = norm(outputs['background']['first'], other) ** 2 + sum(outputs['background']['second'], dim=-1)"
+    )
+    after = changed(before, change)
+    assert after == format_code(after) != before
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from .comment_rescue import collect_comments
-from .indentation import hang_expression
+from .indentation import get_indent, hang_expression
 from .line_ends import is_multiline
 from .new_code import NewCode, build_line_break
 
@@ -146,7 +146,19 @@ def _is_worth_breaking(call: cst.Call, code: NewCode) -> bool:
     if isinstance(call.args[0].value, cst.GeneratorExp) and not code.fits_below(call, inside):
         return False
     is_plain = not is_multiline(code.get_code(call))
-    return is_plain and len(inside) >= _WORTHWHILE and len(behind) < _BEHIND
+    is_short = len(behind) < _BEHIND or _ends_with_late_bracket(call, code)
+    return is_plain and len(inside) >= _WORTHWHILE and is_short
+
+
+def _ends_with_late_bracket(call: cst.Call, code: NewCode) -> bool:
+    """Return whether the line of a call ends with brackets that open too late to break the line there, and fit below."""
+    line = code.get_line(call)
+    start, depth = len(line), 0
+    while start and (depth or start == len(line)):
+        start -= 1
+        depth += (line[start] in ")]}") - (line[start] in "([{")
+    fits = len(get_indent(line)) + 1 + len(code.get_code_behind(call)) <= code.limit
+    return start >= code.limit and line.endswith((")", "]", "}")) and fits
 
 
 def _is_ragged(call: cst.Call, code: NewCode, *, has_formatter: bool) -> bool:

@@ -24,7 +24,7 @@ def lay_out_lines(region: Region, module: cst.Module) -> cst.Module:
     limit = region.source.line_length or _choose_limit(region)
     for _ in range(_ROUNDS):
         code = NewCode(region, module, limit)
-        found = lay_out_operators(code) or lay_out_call(code) or lay_out_collection(code)
+        found = lay_out_operators(code) or lay_out_collection(code) or lay_out_call(code)
         if found is None:
             break
         module = _replace_node(module, *found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from .line_ends import is_multiline
@@ -10,6 +12,8 @@ from .new_code import NewCode, build_line_break
 _AROUND = (cst.Return, cst.Assign, cst.AnnAssign, cst.If, cst.While, cst.Assert, cst.Lambda)
 """The nodes around an operation that formatters put into parentheses to break its line."""
 
+_ELEMENTS = (cst.Arg, cst.BaseElement, cst.DictElement)
+
 
 def lay_out_operators(code: NewCode) -> tuple[cst.BooleanOperation, cst.BooleanOperation] | None:
     """Return a new operation on a line that is too long, and the same with line breaks; None if there is none."""
@@ -17,12 +21,24 @@ def lay_out_operators(code: NewCode) -> tuple[cst.BooleanOperation, cst.BooleanO
         own = code.get_code(node)
         if len(code.get_line(node)) <= code.limit or is_multiline(own):
             continue
+        element = code.parents[node]
+        if isinstance(element, _ELEMENTS) and not node.lpar and _has_own_lines(element, code):
+            margin = code.find_margin(node)
+            if margin is not None:
+                return node, _break_before_operators(node, build_line_break(margin))
+            continue
         # A line that ends with the arguments of a call is broken there.
         if (node.lpar or isinstance(code.parents[node], _AROUND)) and own.endswith("()"):
             margin = code.find_margin(node)
             if margin is not None:
                 return node, _break_lines(node, margin, is_long=not code.fits_below(node, own))
     return None
+
+
+def _has_own_lines(element: cst.CSTNode, code: NewCode) -> bool:
+    """Return whether nothing but a comma and a comment stands on the lines of an element."""
+    begins_line = code.get_line(element).lstrip().startswith(code.get_code(element))
+    return begins_line and re.fullmatch(r",?\s*(?:#.*)?", code.get_code_behind(element)) is not None
 
 
 def _break_lines(node: cst.BooleanOperation, margin: str, *, is_long: bool) -> cst.BooleanOperation:
