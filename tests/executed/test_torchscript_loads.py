@@ -110,6 +110,35 @@ def test_a_load_reads_both_formats(name: str, kind: type, tmp_path: Path) -> Non
     assert_equal(new.restore(kind(program))(other), model(other))
 
 
+TO_ONNX = """
+import torch
+
+
+def convert(path):
+    model = torch.jit.load(path, map_location="cpu")
+    model.eval()
+    torch.onnx.export(model, (torch.zeros(1, 4),), "m.onnx")
+"""
+
+
+def test_onnx_is_made_of_the_program_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exporter gets what it accepts: an exported program, and not its module."""
+    given: list[object] = []
+    monkeypatch.setattr(torch.onnx, "export", lambda model, *_: given.append(model))
+    model, other = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout()).eval(), torch.randn(5, 4)
+    script, program = tmp_path / "m.pt", tmp_path / "m.pt2"
+    torch.jit.trace(model, torch.randn(2, 4)).save(str(script))
+    shapes = ({0: torch.export.Dim.AUTO},)
+    torch.export.save(torch.export.export(model, (torch.randn(2, 4),), dynamic_shapes=shapes), program)
+    new = _import(fix_text(TO_ONNX), tmp_path / "new.py")
+    new.convert(str(script))
+    new.convert(str(program))
+    old, exported = given
+    assert isinstance(exported, torch.export.ExportedProgram)
+    assert_equal(old(other), model(other))  # type: ignore[operator]
+    assert_equal(exported.module()(other), model(other))
+
+
 @pytest.mark.parametrize("ask", ["eval()", "train()"])
 def test_a_loaded_program_rejects_modes(ask: str, tmp_path: Path) -> None:
     """The reason for which `.eval()` and `.train()` matter."""

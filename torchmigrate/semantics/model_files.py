@@ -8,18 +8,12 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.name_resolution import last_name, string_value
+from torchmigrate.semantics.name_resolution import SCRIPTED_RESULTS, last_name, string_value
 
 if TYPE_CHECKING:
     from torchmigrate.semantics.symbol_uses import SymbolUses
     from torchmigrate.semantics.use import Use
 
-_JIT = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-SCRIPTED_RESULTS = (
-    *(f"torch.jit.{maker}()" for maker in _JIT),
-    "torch.utils.mobile_optimizer.optimize_for_mobile()",
-)
-"""The results of the functions that return a ScriptModule."""
 SAVES = ("torch.jit.save", "torch.jit._serialization.save")
 """The functions that save a TorchScript file."""
 SAVE_METHODS = tuple(f"{result}.save" for result in SCRIPTED_RESULTS)

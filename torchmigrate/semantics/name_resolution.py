@@ -29,6 +29,17 @@ class ResolvedName(NamedTuple):
     """Its names in other modules of the project, which re-export it from torch."""
 
 
+_JIT = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
+SCRIPTED_RESULTS = (
+    *(f"torch.jit.{maker}()" for maker in _JIT),
+    "torch.utils.mobile_optimizer.optimize_for_mobile()",
+)
+"""The results of the functions that return a ScriptModule."""
+MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
+MODES = frozenset({"eval", "train"})
+RETURNING_SELF = MOVES | MODES
+"""The methods of modules that return the module itself."""
+
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
 _NO_NAMES: frozenset[str] = frozenset()
 
@@ -74,10 +85,22 @@ class NameResolver:
             if last_name(node.func) in _IMPORTERS and node.args:
                 module = string_value(node.args[0])
                 return ResolvedName((module,)) if module else None
-            return self.extend_name(self.resolve_expression(node.func, scope, shadowed, depth - 1), "()")
+            scripted = self._resolve_scripted(node, scope, shadowed, depth)
+            return scripted or self.extend_name(
+                self.resolve_expression(node.func, scope, shadowed, depth - 1), "()"
+            )
         if isinstance(node, ast.NamedExpr):
             return self.resolve_expression(node.value, scope, shadowed, depth - 1)
         return None
+
+    def _resolve_scripted(
+        self, call: ast.Call, scope: Scope, shadowed: frozenset[str], depth: int
+    ) -> ResolvedName | None:
+        """Return what a method that returns its own object is called on, if that is a ScriptModule: ``traced.eval()``."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RETURNING_SELF:
+            return None
+        module = self.resolve_expression(call.func.value, scope, shadowed, depth - 1)
+        return module if module is not None and _is_scripted(module) else None
 
     def resolve_name(self, name: str, scope: Scope) -> ResolvedName | None:
         """Return what a bare name read in ``scope`` stands for, or None."""
@@ -108,6 +131,10 @@ class NameResolver:
         if running and len(running) < len(bindings):
             resolved = self._resolve_bindings(running)
             return resolved and ResolvedName(resolved.names, certain=False)
+        changing = [binding for binding in bindings if not _binds_again(binding)]
+        if changing and len(changing) < len(bindings):
+            resolved = self._resolve_bindings(changing)
+            return resolved if resolved is not None and _is_scripted(resolved) else None
         imports = {b.alternative for b in bindings if b.kind is not BindingKind.OTHER and not b.fallback}
         candidates: list[tuple[Binding, ResolvedName]] = []
         for binding in bindings:
@@ -157,6 +184,20 @@ class NameResolver:
         if name == "torch":  # whatever module it comes from
             return ResolvedName((name,), certain=False, unlinked=tuple(unknown))
         return ResolvedName(tuple(unknown), certain=False)
+
+
+def _is_scripted(resolved: ResolvedName) -> bool:
+    return all(name in SCRIPTED_RESULTS for name in resolved.names)
+
+
+def _binds_again(binding: Binding) -> bool:
+    """Return whether a name is bound to the module that it already holds: ``traced = traced.to(device)``."""
+    match binding.node, binding.value:
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr=method, value=ast.expr() as module)):
+            while isinstance(module, ast.Call) and isinstance(module.func, ast.Attribute):
+                module = module.func.value
+            return method in RETURNING_SELF and isinstance(module, ast.Name) and module.id == name
+    return False
 
 
 def _enclosing_scopes(scope: Scope | None) -> Iterator[Scope]:

@@ -13,7 +13,7 @@ from torchmigrate.project.indexed_file import find_root_name
 from torchmigrate.record.record_facts import ScriptUse
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.dataflow import has_exact_position
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import MODES, last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .._authoring import call_purpose
@@ -26,7 +26,7 @@ from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
 from .module_modes import depends_on_mode, is_free_for_eval
 from .recorded_inputs import ignores_mode
-from .result_chain import FIXED_MODE, MODES, ResultChain
+from .result_chain import FIXED_MODE, ResultChain
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context

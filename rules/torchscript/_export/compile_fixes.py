@@ -27,6 +27,7 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.call_arguments import argument_value, list_arguments
+from torchmigrate.semantics.name_resolution import MODES, MOVES
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring import call_purpose, cpp_casts
@@ -39,7 +40,7 @@ from .kept_attributes import get_targets, has_plain_bases, is_attribute_of_self
 from .module_keepers import find_reads
 from .printed_views import check_unseen
 from .project_definitions import find_definition, find_imported_name
-from .result_chain import KEYS, MODES, MOVES, PARTS, ResultChain
+from .result_chain import KEYS, PARTS, ResultChain
 
 _COMPILE_METHOD = (2, 1)
 """The first torch with `nn.Module.compile`."""

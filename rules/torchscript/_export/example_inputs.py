@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
+from torchmigrate.semantics.name_resolution import MOVES
 
 from .._authoring.torchscript_makers import LOADING, TRACES
 from .attribute_inputs import find_attribute_inputs
@@ -26,7 +27,7 @@ from .module_classes import find_model_class
 from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
 from .recurrent_inputs import find_recurrent_inputs
-from .result_chain import MOVES, ResultChain
+from .result_chain import ResultChain
 
 _TAKING = {
     "torch.onnx.export": (1, "args"),

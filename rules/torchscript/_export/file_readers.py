@@ -132,7 +132,8 @@ def find_group(
         raise NoFix(f"other programs may load this file: {foreign}")
     named = next(find_mentions(name, {link.path for link in links}, ctx), None) if name is not None else None
     if named is not None and name is not None and (len({link.path for link in links}) < 2 or is_open):
-        if is_open and named.rpartition(":")[0].endswith(SETTINGS):
+        place = named.rpartition(":")[0]
+        if is_open and (place.endswith(SETTINGS) or place in {link.path for link in bridges}):
             new = f"{os.path.splitext(name)[0]}.pt2"
             raise NoFix(f"{named} also names this file: change the name there to `{new}`, then fix again")
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")

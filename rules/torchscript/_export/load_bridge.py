@@ -30,12 +30,11 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.call_arguments import list_arguments
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
 
 from .._authoring.torchscript_makers import LOADING
 from .expression_kinds import find_binding
 from .open_loads import OpenLoad, analyze_load, check_saves, is_open, is_pure
-from .result_chain import MODES, MOVES
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -56,7 +55,12 @@ def create_bridge_fix(use: Use, ctx: Context) -> Fix:
         return shared[1]
     new = ctx.write_symbol("torch.export.load", use)
     # An older torch has no `torch.export` to import.
-    return Fix(tuple(_bridge_in_place(load, new, ctx)), Safety.SAFE, _TITLE, anytime=not new.changes)
+    title = (
+        f"{_TITLE}; only the new ONNX exporter takes them, which needs `onnxscript`"
+        if load.is_program
+        else _TITLE
+    )
+    return Fix(tuple(_bridge_in_place(load, new, ctx)), Safety.SAFE, title, anytime=not new.changes)
 
 
 def find_obstacle(use: Use, ctx: Context) -> str | None:
@@ -92,6 +96,8 @@ def _render_test(load: OpenLoad, ctx: Context) -> Template:
 
 def _render_export(load: OpenLoad, symbol: Symbol) -> Template:
     """Return the code that loads an exported program and moves it like the TorchScript module."""
+    if load.is_program:
+        return template("{load}({path})", load=symbol, path=load.path)
     made = template("{load}({path}).module()", load=symbol, path=load.path)
     moves = [step for step in load.steps if isinstance(step.func, ast.Attribute) and step.func.attr in MOVES]
     if load.device is not None and not any(last_name(step.func) in ("to", "cuda", "cpu") for step in moves):
@@ -164,7 +170,8 @@ def _create_shared_fix(ctx: Context) -> tuple[Sequence[OpenLoad], Fix] | None:
     found = [analyze_load(use, ctx) for use in calls if is_open(use, ctx)]
     served: dict[bool, list[OpenLoad]] = {False: [], True: []}
     for load in found:
-        if isinstance(load, OpenLoad) and load.named is load.path and {*load.settlers} <= {"eval"}:
+        is_plain = isinstance(load, OpenLoad) and load.named is load.path and not load.is_program
+        if isinstance(load, OpenLoad) and is_plain and {*load.settlers} <= {"eval"}:
             served[bool(load.settlers)].append(load)
     is_settled = len(served[True]) >= len(served[False])
     loads = served[is_settled]

@@ -10,7 +10,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SAVES
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
@@ -18,7 +18,7 @@ from .._script.function_escapes import find_importers, find_parameter
 from .expression_kinds import find_binding
 from .kept_attributes import get_targets, is_attribute_of_self
 from .printed_views import is_printed
-from .result_chain import MODES, MOVES, PARTS
+from .result_chain import PARTS, TO_ONNX
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -38,7 +38,17 @@ class LoadedUses:
         self.flow = ctx.uses.data_flow
         self.settling: list[ast.Call] = []
         """The calls that only TorchScript needs: `.eval()`, `freeze` and `optimize_for_inference`."""
+        self.onnx_line: int | None = None
+        """A line that exports the module to ONNX, for which it is the exported program itself that is needed."""
+        self.module_line: int | None = None
+        """A line that may use it in another way, for which the program's `.module()` is needed."""
         self._seen: set[object] = set()
+
+    def follow_load(self, call: ast.Call) -> None:
+        """Collect the settling calls of what a load returns. Raise NoFix where an exported program could not be used like it."""
+        self.follow_value(call)
+        if self.onnx_line and self.module_line:
+            raise create_onnx_reason(self.onnx_line, self.module_line)
 
     def follow_value(self, value: ast.expr, depth: int = _DEPTH) -> None:
         """Collect the settling calls of a value. Raise NoFix where an exported program could not be used like it."""
@@ -47,6 +57,8 @@ class LoadedUses:
         self._seen.add(value)
         parent = self.flow.parents[value]
         around = self.flow.parents.get(parent)
+        if not self._is_program_enough(value, parent, around):
+            self.module_line = value.lineno
         match parent:
             case ast.Attribute() if isinstance(around, ast.Call) and around.func is parent:
                 self._follow_method(parent, around, depth)
@@ -69,6 +81,24 @@ class LoadedUses:
                 self.follow_value(parent, depth)
             case ast.Return():
                 self._follow_callers(parent, depth)
+
+    def _is_program_enough(self, value: ast.expr, parent: ast.AST, around: ast.AST | None) -> bool:
+        """Return whether a place needs no more of a module than its exported program: it keeps it, settles it or makes ONNX of it."""
+        match parent:
+            case ast.Attribute(attr="eval"):
+                return True
+            case (
+                ast.Assign(targets=[ast.Name()])
+                | ast.AnnAssign(target=ast.Name())
+                | ast.Expr()
+                | ast.Delete()
+            ):
+                return True
+            case ast.Call() if parent.func is not value:
+                return self.ctx.is_named(parent.func, self.use, TO_ONNX, *FREEZES, *OPTIMIZES)
+            case ast.keyword() if isinstance(around, ast.Call):
+                return self.ctx.is_named(around.func, self.use, TO_ONNX)
+        return False
 
     def _follow_method(self, attribute: ast.Attribute, call: ast.Call, depth: int) -> None:
         name = attribute.attr
@@ -94,6 +124,8 @@ class LoadedUses:
             self.follow_value(call, depth)
         elif name == "typing.cast":
             self.follow_value(call, depth)
+        elif name == TO_ONNX and find_argument(call, 0, "model") is value:
+            self.onnx_line = call.lineno
         elif name in SAVES or name.startswith(_NEEDS_SCRIPT):
             text = self.ctx.get_text(call.func)
             raise NoFix(f"line {call.lineno} passes the module to `{text}`, which needs TorchScript")
@@ -181,6 +213,14 @@ class LoadedUses:
         while around is not None and not isinstance(around, ast.ClassDef):
             around = self.flow.parents.get(around)
         return around
+
+
+def create_onnx_reason(onnx_line: int, module_line: int) -> NoFix:
+    """Return the reason for no fix where a loaded module is exported to ONNX on one line, and used on another."""
+    return NoFix(
+        f"line {onnx_line} exports the module to ONNX, for which an exported program is passed as it is, and line {module_line} "
+        "uses its module; load the file once for each"
+    )
 
 
 def _find_mode_calls(path: str, function: str, ctx: Context) -> Iterator[tuple[int, str]]:

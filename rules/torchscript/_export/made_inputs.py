@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.rewrite.changes import Part, Template, template
+from torchmigrate.semantics.name_resolution import MOVES
 from torchmigrate.semantics.node_walks import walk_nodes
-
-from .result_chain import MOVES
 
 if TYPE_CHECKING:
     from .result_chain import ResultChain

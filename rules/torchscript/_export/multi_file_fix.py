@@ -29,7 +29,7 @@ from .load_bridge import find_obstacle
 from .module_origins import explain_origin
 from .open_loads import is_made_for_itself, is_open, reads_both
 from .path_literals import find_name, find_used_name
-from .result_chain import FIXED_MODE, ResultChain
+from .result_chain import FIXED_MODE, ResultChain, is_method_save
 from .saves_and_loads import convert_load
 
 if TYPE_CHECKING:
@@ -149,6 +149,18 @@ def note_file_uses(use: Use, ctx: Context) -> Iterator[tuple[str, tuple[tuple[st
             yield LOADED, _create_link(use, ctx).details
     elif use.symbol in (*SAVES, *SAVE_METHODS, *LITE_SAVES):
         yield SAVED, _create_link(use, ctx).details
+    elif (found := get_outcomes(ctx).get(id(use.node))) is not None and found.chain.use is use:
+        for save in _list_followed_saves(found.chain):
+            yield SAVED, _create_link(save, ctx).details
+
+
+def _list_followed_saves(chain: ResultChain) -> Iterator[Use]:
+    """Yield the saves, as uses, of what a function of this file makes and returns: no name there leads to torch."""
+    known = {use.node for use in chain.ctx.uses.all_uses}
+    for place, call in chain.saves:
+        if is_method_save(place, call) and call.func not in known:
+            where = replace(chain.use.place, scope=chain.ctx.uses.scope_of(call))
+            yield replace(chain.use, symbol=SAVE_METHODS[0], node=call.func, call=call, place=where)
 
 
 def _is_own_file(use: Use, ctx: Context) -> bool:

@@ -12,7 +12,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import find_path_argument, is_fixed_path
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
 
 from .._authoring import call_purpose
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
@@ -20,7 +20,6 @@ from .expression_kinds import find_binding
 from .file_paths import is_temporary
 from .file_readers import SAVED
 from .loaded_uses import LoadedUses
-from .result_chain import MODES, MOVES
 from .suffix_conditions import widen_conditions
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ class OpenLoad:
     """The changes that let `.pt2` through the conditions around the load."""
     settlers: list[str] = field(default_factory=list)
     """The methods and functions that only a TorchScript module needs."""
+    is_program: bool = False
+    """Whether an exported program is used as it is, and not its module: `torch.onnx.export` accepts only that."""
 
 
 def is_open(use: Use, ctx: Context) -> bool:
@@ -111,7 +112,8 @@ def _find_load(use: Use, ctx: Context) -> OpenLoad:
     load = OpenLoad(use, call, path, named, device, call, widenings=widen_conditions(named, use, ctx))
     _extend(load, ctx)
     uses = LoadedUses(use, ctx)
-    uses.follow_value(call)
+    uses.follow_load(call)
+    load.is_program = uses.onnx_line is not None
     load.settlers = [last_name(one.func) or "" for one in uses.settling]
     below = [one for one in uses.settling if one not in load.steps]
     if {last_name(one.func) for one in below} <= {"eval"}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.project.indexed_file import index_file
@@ -30,8 +31,13 @@ def find_name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
     """
     if path is None:
         return None
+    scope = ctx.uses.scope_of(
+        path
+    )  # That of the save, where the function that makes the module only returns it.
+    if scope is not use.place.scope:
+        use = replace(use, place=replace(use.place, scope=scope))
     name = identify_file(path, use, ctx.uses)
-    literal = find_literal(path, use.place.scope, ctx) if name is None else None
+    literal = find_literal(path, scope, ctx) if name is None else None
     text = string_value(literal) if literal is not None else None
     return name or (os.path.basename(text) if text else None)
 

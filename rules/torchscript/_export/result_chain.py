@@ -10,6 +10,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_SAVES, SAVE_METHODS, SAVES
+from torchmigrate.semantics.name_resolution import MODES, MOVES
 
 from .._authoring.torchscript_makers import (
     FREEZES,
@@ -51,9 +52,8 @@ _CORE_ML = (
 )
 _TAKES_INSTEAD = dict.fromkeys(("coremltools.convert", "coremltools.converters.convert"), _CORE_ML)
 """Functions of other packages, and what they accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
+TO_ONNX = "torch.onnx.export"
 _LITE_SAVE = LITE_METHODS[0].removeprefix(".")
-MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
-MODES = frozenset({"eval", "train"})
 
 
 @dataclass(slots=True)
@@ -91,6 +91,8 @@ class ResultChain:
         """The calls of `.eval()` and `.train()`."""
         self.modules: list[ast.expr] = []
         """The places where the result is used as a module: called, moved, asked for its parameters."""
+        self.programs: list[ast.expr] = []
+        """The places where what is loaded is exported to ONNX, for which an exported program is passed as it is."""
         self.views: list[ast.Attribute] = []
         """The expressions that print its code or graph."""
         self.passed: list[ast.Call] = []
@@ -224,6 +226,8 @@ class ResultChain:
             self._follow_optimized(call)
         elif name == "typing.cast":
             self.follow_value(call)
+        elif name == TO_ONNX and self.use.symbol in LOADING and find_argument(call, 0, "model") is place:
+            self.programs.append(place)
         elif passed := find_passed_calls(place, call, self.use, self.ctx):
             self.passed += passed
             self.modules.append(place)

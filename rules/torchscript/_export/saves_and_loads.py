@@ -27,6 +27,7 @@ from .._authoring.torchscript_makers import LOADING
 from .compile_fixes import drop_mode_calls
 from .file_paths import is_same_file, may_be_same_file
 from .load_bridge import find_obstacle
+from .loaded_uses import create_onnx_reason
 from .open_loads import is_open, reads_both
 from .path_literals import find_name
 from .printed_views import rename_views
@@ -117,7 +118,7 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
                 f"line {use.node.lineno} also loads this file and has no fix: {none.reason}"
             ) from None
         # A load whose result nothing calls only checks that the file can be loaded.
-        file.is_read |= bool(result.find_calls() or result.kept or result.returned_by)
+        file.is_read |= bool(result.find_calls() or result.programs or result.kept or result.returned_by)
 
 
 def _find_reads(path: ast.expr, chain: ResultChain) -> list[tuple[Use, ast.expr | None]]:
@@ -184,7 +185,11 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
         raise NoFix("the name may refer to something else")
     yield ctx.rename_use(result.use, "torch.export.load")
     yield DropArguments(call, tuple(node for node in list_arguments(call) if argument_value(node) is device))
-    if device is None or (isinstance(device, ast.Constant) and device.value is None):
+    if result.programs and result.modules:
+        raise create_onnx_reason(result.programs[0].lineno, result.modules[0].lineno)
+    if result.programs:
+        pass
+    elif device is None or (isinstance(device, ast.Constant) and device.value is None):
         yield replace(call, "{program}.module()", program=call)
     else:
         yield replace(call, "{program}.module().to({device})", program=call, device=device)
