@@ -20,6 +20,11 @@ JETSON_INDEX = "https://pypi.jetson-ai-lab.io"
 """NVIDIA's index of wheels that are built for Jetson: <https://www.jetson-ai-lab.com>."""
 JETSON_WHEELS = "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/"
 """NVIDIA's page about the wheels for each JetPack."""
+JETPACK_5_WHEEL = (
+    "https://developer.download.nvidia.com/compute/redist/jp/v512/pytorch/"
+    "torch-2.1.0a0+41361538.nv23.06-cp38-cp38-linux_aarch64.whl"
+)
+"""NVIDIA's newest wheel for JetPack 5.1 and its Python 3.8: <https://forums.developer.nvidia.com/t/pytorch-for-jetson/72048>."""
 
 REBUILD = "pip install --force-reinstall --no-deps --no-build-isolation --no-cache-dir"
 REBUILD_BY_UV = "uv pip install --reinstall --no-deps --no-build-isolation --no-cache"
@@ -213,9 +218,14 @@ def create_pip_command(arguments: str, facts: MachineFacts) -> str:
 
 
 def create_jetson_command(facts: MachineFacts) -> str:
-    """Return the command that installs NVIDIA's build for this Jetson; for JetPack 5 and older, where such builds are."""
-    # JetPack 6 is Jetson Linux 36, JetPack 7 is Jetson Linux 38 and 39.
+    """Return the command that installs NVIDIA's build for this Jetson; for JetPack 5.0 and older, where such builds are."""
+    # JetPack 5.1 is Jetson Linux 35.2 to 35.6, JetPack 6 is Jetson Linux 36, JetPack 7 is Jetson Linux 38 and 39.
     release = torch_builds.parse_number((facts.platform.jetson or "R36")[1:])
+    if (35, 2) <= release < (36,):
+        install = f"uv venv --python 3.8 && uv pip install {JETPACK_5_WHEEL}"
+        if torch_builds.parse_number(facts.python.version or "")[:2] == (3, 8):
+            install = _create_install(facts, [JETPACK_5_WHEEL]).choose_command(facts)
+        return f"sudo apt-get install -y libopenblas-dev && {install}"
     if release < (36,):
         return f"upgrade to JetPack 6, or choose an older torch for this JetPack: {JETSON_WHEELS}"
     path = "sbsa/cu130" if release >= (38,) else "jp6/cu126"
