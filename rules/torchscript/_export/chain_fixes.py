@@ -28,6 +28,7 @@ from .._script import script_patches
 from . import multi_file_fix
 from .chain_outcomes import get_outcomes
 from .expression_kinds import find_class
+from .file_paths import SUFFIXES
 from .file_readers import is_saved
 from .in_place_observers import ASKS as TELLING_ASKS
 from .load_bridge import create_bridge_fix
@@ -143,7 +144,9 @@ def find_convert_hint(use: Use, ctx: Context) -> str | None:
     name = find_used_name(use, ctx)
     if is_saved(name, ctx):
         return None
-    text = path.value if isinstance(path, ast.Constant) else name or "FILE.pt"
+    # The name of a constant, `config.MODEL`, is none of a file.
+    shown = name if name is not None and name.endswith(SUFFIXES) else "FILE.pt"
+    text = path.value if isinstance(path, ast.Constant) else shown
     stem = os.path.splitext(str(text))[0]
     return (
         f"convert the file by `torchmigrate artifacts convert {shlex.quote(str(text))} -o {shlex.quote(f'{stem}.pt2')}`, then "

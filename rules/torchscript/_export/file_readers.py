@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
 from torchmigrate.model.findings import Place
+from torchmigrate.project.import_closure import find_connected_files
 from torchmigrate.project.module_paths import get_module_path
 
 from .file_paths import SUFFIXES
@@ -57,6 +58,8 @@ class FileLink:
     "made" where it does so."""
     made_at: int = 0
     """The line that scripts or traces what is saved, if nothing else is done with that; else 0."""
+    is_test: bool = False
+    """Whether a test loads the file: one that it has had made."""
 
     @property
     def place(self) -> str:
@@ -71,7 +74,7 @@ class FileLink:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """The fields that are noted for other modules."""
-        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at")
+        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at", "is_test")
         return tuple((field, getattr(self, field)) for field in fields)
 
 
@@ -117,6 +120,8 @@ def find_group(
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
     near = {here, *(link.folder for link in links)} if links and is_read else every.folders
     bridges = [link for link in every.list_bridges(name) if link.folder in near and link not in links]
+    savers = {link.path for link in links if link.saves} or ({ctx.source.path} if is_saved else set[str]())
+    bridges = [link for link in bridges if not _is_test_of_others(link, savers, ctx)]
     for link in bridges:
         _check_bridge(link, ctx)
     links += [link for link in bridges if link.name == name and link.renames]
@@ -140,7 +145,8 @@ def find_group(
     is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     can_move = renamed or name is None  # Who runs the program chooses the name.
-    if name is None and (is_unread or is_open) and (other := every.other_load):
+    others = every.other_loads if name is None and (is_unread or is_open) else ()
+    if other := next((load for load in others if not _is_test_of_others(load, savers, ctx)), None):
         raise NoFix(f"{other.place} may load this file, under a name that would have to change with it")
     if is_unread and not (can_move and ctx.options.export_unread_files):
         advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
@@ -151,6 +157,18 @@ def find_group(
         if name is not None:
             raise create_suffix_reason(reader)
     return FileGroup(name or here, links, renamed, is_unread, reader)
+
+
+def _is_test_of_others(link: FileLink, savers: Collection[str], ctx: Context) -> bool:
+    """Return whether a load is in a test that neither reaches by imports nor names any module that saves the file."""
+    test = os.path.abspath(link.path)
+    text = (ctx.project.read_code(test) or b"").decode("utf-8", "replace") if link.is_test else ""
+    for saver in savers:
+        connected = find_connected_files(ctx.project, os.path.abspath(saver)) if link.is_test else None
+        stem = os.path.splitext(os.path.basename(saver))[0]
+        if connected is None or test in connected or re.search(rf"\b{re.escape(stem)}\b", text):
+            return False
+    return link.is_test
 
 
 def create_suffix_reason(reader: str) -> NoFix:
@@ -251,11 +269,11 @@ class FileLinks:
         return [] if any(others) else links
 
     @cached_property
-    def other_load(self) -> FileLink | None:
-        """A load of a certain name, or of one that its own module makes, that may read a file without a spelled name."""
+    def other_loads(self) -> Sequence[FileLink]:
+        """The loads of a certain name, or of one that their own module makes, that may read a file without a spelled name."""
         saved = {link.name or link.path for link in self.every if link.saves}
         loads = (link for link in self.every if not link.saves and not link.bridge)
-        return next((load for load in loads if (load.name or load.path) not in saved), None)
+        return [load for load in loads if (load.name or load.path) not in saved]
 
 
 def _select_by_name(name: str | None, here: str, every: FileLinks) -> list[FileLink]:

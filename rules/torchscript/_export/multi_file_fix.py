@@ -18,6 +18,7 @@ from torchmigrate.semantics.model_files import (
     is_buffer,
 )
 
+from .._authoring import call_purpose
 from .._authoring.torchscript_makers import LOADING, TRACES
 from .added_suffix import add_suffix
 from .chain_outcomes import get_outcomes
@@ -197,8 +198,9 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
     paths = [*paths, *(other for _, other in _find_uses(name, ctx) if other not in paths)]
     renames = bool(paths and create_renames(paths, ctx, use))
     saves = use.symbol not in LOADING
+    is_test = not saves and call_purpose.is_test_file(ctx)
     return FileLink(
-        ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge, made_at
+        ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge, made_at, is_test
     )
 
 
