@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix
@@ -25,6 +25,7 @@ from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
 from .module_modes import depends_on_mode, is_free_for_eval
+from .module_origins import explain_origin
 from .recorded_inputs import ignores_mode
 from .result_chain import FIXED_MODE, ResultChain
 
@@ -51,7 +52,26 @@ class _NoInputs(NoFix):
 
 def get_outcomes(ctx: Context) -> Mapping[int, ChainOutcome]:
     """Return the outcome of each chain, by the `id` of each of its members."""
-    return ctx.uses.compute_once(get_outcomes, lambda: dict(_collect_outcomes(ctx)))
+    return ctx.uses.compute_once(get_outcomes, lambda: _join_alternatives(dict(_collect_outcomes(ctx))))
+
+
+def _join_alternatives(outcomes: dict[int, ChainOutcome]) -> dict[int, ChainOutcome]:
+    """Return the outcomes, with one fix for the chains that save one file in several branches of an ``if``."""
+    return {key: _join_outcome(outcome, outcomes) for key, outcome in outcomes.items()}
+
+
+def _join_outcome(outcome: ChainOutcome, outcomes: Mapping[int, ChainOutcome]) -> ChainOutcome:
+    fix, chain = outcome.fix, outcome.chain
+    for save in chain.alternatives if fix is not None else ():
+        other = outcomes.get(id(save.node))
+        if other is None or other.fix is None:
+            why = other.reason if other is not None else explain_origin(save, chain.ctx)
+            reason = f"line {save.node.lineno} also saves this file and has no fix: {why}"
+            return replace(outcome, fix=None, reason=reason)
+        assert fix is not None
+        fix = replace(fix, changes=(*fix.changes, *other.fix.changes))
+        chain.needs_eval |= other.chain.needs_eval
+    return replace(outcome, fix=fix)
 
 
 def _collect_outcomes(ctx: Context) -> Iterator[tuple[int, ChainOutcome]]:

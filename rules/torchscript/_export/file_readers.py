@@ -60,6 +60,8 @@ class FileLink:
     """The line that scripts or traces what is saved, if nothing else is done with that; else 0."""
     is_test: bool = False
     """Whether a test loads the file: one that it has had made."""
+    is_branch: bool = False
+    """Whether another branch of an ``if`` saves the file as well, and changes with this one."""
 
     @property
     def place(self) -> str:
@@ -74,7 +76,7 @@ class FileLink:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """The fields that are noted for other modules."""
-        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at", "is_test")
+        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at", "is_test", "is_branch")
         return tuple((field, getattr(self, field)) for field in fields)
 
 
@@ -201,7 +203,8 @@ def _check_bridge(link: FileLink, ctx: Context) -> None:
 
 def _check_links(links: Sequence[FileLink], ctx: Context) -> None:
     """Raise NoFix where one of the saves and loads of a file cannot change, or calls it with other sizes than the example."""
-    mine = sorted(link.line for link in links if link.saves and link.path == ctx.source.path)
+    own = [link for link in links if link.saves and link.path == ctx.source.path]
+    mine = sorted(link.line for link in own if not all(link.is_branch for link in own))
     if len(mine) > 1:
         raise NoFix(f"lines {' and '.join(map(str, mine))} save the same file")
     for link in links:

@@ -61,7 +61,7 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
             ]
             changes += create_renames(paths, chain.ctx, chain.use, file.suffix)
         if group.reader is not None:
-            if file.suffix != ".pt2" or not (added := add_suffix(file, chain)):
+            if file.suffix != ".pt2" or chain.alternatives or not (added := add_suffix(file, chain)):
                 raise create_suffix_reason(group.reader)
             changes += added
             fix = replace(
@@ -198,9 +198,21 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
     paths = [*paths, *(other for _, other in _find_uses(name, ctx) if other not in paths)]
     renames = bool(paths and create_renames(paths, ctx, use))
     saves = use.symbol not in LOADING
+    is_branch = found is not None and bool(found.chain.alternatives)
     is_test = not saves and call_purpose.is_test_file(ctx)
     return FileLink(
-        ctx.source.path, use.node.lineno, saves, name, reason, renames, kept, shown, bridge, made_at, is_test
+        ctx.source.path,
+        use.node.lineno,
+        saves,
+        name,
+        reason,
+        renames,
+        kept,
+        shown,
+        bridge,
+        made_at,
+        is_test,
+        is_branch,
     )
 
 

@@ -106,6 +106,8 @@ class ResultChain:
         self.doubled: list[ast.expr] = []  # example inputs that get a second row
         self.files: list[SavedFile] = []
         """The files that the saves write; empty until the changes of the saves are made."""
+        self.alternatives: list[Use] = []
+        """The saves of the same file in other branches of an ``if``, which change together with this chain."""
         self.kept: list[str] = []
         """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
         self.replacement = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from torchmigrate.rewrite.changes import (
 )
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
+from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import LOADING
 from .compile_fixes import drop_mode_calls
@@ -35,6 +37,7 @@ from .result_chain import ResultChain, SavedFile, is_method_save
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
+    from torchmigrate.semantics.scopes import StatementPlace
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
@@ -88,7 +91,10 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
     ctx, path = chain.ctx, file.paths[0]
     for use, other in _find_other_saves(path, chain):
         if is_same_file(other, path, use, chain):
-            raise NoFix(f"line {use.node.lineno} also saves this file")
+            if not _is_in_other_branch(use, chain):
+                raise NoFix(f"line {use.node.lineno} also saves this file")
+            chain.alternatives.append(use)
+            file.paths.append(other)
     reads = _find_reads(path, chain)
     mine = [
         (use, read)
@@ -97,6 +103,8 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
         and is_same_file(read, path, use, chain)
         and (use.place.scope is chain.scope or not is_open(use, ctx))
     ]
+    for use in chain.alternatives if mine else ():
+        raise NoFix(f"line {use.node.lineno} also saves this file")
     chain.members += [use.node for use, _ in mine]
     for use, read in reads:
         if (use, read) not in mine and may_be_same_file(read, path, use, chain):
@@ -119,6 +127,28 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
             ) from None
         # A load whose result nothing calls only checks that the file can be loaded.
         file.is_read |= bool(result.find_calls() or result.programs or result.kept or result.returned_by)
+
+
+def _is_in_other_branch(use: Use, chain: ResultChain) -> bool:
+    """Return whether a save stands in another branch of an ``if`` than all saves of a chain."""
+    mine = [call for _, call in chain.saves]
+    places = [one.place for one in chain.ctx.uses.all_uses if one.call in mine]
+    branches = _find_branches(use.place)
+    return len(places) == len(mine) and all(
+        any(branches.get(test, block) is not block for test, block in _find_branches(place).items())
+        for place in places
+    )
+
+
+def _find_branches(place: StatementPlace) -> dict[ast.If, list[ast.stmt]]:
+    """Return the branch that a statement stands in, for each ``if`` around it in its function."""
+    found: dict[ast.If, list[ast.stmt]] = {}
+    for inner, outer in pairwise(place.enclosing_places()):
+        if isinstance(outer.statement, ast.For | ast.While | ast.AsyncFor | Function):
+            break  # which may take both
+        if isinstance(outer.statement, ast.If):
+            found[outer.statement] = inner.block
+    return found
 
 
 def _find_reads(path: ast.expr, chain: ResultChain) -> list[tuple[Use, ast.expr | None]]:
