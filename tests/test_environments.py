@@ -343,3 +343,28 @@ def test_equal_ends_of_a_range_are_read_once(monkeypatch: pytest.MonkeyPatch) ->
     read.clear()
     read_requirements.ranges("x", "2023", each=True)
     assert len(read) == 20
+
+
+@pytest.mark.parametrize(
+    ("files", "is_copy"),
+    [
+        ({"encoder/README.md": "", "encoder/LICENSE": "of others"}, True),
+        ({"encoder/README.md": "", "encoder/LICENSE": "of all", "encoder/CONTRIBUTING.md": ""}, True),
+        ({"encoder/README.md": "", "encoder/LICENSE": "of all"}, False),
+        ({"encoder/README.md": ""}, False),
+    ],
+)
+def test_a_folder_under_another_licence_is_a_copy_of_another_project(
+    files: dict[str, str], is_copy: bool, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "encoder").mkdir()
+    files |= {"LICENSE": "of all", "requirements.txt": "torch==2.4.0\n"}
+    files |= {"encoder/requirements.txt": "torch==2.0.0\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    flags = ("--select", "CU504", "--unsafe", "--target-version", "2.13")
+    done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
+    assert "+torch==2.13.0" in done.output
+    assert ("-torch==2.0.0" not in done.output) is is_copy
+    assert "would have to change too" not in done.output

@@ -66,7 +66,7 @@ def found(
             OFFLINE,
             "torch==2.6.0\nx==1\n",
             None,
-            "`x==1` → `x>=1`; uv could not check this: it cannot reach pypi.org",
+            "--relax moves it, and leaves that to check; uv could not check this: it cannot reach pypi.org",
         ),
         (
             1,
@@ -137,6 +137,33 @@ def test_bounds_stay_where_they_hold(tmp_path: Path, fake_resolver: Path) -> Non
     title, _ = found(tmp_path, fake_resolver, 0, "", "torch==2.6.0\nx<2\ny>=1,<2.5\n", "--relax")
     assert title is not None
     assert "relax y>=1,<2.5 → y>=1,<3.1 " in title
+
+
+def test_a_bound_that_a_resolver_exceeds_without_need_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^torch==2.6", "torch==2.13.0\\nx==3\\n")
+    kept = "  if /bin/grep -q '^x<2' \"$last\"; then printf 'torch==2.13.0\\nx==1\\n' > \"$out\"; fi\n"
+    append_to_resolver(tmp_path / "bin", kept)
+    done = run_fix(tmp_path, "torch==2.6.0\nx<2\n")
+    assert "+torch==2.13.0\n x<2\n" in done.output
+
+
+def test_a_package_named_after_a_timeout_is_no_unreachable_index(tmp_path: Path, fake_resolver: Path) -> None:
+    unusable = (
+        "cause: Because timeout-x==1 has no usable wheels and you require timeout-x==1, we can conclude that"
+    )
+    _, withheld = found(tmp_path, fake_resolver, 1, unusable, "torch==2.6.0\ntimeout-x==1\n")
+    assert "could not check" not in (withheld or "")
+
+
+def test_pins_that_contradict_each_other_already_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^x==1", "torch==2.13.0\\nx==3\\n")
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\n")
+    assert "did not fit together before the move either: uv cannot resolve" in done.output
+    assert "Because x==1 depends on torch<2.6" in done.output
 
 
 def test_a_conflict_from_before_the_move_does_not_count(tmp_path: Path, fake_resolver: Path) -> None:

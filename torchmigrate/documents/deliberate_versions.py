@@ -9,6 +9,7 @@ from collections.abc import Container
 
 from torchmigrate.documents.build_choice import find_index_variants, provides_torch
 from torchmigrate.documents.comment_edits import find_named_variants, find_torch_spans, is_listed
+from torchmigrate.documents.copied_projects import is_vendored
 from torchmigrate.documents.follow_up_commands import explain_lock
 from torchmigrate.documents.references import IN_DOCUMENTATION, Environment, InstallRole, InstallUnit
 from torchmigrate.documents.requirement_purposes import Purpose
@@ -31,14 +32,6 @@ _VERSION_IN_NAME = re.compile(
     re.IGNORECASE,
 )
 """A version or a machine in the name of a file."""
-_VENDORED = re.compile(
-    r"(?:^|/)(?:3rd[-_]?party|third[-_]?party|_?vendor(?:ed|s)?|submodules)/", re.IGNORECASE
-)
-
-
-def is_vendored(path: str, project: Project) -> bool:
-    """Return whether a file belongs to a copy of another project."""
-    return _VENDORED.search(project.get_repository_path(path).replace(os.sep, "/")) is not None
 
 
 def check_unit_movable(unit: InstallUnit, source: SourceText, options: RuleOptions, project: Project) -> None:

@@ -186,7 +186,7 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
     if newest is None:
         if is_built_for_one_torch(one.name):
             return Fitting("" if has_bound else None, unsure)
-        return Fitting("", f"{one.name}: it is not known which torch it requires{RESOLVER_ADVICE}")
+        return Fitting(None, f"{one.name}: it is not known which torch it requires{RESOLVER_ADVICE}")
     if package_requirements.has_wheel(one.name, newest, asked.python) is False:
         return Fitting()
     reason = package_requirements.explain_refusal(one.name, newest, asked.torch)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from torchmigrate.documents import base_images
-from torchmigrate.documents.deliberate_versions import is_vendored
+from torchmigrate.documents.copied_projects import is_vendored
 from torchmigrate.documents.references import (
     Environment,
     InstallRole,

@@ -130,7 +130,7 @@ def raise_python(reference: Reference, minor: int) -> tuple[Edit, str] | None:
         start, end = found.span("version")
         end += len(patch[0]) if (patch := re.match(r"(?:\.\d+)?(?:rc\d+)?", text[end:])) else 0
     elif exact := re.fullmatch(
-        r"(?P<operator>\^|~|~=|={0,2}|>=)\s*(?P<version>3(?:\.\d+){1,2}(?:\.\*)?)(?:=\w+)?", text
+        r"(?P<operator>\^|~|~=|={0,2}|>=)\s*(?P<version>3(?:\.\d+){0,2}(?:\.\*)?)(?:=\w+)?", text
     ):
         start, end = exact.start("version"), len(text)
     elif bound := re.match(r">=\s*(?P<version>3\.\d+(?:\.\d+)?)(?=\s*,)", text):

@@ -32,7 +32,7 @@ _MOST_LEFT_OUT = 12
 """How many times something is left out of a question."""
 
 _OFFLINE = re.compile(
-    r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed? ?out|network was disabled"
+    r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed out|TimeoutError|network was disabled"
 )
 _UNREACHED = re.compile(r"Failed to fetch: `?\w+://(?P<host>[^/`\s]+)")
 _NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
@@ -56,6 +56,8 @@ class ResolverAnswer:
     """The packages without a wheel, about which nothing is known."""
     conflicting: frozenset[str] = frozenset()
     """The packages of a conflict whose pins were not only preferred, but can be given up."""
+    conflict: str = ""
+    """The first conflict for which pins were given up; empty if there was none."""
     unreached: str = ""
     """The host of the index that cannot be reached; empty if it is not known, or all can."""
     unusable: str = ""
@@ -73,6 +75,7 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
     A pinned release without a wheel is given up as well, or left out if ``keeps_sources``.
     """
     left_out: list[str] = []
+    conflict = ""
     answer = _ask_once(question)
     if further := _list_unreached(question, answer):
         question = replace(question, lines=tuple(line for line in question.lines if line not in further))
@@ -88,9 +91,10 @@ def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> 
         if smaller == question:
             break
         left_out += names
+        conflict = conflict or ("" if answer.left_out or answer.unusable else answer.text)
         question = smaller
         answer = _ask_once(question)
-    return replace(answer, left_out=tuple(left_out))
+    return replace(answer, left_out=tuple(left_out), conflict=conflict)
 
 
 def _list_unreached(question: ResolverQuestion, answer: ResolverAnswer) -> list[str]:

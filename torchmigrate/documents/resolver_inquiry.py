@@ -94,12 +94,19 @@ class Inquiry:
         self._python = first
 
     def _ask_about_kept_pins(self, lines: list[str], names: set[str]) -> None:
-        """Ask which other pins can stay: a resolver that only prefers them gives some up without need."""
+        """Ask which other pins and bounds can stay: a resolver that only prefers them gives some up without need."""
         question = self._create_question(self._held, lines)
-        kept = tuple(pin for pin in question.preferred if pin.partition("==")[0] not in names)
+        kept = tuple(line for line in self._list_bounds(question) if find_name(line) not in names)
         answer = resolver.ask_resolver(replace(question, kept=kept))
         if answer.resolves:
             self.answer = answer
+
+    def _list_bounds(self, question: ResolverQuestion) -> tuple[str, ...]:
+        """Return the pins of a question, and the requirements with upper bounds, which its lines lack."""
+        bounded = create_question(
+            self._references, self._own_names, self._python, held=self._held, bounded=True
+        )
+        return (*question.preferred, *(line for line in bounded.lines if line not in question.lines))
 
     def _ask_about_nearest_releases(self, lines: list[str], names: set[str]) -> None:
         """Ask whether the releases next to the pins fit too: the newest ones are made for newer code and newer packages."""
@@ -116,7 +123,9 @@ class Inquiry:
             f"{name}=={nearest[name]}" if (name := find_name(pin)) in nearest else pin for pin in pins
         )
         others = (pin for pin in question.preferred if find_name(pin) in names)
-        answer = resolver.ask_resolver(replace(question, preferred=(*near, *others), kept=near))
+        free = {*map(find_name, pins), *changed, *names}
+        bounds = (line for line in self._list_bounds(question) if find_name(line) not in free)
+        answer = resolver.ask_resolver(replace(question, preferred=(*near, *others), kept=(*near, *bounds)))
         if answer.resolves and _list_changed(answer, self._requirements).keys() <= changed | names:
             self.answer = answer
 
@@ -235,6 +244,11 @@ class Inquiry:
             unknown.append(Blocker(said, check=f"Python: {said}"))
         return [*known, *found, *unknown]
 
+    def list_old_conflicts(self) -> tuple[str, ...]:
+        """Return why the environment did not resolve before the move either."""
+        reason = self.before.text if self._is_old_conflict() else self.before.conflict
+        return (f"{_OLD_CONFLICT}: {reason}",) if reason else ()
+
     def _take_release(self, one: Blocker, changed: dict[str, str]) -> Blocker:
         """Return a blocker with the release that the resolver chose; without one if that is the pinned release."""
         name = one.requirement.name if one.requirement else ""
@@ -247,6 +261,8 @@ class Inquiry:
         """Yield the packages without a wheel that did not have to be left out before the move."""
         yield from (name for name in self.answer.left_out if name not in self.before.left_out)
 
+
+_OLD_CONFLICT = "the requirements did not fit together before the move either"
 
 _PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
 """The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""

@@ -76,7 +76,8 @@ def settle_blockers(
     if asks:
         inquiry = Inquiry(state, own_names)
         if inquiry.answer.resolves is not None:
-            return _settle(inquiry.list_blockers(), state, fixed_paths, inquiry)
+            found = _settle(inquiry.list_blockers(), state, fixed_paths, inquiry)
+            return replace(found, checks=(*found.checks, *inquiry.list_old_conflicts()))
         found, text = _settle(find_blockers(state), state, fixed_paths), inquiry.answer.text
         checks = tuple(
             f"{one.removesuffix(RESOLVER_ADVICE)}; {text}" if one.endswith(RESOLVER_ADVICE) else one

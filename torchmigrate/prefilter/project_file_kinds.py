@@ -37,7 +37,7 @@ class FileKind:
 _MAKEFILE = r"(?:GNU)?[Mm]akefile(?:[-.].*)?|.*\.mk|[Jj]ustfile"
 _SHELL = r".*\.(?:sh|bash|zsh|ksh|fish|bat|cmd|ps1|sbatch|slurm|pbs)|.*\.def|[\w.-]*\.env(?:\.[\w-]+)?|\.deepspeed_env"
 _DOCKER = r"(?!.*\.(?:dockerignore|py|json|txt)$)(?:(?:.*[-_.])?(?:Dockerfile|Containerfile)(?:[-_.].*)?|.*\.dockerfile|dockerfile)"
-_REQUIREMENTS = r"(?:.*[-_.])?(?:requirements|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt"
+_REQUIREMENTS = r"(?:.*[-_.])?(?:requirements?|constraints?|reqs?)(?:[-_.].*)?\.(?:txt|in)|(?:requirements|constraints).*\.txt"
 _LOCK = r"(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..+)?\.toml|Pipfile\.lock|(?:.*[-_.])?conda-lock\.ya?ml|conda-.*\.lock"
 _SHELL_GLOB = "*.{sh,bash,zsh,ksh,fish,bat,cmd,ps1,sbatch,slurm,pbs,def}"
 
