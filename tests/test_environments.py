@@ -368,3 +368,12 @@ def test_a_folder_under_another_licence_is_a_copy_of_another_project(
     assert "+torch==2.13.0" in done.output
     assert ("-torch==2.0.0" not in done.output) is is_copy
     assert "would have to change too" not in done.output
+
+
+def test_a_script_of_windows_names_lists_with_backslashes(tmp_path: Path) -> None:
+    (tmp_path / "install.bat").write_text("pip install -r .\\requirements.txt\npip install torch==2.4.0\n")
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    flags = ("--select", "CU504", "--unsafe", "--target-version", "2.13")
+    done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
+    assert "+pip install torch==2.13.0" in done.output
+    assert "not in the project" not in done.output

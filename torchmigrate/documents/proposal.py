@@ -97,9 +97,11 @@ def _find_nearest_move(
     ]
     above = options.target
     for target in sorted(older, reverse=True):
-        other = replace(options, target=target, resolve=False)
         try:
-            proposal = _create_complete_move(environment, source, other, project).proposal
+            # A resolver takes seconds: it is asked only about what the tables allow.
+            for resolves in dict.fromkeys((False, options.resolve)):
+                other = replace(options, target=target, resolve=resolves)
+                proposal = _create_complete_move(environment, source, other, project).proposal
         except NoFix as next_reason:
             above, reason = target, next_reason
             continue

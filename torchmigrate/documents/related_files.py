@@ -88,6 +88,8 @@ def _find_files(path: str, name: str, project: Project) -> list[str]:
     """Return the files of the project that an include ``name`` in ``path`` means. Raises MissingFile if there is none."""
     if "://" in name:
         raise MissingFile(name.removesuffix("/"))
+    if path.endswith((".bat", ".cmd", ".ps1")):
+        name = name.replace("\\", "/")
     place = os.path.normpath(os.path.join(os.path.dirname(path), name.partition("[")[0].strip("\"'")))
     if name.endswith("/"):
         return [file for base in _PROJECT_FILES if (file := os.path.join(place, base)) in project]

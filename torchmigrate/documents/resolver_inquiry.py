@@ -207,7 +207,7 @@ class Inquiry:
     def text(self) -> str:
         """The answer, as a clause."""
         if self._is_old_conflict():
-            return f"{self.answer.text}; it could not before the move either"
+            return f"{self.answer.text}; {_OLD_CONFLICT}"
         return self.answer.text
 
     def _is_old_conflict(self) -> bool:
@@ -247,7 +247,7 @@ class Inquiry:
     def list_old_conflicts(self) -> tuple[str, ...]:
         """Return why the environment did not resolve before the move either."""
         reason = self.before.text if self._is_old_conflict() else self.before.conflict
-        return (f"{_OLD_CONFLICT}: {reason}",) if reason else ()
+        return (f"{reason}; {_OLD_CONFLICT}",) if reason else ()
 
     def _take_release(self, one: Blocker, changed: dict[str, str]) -> Blocker:
         """Return a blocker with the release that the resolver chose; without one if that is the pinned release."""
@@ -262,7 +262,7 @@ class Inquiry:
         yield from (name for name in self.answer.left_out if name not in self.before.left_out)
 
 
-_OLD_CONFLICT = "the requirements did not fit together before the move either"
+_OLD_CONFLICT = "it could not before the move either"
 
 _PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
 """The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""
