@@ -31,9 +31,8 @@ def find_name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
     """
     if path is None:
         return None
-    scope = ctx.uses.scope_of(
-        path
-    )  # That of the save, where the function that makes the module only returns it.
+    # That of the save, where the function that makes the module only returns it.
+    scope = ctx.uses.scope_of(path)
     if scope is not use.place.scope:
         use = replace(use, place=replace(use.place, scope=scope))
     name = identify_file(path, use, ctx.uses)

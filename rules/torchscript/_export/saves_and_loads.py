@@ -215,13 +215,14 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
         raise NoFix("the name may refer to something else")
     yield ctx.rename_use(result.use, "torch.export.load")
     yield DropArguments(call, tuple(node for node in list_arguments(call) if argument_value(node) is device))
+    moved = None if isinstance(device, ast.Constant) and device.value is None else device
     if result.programs and result.modules:
         raise create_onnx_reason(result.programs[0].lineno, result.modules[0].lineno)
-    if result.programs:
-        pass
-    elif device is None or (isinstance(device, ast.Constant) and device.value is None):
+    if result.programs and moved is not None:
+        raise NoFix("an exported program stays on its device, and the ONNX exporter takes no other module")
+    if moved is not None:
+        yield replace(call, "{program}.module().to({device})", program=call, device=moved)
+    elif not result.programs:
         yield replace(call, "{program}.module()", program=call)
-    else:
-        yield replace(call, "{program}.module().to({device})", program=call, device=device)
     yield from drop_mode_calls(result)
     yield from rename_views(result.views)
