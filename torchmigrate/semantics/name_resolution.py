@@ -68,7 +68,7 @@ class NameResolver:
     ) -> ResolvedName | None:
         """Return what an expression evaluated in ``scope`` stands for; None where that is unknown, ambiguous or too far
         from torch."""
-        if depth == 0:
+        if depth <= 0:
             return None
         if isinstance(node, ast.Name):
             return None if node.id in shadowed else self.resolve_name(node.id, scope)
@@ -85,22 +85,15 @@ class NameResolver:
             if last_name(node.func) in _IMPORTERS and node.args:
                 module = string_value(node.args[0])
                 return ResolvedName((module,)) if module else None
-            scripted = self._resolve_scripted(node, scope, shadowed, depth)
-            return scripted or self.extend_name(
-                self.resolve_expression(node.func, scope, shadowed, depth - 1), "()"
-            )
+            if isinstance(node.func, ast.Attribute):
+                owner = self.resolve_expression(node.func.value, scope, shadowed, depth - 2)
+                if node.func.attr in RETURNING_SELF and owner is not None and _is_scripted(owner):
+                    return owner
+                return self.extend_name(self.extend_name(owner, "." + node.func.attr), "()")
+            return self.extend_name(self.resolve_expression(node.func, scope, shadowed, depth - 1), "()")
         if isinstance(node, ast.NamedExpr):
             return self.resolve_expression(node.value, scope, shadowed, depth - 1)
         return None
-
-    def _resolve_scripted(
-        self, call: ast.Call, scope: Scope, shadowed: frozenset[str], depth: int
-    ) -> ResolvedName | None:
-        """Return what a method that returns its own object is called on, if that is a ScriptModule: ``traced.eval()``."""
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RETURNING_SELF:
-            return None
-        module = self.resolve_expression(call.func.value, scope, shadowed, depth - 1)
-        return module if module is not None and _is_scripted(module) else None
 
     def resolve_name(self, name: str, scope: Scope) -> ResolvedName | None:
         """Return what a bare name read in ``scope`` stands for, or None."""
