@@ -52,6 +52,7 @@ def references(text: str, path: str, *sorts: Sort) -> list[Reference]:
     ("path", "kind"),
     [
         ("requirements.txt", "requirements"),
+        ("requirement.txt", "requirements"),
         ("requirements-dev.txt", "requirements"),
         ("gpu_requirements.txt", "requirements"),
         ("requirements/cuda.txt", "requirements"),
