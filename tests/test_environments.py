@@ -377,3 +377,12 @@ def test_a_script_of_windows_names_lists_with_backslashes(tmp_path: Path) -> Non
     done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
     assert "+pip install torch==2.13.0" in done.output
     assert "not in the project" not in done.output
+
+
+def test_any_python_of_3_is_raised_to_one_that_torch_supports(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        'from setuptools import setup\n\nsetup(python_requires=">=3", install_requires=["torch==2.1.0"])\n'
+    )
+    flags = ("--select", "CU", "--unsafe", "--relax", "--target-version", "2.13")
+    done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
+    assert '+setup(python_requires=">=3.10", install_requires=["torch==2.13.0"])' in done.output

@@ -163,14 +163,16 @@ def find_group(
 
 def _is_test_of_others(link: FileLink, savers: Collection[str], ctx: Context) -> bool:
     """Return whether a load is in a test that neither reaches by imports nor names any module that saves the file."""
+    if not link.is_test:
+        return False
     test = os.path.abspath(link.path)
-    text = (ctx.project.read_code(test) or b"").decode("utf-8", "replace") if link.is_test else ""
+    text = (ctx.project.read_code(test) or b"").decode("utf-8", "replace")
     for saver in savers:
-        connected = find_connected_files(ctx.project, os.path.abspath(saver)) if link.is_test else None
+        connected = find_connected_files(ctx.project, os.path.abspath(saver))
         stem = os.path.splitext(os.path.basename(saver))[0]
         if connected is None or test in connected or re.search(rf"\b{re.escape(stem)}\b", text):
             return False
-    return link.is_test
+    return True
 
 
 def create_suffix_reason(reader: str) -> NoFix:

@@ -55,9 +55,9 @@ def create_bridge_fix(use: Use, ctx: Context) -> Fix:
         return shared[1]
     new = ctx.write_symbol("torch.export.load", use)
     # An older torch has no `torch.export` to import.
-    title = f"{_TITLE}; only the new ONNX exporter takes them, which needs `onnxscript`"
-    title = title if load.is_program else _TITLE
-    return Fix(tuple(_bridge_in_place(load, new, ctx)), Safety.SAFE, title, anytime=not new.changes)
+    limit = "; only the new ONNX exporter takes them, which needs `onnxscript`" if load.is_program else ""
+    changes = tuple(_bridge_in_place(load, new, ctx))
+    return Fix(changes, Safety.SAFE, f"{_TITLE}{limit}", anytime=not new.changes)
 
 
 def find_obstacle(use: Use, ctx: Context) -> str | None:

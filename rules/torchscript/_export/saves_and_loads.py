@@ -103,8 +103,8 @@ def _convert_loads(chain: ResultChain, file: SavedFile) -> Iterator[FixChange]:
         and is_same_file(read, path, use, chain)
         and (use.place.scope is chain.scope or not is_open(use, ctx))
     ]
-    for use in chain.alternatives if mine else ():
-        raise NoFix(f"line {use.node.lineno} also saves this file")
+    if mine and chain.alternatives:
+        raise NoFix(f"line {chain.alternatives[0].node.lineno} also saves this file")
     chain.members += [use.node for use, _ in mine]
     for use, read in reads:
         if (use, read) not in mine and may_be_same_file(read, path, use, chain):
