@@ -407,6 +407,20 @@ def write(folder):
 """
         + LOAD,
     ),
+    "names that `format` and `%` complete": (
+        "torch.randn(5, 4)",
+        """
+def write(folder):
+    model = Mlp().eval()
+    traced = torch.jit.trace(model, torch.rand(1, 4))
+    traced.save("{}/chain.pt".format(folder))
+
+
+def read(folder, *inputs):
+    model = torch.jit.load("%s/chain.pt" % folder)
+    return model(*inputs), model(*inputs)
+""",
+    ),
     "parameters loaded first": (
         "torch.randn(5, 4)",
         """

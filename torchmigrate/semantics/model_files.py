@@ -26,6 +26,8 @@ LITE_SAVES = tuple(f"{owner}{LITE_METHODS[0]}" for owner in LITE_OWNERS)
 PathLiteral = ast.Constant | ast.JoinedStr
 _WRAPPERS = frozenset({"join", "Path", "str", "joinpath", "abspath", "expanduser", "realpath", "fspath"})
 """The functions that only make a path of their last argument."""
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[-#0 +]*[\d.]*[a-z]")
+"""The places in a text where `str.format` or ``%`` writes a value."""
 
 
 def find_path_argument(use: Use) -> ast.expr | None:
@@ -56,23 +58,38 @@ def identify_file(path: ast.expr | None, use: Use, uses: SymbolUses) -> str | No
 def find_literal_name(path: ast.expr | None, use: Use, uses: SymbolUses) -> str | None:
     """Return the name, without folders, of the file at a path that ends with a literal."""
     literal = find_path_literal(path, use, uses) if path is not None else None
+    name = spell_file_name(literal) if literal is not None else ""
+    return name if name and "*" not in name else None
+
+
+def spell_file_name(literal: PathLiteral) -> str:
+    """Return the name, without folders, at the end of a path, with `*` for each part that only a run shows."""
     if isinstance(literal, ast.JoinedStr):
-        end = string_value(literal.values[-1]) if literal.values else None
-        return os.path.basename(end) or None if end is not None and "/" in end else None
-    text = string_value(literal) if literal is not None else None
-    return os.path.basename(text) if text is not None else None
+        text = "".join(string_value(part) or "*" for part in literal.values)
+    else:
+        text = _PLACEHOLDER.sub("*", string_value(literal) or "")
+    return os.path.basename(text)
+
+
+def find_formatted_text(path: ast.expr) -> ast.Constant | None:
+    """Return the text of ``"{}/net.pt".format(folder)`` or ``"%s/net.pt" % folder``."""
+    match path:
+        case (
+            ast.Call(func=ast.Attribute(value=ast.Constant(value=str()) as text, attr="format"))
+            | ast.BinOp(left=ast.Constant(value=str()) as text, op=ast.Mod())
+        ):
+            return text
+    return None
 
 
 def is_fixed_path(path: ast.expr, use: Use, uses: SymbolUses) -> bool:
     """Return whether the code fixes what a path leads to: its last name, a constant of the project, or a buffer."""
     end = _find_path_end(path, use, uses)
-    if isinstance(end, ast.JoinedStr):
-        return "." in ((string_value(end.values[-1]) if end.values else None) or "")
-    return (
-        string_value(end) is not None
-        or is_buffer(path, use, uses)
-        or _find_constant(path, use, uses) is not None
-    )
+    if isinstance(end, ast.JoinedStr) or (isinstance(end, ast.Constant) and isinstance(end.value, str)):
+        name = spell_file_name(end)
+        is_whole = isinstance(end, ast.Constant) and "*" not in name
+        return is_whole or "." in name.rpartition("*")[2]
+    return is_buffer(path, use, uses) or _find_constant(path, use, uses) is not None
 
 
 def is_buffer(path: ast.expr | None, use: Use, uses: SymbolUses) -> bool:
@@ -85,8 +102,10 @@ def find_path_literal(path: ast.expr, use: Use, uses: SymbolUses) -> PathLiteral
     """Return the string literal that a path ends with, also through a variable that only saves and loads read."""
     if isinstance(path, ast.JoinedStr) or (isinstance(path, ast.Constant) and isinstance(path.value, str)):
         return path
+    if (text := find_formatted_text(path)) is not None:
+        return text
     if isinstance(path, ast.BinOp):
-        return find_path_literal(path.right, use, uses)
+        return find_path_literal(path.right, use, uses) if not isinstance(path.op, ast.Mod) else None
     if (
         isinstance(path, ast.Call)
         and path.args
@@ -125,7 +144,7 @@ def _find_path_end(path: ast.expr, use: Use, uses: SymbolUses) -> ast.expr:
         elif isinstance(path, ast.BinOp) and isinstance(path.op, (ast.Div, ast.Add)):
             path = path.right
         else:
-            return path
+            return find_formatted_text(path) or path
     return path
 
 

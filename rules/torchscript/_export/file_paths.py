@@ -14,7 +14,7 @@ from torchmigrate.semantics.model_files import (
 )
 from torchmigrate.semantics.name_resolution import string_value
 
-from .path_literals import find_literal, find_name
+from .path_literals import find_literal, find_name, find_pattern, may_be_equal
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -58,8 +58,8 @@ def may_be_same_file(path: ast.expr | None, other: ast.expr, use: Use, chain: Re
     if is_buffer(path, use, chain.ctx.uses) or is_buffer(other, chain.use, chain.ctx.uses):
         return False
     # Names only: the same folder may be spelled in many ways.
-    names = find_name(path, use, chain.ctx), find_name(other, chain.use, chain.ctx)
-    return None in names or names[0] == names[1]
+    one = find_name(path, use, chain.ctx) or find_pattern(path, chain.ctx)
+    return may_be_equal(one, find_name(other, chain.use, chain.ctx) or find_pattern(other, chain.ctx))
 
 
 def is_temporary(path: ast.expr, use: Use, ctx: Context) -> bool:

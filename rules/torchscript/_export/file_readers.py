@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from .outside_readers import (
     find_named_readers,
     search_project,
 )
+from .path_literals import may_be_equal
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -62,6 +63,8 @@ class FileLink:
     """Whether a test loads the file: one that it has had made."""
     is_branch: bool = False
     """Whether another branch of an ``if`` saves the file as well, and changes with this one."""
+    pattern: str | None = None
+    """The name with `*` for what only a run shows, where the code spells a part of it."""
 
     @property
     def place(self) -> str:
@@ -76,8 +79,12 @@ class FileLink:
     @property
     def details(self) -> tuple[tuple[str, object], ...]:
         """The fields that are noted for other modules."""
-        fields = ("name", "reason", "renames", "kept", "sizes", "bridge", "made_at", "is_test", "is_branch")
-        return tuple((field, getattr(self, field)) for field in fields)
+        return tuple((field.name, getattr(self, field.name)) for field in fields(self)[3:])
+
+    @property
+    def spelled(self) -> str | None:
+        """Its name or pattern."""
+        return self.name or self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +107,33 @@ class FileGroup:
 
 def is_saved(name: str | None, ctx: Context) -> bool:
     """Return whether the project saves a file of this name, or one whose name it does not spell where ``name`` is None."""
-    return any(dict(mention.constants).get("name") == name for mention in ctx.project.find_uses(SAVED))
+    noted = (dict(mention.constants) for mention in ctx.project.find_uses(SAVED))
+    return any(
+        one["name"] == name or (one["pattern"] and may_be_equal(name, str(one["pattern"]))) for one in noted
+    )
 
 
 def find_group(
-    name: str | None, ctx: Context, *, is_saved: bool, is_read: bool, is_open: bool = False
+    name: str | None,
+    ctx: Context,
+    *,
+    is_saved: bool,
+    is_read: bool,
+    is_open: bool = False,
+    pattern: str | None = None,
 ) -> FileGroup:
     """Return the saves and loads of the file ``name``, which this module saves or loads, if all of them can change.
 
-    ``is_open`` tells that a load of this module, which reads both formats, may read the file. Raise NoFix, or NotYet where
+    ``pattern`` is what is known of a name that the code spells only in part. ``is_open`` tells that a load of this module, which reads both formats, may read the file. Raise NoFix, or NotYet where
     something else has to change first.
     """
     every = FileLinks.from_project(ctx)
     here = os.path.dirname(ctx.source.path)
     links = _select_by_name(name, here, every)
+    if name is not None and not any(link.saves for link in links):
+        pattern = every.find_sole_pattern(name)
+    if matching := every.list_matching(pattern) if pattern is not None else []:
+        name, links = pattern, matching
     if not (is_saved and is_read) and len({link.saves for link in links}) < 2:
         links = every.find_sole_pair(here) or links
     if not is_saved and not any(link.saves for link in links):
@@ -121,7 +141,9 @@ def find_group(
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
     near = {here, *(link.folder for link in links)} if links and is_read else every.folders
-    bridges = [link for link in every.list_bridges(name) if link.folder in near and link not in links]
+    bridges = [
+        link for link in every.list_bridges(name or pattern) if link.folder in near and link not in links
+    ]
     savers = {link.path for link in links if link.saves} or ({ctx.source.path} if is_saved else set[str]())
     bridges = [link for link in bridges if not _is_test_of_others(link, savers, ctx)]
     for link in bridges:
@@ -144,10 +166,11 @@ def find_group(
             new = f"{os.path.splitext(name)[0]}.pt2"
             raise NoFix(f"{named} also names this file: change the name there to `{new}`, then fix again")
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
-    is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. -]+", name) is not None
+    is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. *-]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
     can_move = renamed or name is None  # Who runs the program chooses the name.
     others = every.other_loads if name is None and (is_unread or is_open) else ()
+    others = [load for load in others if may_be_equal(load.spelled, pattern)]
     if other := next((load for load in others if not _is_test_of_others(load, savers, ctx)), None):
         raise NoFix(f"{other.place} may load this file, under a name that would have to change with it")
     if is_unread and not (can_move and ctx.options.export_unread_files):
@@ -257,7 +280,34 @@ class FileLinks:
 
     def list_bridges(self, name: str | None) -> list[FileLink]:
         """Return the loads that can read both formats, and may read a file of this name."""
-        return [link for link in self._bridges if link.name is None or link.name == name]
+        found = [link for link in self._bridges if may_be_equal(link.spelled, name)]
+        return [link for link in found if name is not None or link.name is None]
+
+    def find_sole_pattern(self, name: str) -> str | None:
+        """Return the only pattern of a save that a name matches; None also for a name that a save spells."""
+        found = {link.pattern for link in self.every if link.saves and may_be_equal(link.pattern, name)} - {
+            None
+        }
+        return found.pop() if len(found) == 1 else None
+
+    def list_matching(self, pattern: str) -> list[FileLink]:
+        """Return the saves under the names of a pattern, and the loads of such names that no other save spells; empty without both."""
+        saved = {link.name for link in self.every if link.saves}
+        links = [
+            link
+            for link in self.every
+            if not link.bridge
+            and (
+                link.pattern == pattern
+                or (
+                    not link.saves
+                    and link.name
+                    and link.name not in saved
+                    and may_be_equal(link.name, pattern)
+                )
+            )
+        ]
+        return links if len({link.saves for link in links}) == 2 else []
 
     def list_in_module(self, path: str) -> list[FileLink]:
         """Return the saves and loads of a module."""
@@ -268,6 +318,8 @@ class FileLinks:
         links = [link for link in self._in_folder.get(folder, ()) if not link.bridge]
         if len(links) != 2 or links[0].saves == links[1].saves or all(link.name for link in links):
             return []
+        if not may_be_equal(links[0].spelled, links[1].spelled):
+            return []
         others = (
             other for link in links if link.name for other in self.list_named(link.name) if other not in links
         )
@@ -277,8 +329,15 @@ class FileLinks:
     def other_loads(self) -> Sequence[FileLink]:
         """The loads of a certain name, or of one that their own module makes, that may read a file without a spelled name."""
         saved = {link.name or link.path for link in self.every if link.saves}
-        loads = (link for link in self.every if not link.saves and not link.bridge)
-        return [load for load in loads if (load.name or load.path) not in saved]
+        patterns = {link.pattern for link in self.every if link.saves and link.pattern}
+        return [
+            load
+            for load in self.every
+            if not load.saves
+            and not load.bridge
+            and (load.name or load.path) not in saved
+            and not any(load.spelled and may_be_equal(load.spelled, pattern) for pattern in patterns)
+        ]
 
 
 def _select_by_name(name: str | None, here: str, every: FileLinks) -> list[FileLink]:

@@ -29,7 +29,7 @@ from .input_sizes import render_call_sizes, render_example_sizes
 from .load_bridge import find_obstacle
 from .module_origins import explain_origin
 from .open_loads import is_made_for_itself, is_open, reads_both
-from .path_literals import find_name, find_used_name
+from .path_literals import find_name, find_pattern, find_used_name
 from .result_chain import FIXED_MODE, ResultChain, is_method_save
 from .saves_and_loads import convert_load
 
@@ -53,7 +53,10 @@ def add_file_changes(chain: ResultChain, fix: Fix) -> Fix:
         if file.is_read and is_temporary(path, chain.use, chain.ctx):
             continue
         is_read = file.is_read and name is not None
-        group = find_group(name, chain.ctx, is_saved=True, is_read=is_read, is_open=file.is_open)
+        pattern = find_pattern(path, chain.ctx) if name is None else None
+        group = find_group(
+            name, chain.ctx, is_saved=True, is_read=is_read, is_open=file.is_open, pattern=pattern
+        )
         if group.is_renamed or (group.is_unread and name is None):
             paths = [
                 *file.paths,
@@ -92,7 +95,9 @@ def create_load_fix(use: Use, ctx: Context) -> Fix:
     converted = find_converted_file(path, name, use.place.scope, ctx)
     group = find_group(name, ctx, is_saved=False, is_read=True) if converted is None else None
     changes: list[FixChange] = []
-    loads = _find_loads(name, ctx)
+    links = group.links if group is not None else ()
+    names = {name, *(link.name for link in links if link.path == ctx.source.path)}
+    loads = [load for one in sorted(filter(None, names)) for load in _find_loads(one, ctx)]
     for load, _ in loads:
         if not is_open(load, ctx):
             changes += convert_load(ResultChain(load, ctx))
@@ -213,6 +218,7 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
         made_at,
         is_test,
         is_branch,
+        None if name is not None else find_pattern(path, ctx),
     )
 
 

@@ -50,10 +50,12 @@ _TOOLS = {
 def find_mentions(name: str, beside: Collection[str], ctx: Context) -> Iterator[str]:
     """Yield the places in modules, but for those ``beside``, and in scripts and settings that name a file.
 
-    Documents may name it by its old name, and so may comments, docstrings and messages.
+    The name may be a pattern. Documents may name the file by its old name, and so may comments, docstrings and messages.
     """
-    expression = rf"(?<![\w.-]){re.escape(name)}(?![\w-])"
-    for path, line in search_project(ctx, ((name,), (expression,)), beside):
+    parts = name.split("*")
+    spelled = r"[\w.-]*".join(map(re.escape, parts))
+    expression = rf"(?<![\w.-]){spelled}(?![\w-])"
+    for path, line in search_project(ctx, ((max(parts, key=len),), (expression,)), beside):
         if path.endswith(_DOCUMENTS):
             continue
         file = index_file(ctx.project, os.path.abspath(path))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.project.indexed_file import index_file
-from torchmigrate.semantics.model_files import PathLiteral, find_path_argument, identify_file
+from torchmigrate.semantics.model_files import (
+    PathLiteral,
+    find_formatted_text,
+    find_path_argument,
+    identify_file,
+    spell_file_name,
+)
 from torchmigrate.semantics.name_resolution import last_name, string_value
 from torchmigrate.semantics.node_walks import Function
 
@@ -37,8 +44,32 @@ def find_name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
         use = replace(use, place=replace(use.place, scope=scope))
     name = identify_file(path, use, ctx.uses)
     literal = find_literal(path, scope, ctx) if name is None else None
-    text = string_value(literal) if literal is not None else None
-    return name or (os.path.basename(text) if text else None)
+    spelled = spell_file_name(literal) if literal is not None else ""
+    return name or (spelled if "*" not in spelled else "") or None
+
+
+def find_pattern(path: ast.expr | None, ctx: Context) -> str | None:
+    """Return the name of a file of which the code spells only a part, as in ``net_*.pt`` for ``f"net_{step}.pt"``; else None."""
+    literal = find_literal(path, ctx.uses.scope_of(path), ctx) if path is not None else None
+    spelled = spell_file_name(literal) if literal is not None else ""
+    stem = os.path.splitext(spelled)[0]
+    return spelled if "*" in spelled and re.search(r"[^\W\d_]{3}", stem) else None
+
+
+def may_be_equal(one: str | None, other: str | None) -> bool:
+    """Return whether two names of files may be the same, where each may be a pattern, or None if nothing is known."""
+    if one is None or other is None or one == other:
+        return True
+    if "*" not in one:
+        one, other = other, one
+    if "*" not in one:
+        return False
+    if "*" not in other:
+        return re.fullmatch(".*".join(map(re.escape, one.split("*"))), other) is not None
+    heads, ends = (one.split("*")[0], other.split("*")[0]), (one.split("*")[-1], other.split("*")[-1])
+    return (heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])) and (
+        ends[0].endswith(ends[1]) or ends[1].endswith(ends[0])
+    )
 
 
 def find_used_name(use: Use, ctx: Context) -> str | None:
@@ -53,7 +84,9 @@ def find_literal(path: ast.expr, scope: Scope, ctx: Context, depth: int = _DEPTH
     match path:
         case ast.JoinedStr() | ast.Constant(value=str()):
             return path
-        case ast.BinOp(right=right):
+        case ast.Call() | ast.BinOp() if (text := find_formatted_text(path)) is not None:
+            return text
+        case ast.BinOp(op=ast.Add() | ast.Div(), right=right):
             return find_literal(right, scope, ctx, depth)
         case ast.Call(args=[*_, last]) if last_name(path.func) in _WRAPPERS:
             return find_literal(last, scope, ctx, depth)
