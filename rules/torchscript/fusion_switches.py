@@ -33,7 +33,7 @@ from torchmigrate.rewrite.changes import DropItems
 from torchmigrate.semantics.scopes import StatementPlace
 
 from ._authoring.torchscript_makers import ASKS, AUTHORING, BASES, INERT, LOADING, find_nearest
-from ._export.file_readers import LOADED, SAVED
+from ._export.file_links import LOADED, SAVED
 
 _PUBLIC = (
     *("set_fusion_strategy", "_set_fusion_strategy", "fuser", "strict_fusion", "optimized_execution"),

@@ -28,8 +28,8 @@ from .._script import script_patches
 from . import multi_file_fix
 from .chain_outcomes import get_outcomes
 from .expression_kinds import find_class
+from .file_links import is_saved
 from .file_paths import SUFFIXES
-from .file_readers import is_saved
 from .in_place_observers import ASKS as TELLING_ASKS
 from .load_bridge import create_bridge_fix
 from .mobile_programs import describe_program

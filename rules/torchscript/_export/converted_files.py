@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.name_resolution import string_value
 
-from .file_readers import is_saved
+from .file_links import is_saved
 from .path_literals import find_literal
 
 if TYPE_CHECKING:

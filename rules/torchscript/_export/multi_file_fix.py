@@ -23,8 +23,9 @@ from .._authoring.torchscript_makers import LOADING, TRACES
 from .added_suffix import add_suffix
 from .chain_outcomes import get_outcomes
 from .converted_files import find_converted_file
+from .file_links import LOADED, SAVED, FileLink
 from .file_paths import create_renames, is_temporary
-from .file_readers import LOADED, SAVED, FileGroup, FileLink, create_suffix_reason, find_group
+from .file_readers import FileGroup, create_suffix_reason, find_group
 from .input_sizes import render_call_sizes, render_example_sizes
 from .load_bridge import find_obstacle
 from .module_origins import explain_origin

@@ -17,8 +17,8 @@ from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
 from .._authoring import call_purpose
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .expression_kinds import find_binding
+from .file_links import SAVED
 from .file_paths import is_temporary
-from .file_readers import SAVED
 from .loaded_uses import LoadedUses
 from .suffix_conditions import widen_conditions
 
