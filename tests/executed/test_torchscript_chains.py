@@ -421,6 +421,48 @@ def read(folder, *inputs):
     return model(*inputs), model(*inputs)
 """,
     ),
+    **{
+        f"scripted or traced into one variable: {choice}": (
+            "torch.randn(5, 4)",
+            f"""
+def write(folder, uses_script={choice[0]}, freezes={choice[1]}):
+    model = Mlp().eval()
+    example = torch.rand(1, 4)
+    if uses_script:
+        exported = torch.jit.script(model)
+    else:
+        exported = torch.jit.trace(model, example)
+    if freezes:
+        exported = torch.jit.freeze(exported)
+    exported.save(os.path.join(folder, "chain.pt"))
+"""
+            + LOAD,
+        )
+        for choice in ((True, True), (True, False), (False, True), (False, False))
+    },
+    **{
+        f"saved in each branch: {is_small}": (
+            f"torch.randn(5, {4 if is_small else 8})",
+            f"""
+def write(folder, is_small={is_small}):
+    path = "{{}}/chain.pt".format(folder)
+    if is_small:
+        small = torch.jit.trace(Mlp().eval(), torch.rand(1, 4))
+        small.save(path)
+    else:
+        large = torch.jit.trace(Mlp(8).eval(), torch.rand(1, 8))
+        torch.jit.save(large, path)
+
+
+def read(folder, *inputs):
+    newest = max(Path(folder).glob("chain.pt*"))
+    if newest.suffix == ".pt2":
+        return torch.export.load(newest).module()(*inputs)
+    return getattr(torch, "jit").load(newest)(*inputs)
+""",
+        )
+        for is_small in (True, False)
+    },
     "parameters loaded first": (
         "torch.randn(5, 4)",
         """

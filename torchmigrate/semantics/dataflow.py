@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from torchmigrate.semantics import node_walks
@@ -22,6 +22,9 @@ _Wholes = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.B
 
 RETURNED = "is returned, and the callers of this function are not analyzed"
 """The message of a `ValueEscapes` to the callers of the function."""
+
+
+IsAlike = Callable[[ast.expr], bool]
 
 
 class ValueEscapes(Exception):
@@ -78,20 +81,27 @@ class DataFlow:
             return parent.value
         return None
 
-    def find_value_places(self, value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+    def find_value_places(
+        self, value: ast.expr, scope: Scope, is_alike: IsAlike | None = None
+    ) -> Iterator[ast.expr]:
         """Yield every expression with the value of ``value``: itself where it is used at once, or the reads of the
-        variable that it is assigned to. Raises `ValueEscapes` where some of them cannot be known."""
+        variable that it is assigned to.
+
+        Other values ``is_alike`` accepts there as well. Raises `ValueEscapes` where some of the places cannot be known.
+        """
         parent = self.parents.get(value)
         assigned = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is value
         target = _find_sole_target(parent) if assigned else None  # type: ignore[arg-type]
         if isinstance(target, ast.Name):
-            yield from self.find_reads(target, scope)
+            yield from self.find_reads(target, scope, is_alike)
         else:
             yield value
 
-    def find_reads(self, target: ast.Name, scope: Scope) -> Iterator[ast.expr]:
+    def find_reads(
+        self, target: ast.Name, scope: Scope, is_alike: IsAlike | None = None
+    ) -> Iterator[ast.expr]:
         """Yield the expressions that read the value bound to ``target``. Raises `ValueEscapes` where they may read another
-        value, except None."""
+        value, except None and those that ``is_alike`` accepts."""
         if target.id in scope.outer or scope.is_class:
             raise ValueEscapes(f"is kept in `{target.id}`, which other functions can change")
         reaching = self.find_reaching(target.id, scope)
@@ -100,15 +110,27 @@ class DataFlow:
             raise ValueEscapes(f"is kept in `{target.id}`, which is bound in more than one way")
         for read, state in reaching.reads.items():
             if target in state:
-                if not self._is_sole(target, state, scope):
+                if not self._is_sole(target, state, scope, is_alike):
                     raise ValueEscapes(self._describe_ambiguity(target, read, reaching))
-                yield from self.find_value_places(read, scope)
+                yield from self.find_value_places(read, scope, is_alike)
         yield from (read for read, state in captured.items() if target in state)
 
-    def _is_sole(self, target: ast.Name, state: State, scope: Scope) -> bool:
-        """Return whether a binding is not in a state, or the only one there that gives a value."""
+    def _is_sole(self, target: ast.Name, state: State, scope: Scope, is_alike: IsAlike | None = None) -> bool:
+        """Return whether a binding is not in a state, or the only one there that gives another value than those alike."""
         others = state - {target} if target in state else ()
-        return all(self._is_none(other, target.id, scope) for other in others)
+        return all(
+            self._is_none(other, target.id, scope)
+            or (
+                is_alike is not None and (value := self._find_assigned(other)) is not None and is_alike(value)
+            )
+            for other in others
+        )
+
+    def _find_assigned(self, binding: ast.AST) -> ast.expr | None:
+        """Return what a statement assigns to the variable of a binding alone."""
+        parent = self.parents.get(binding)
+        is_sole = isinstance(parent, (ast.Assign, ast.AnnAssign)) and _find_sole_target(parent) is binding
+        return parent.value if is_sole and isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
 
     def _describe_ambiguity(self, target: ast.Name, read: ast.Name, reaching: ReachingBindings) -> str:
         """Return the message for a value that is not the only one a read may see; being returned comes first."""

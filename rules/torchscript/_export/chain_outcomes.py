@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +53,35 @@ class _NoInputs(NoFix):
 
 def get_outcomes(ctx: Context) -> Mapping[int, ChainOutcome]:
     """Return the outcome of each chain, by the `id` of each of its members."""
-    return ctx.uses.compute_once(get_outcomes, lambda: _join_alternatives(dict(_collect_outcomes(ctx))))
+    return ctx.uses.compute_once(
+        get_outcomes, lambda: _join_alternatives(_join_peers(dict(_collect_outcomes(ctx))))
+    )
+
+
+def _join_peers(outcomes: dict[int, ChainOutcome]) -> dict[int, ChainOutcome]:
+    """Return the outcomes, with one fix for the chains of different branches of an ``if`` whose results go to the same places."""
+    return {
+        key: _join_branches(outcome, outcomes) if outcome.chain.peers else outcome
+        for key, outcome in outcomes.items()
+    }
+
+
+def _join_branches(outcome: ChainOutcome, outcomes: Mapping[int, ChainOutcome]) -> ChainOutcome:
+    chain = outcome.chain
+    for peer in chain.peers:
+        other = outcomes[id(peer.node)]
+        if other.fix is None and outcome.fix is not None:
+            reason = f"line {peer.node.lineno} makes the same result in another branch and has no fix: {other.reason}"
+            return replace(outcome, fix=None, reason=reason)
+    if outcome.fix is None:
+        return outcome
+    lead = outcomes[id(chain.leader.node)]
+    every = [lead, *(outcomes[id(peer.node)] for peer in lead.chain.peers)]
+    for one in every[1:]:
+        lead.chain.needs_eval |= one.chain.needs_eval
+    changes = [change for one in every if one.fix is not None for change in one.fix.changes]
+    assert lead.fix is not None
+    return replace(lead, fix=replace(lead.fix, changes=tuple(changes)))
 
 
 def _join_alternatives(outcomes: dict[int, ChainOutcome]) -> dict[int, ChainOutcome]:
@@ -95,6 +124,8 @@ def _create_fix(chain: ResultChain) -> Fix:
     except NoFix as none:
         leaves = none.reason
     call_purpose.check_purpose(chain.use, chain.ctx)
+    if leaves is None and chain.peers:
+        _check_peers(chain)
     if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.all_saves):
         raise NoFix(leaves)
     calls = [call for _, call in (*chain.wrappers, *chain.lowered, *chain.modes)]
@@ -110,6 +141,19 @@ def _create_fix(chain: ResultChain) -> Fix:
     if not chain.use.certain:
         raise NoFix("the name may refer to something else")
     return fix
+
+
+def _check_peers(chain: ResultChain) -> None:
+    """Raise NoFix where the results of several branches are not saved, or used in different ways."""
+    for peer in chain.peers:
+        other = ResultChain(peer, chain.ctx)
+        with contextlib.suppress(NoFix):
+            other.follow_value(other.call)
+        if not chain.saves or chain.mobile_saves or other.places != chain.places:
+            line = peer.node.lineno
+            raise NoFix(
+                f"line {line} gives the variable another value in another branch; use a variable for each"
+            )
 
 
 def _check_attributes(chain: ResultChain) -> None:

@@ -107,9 +107,17 @@ def unwrap_results(chain: ResultChain) -> Iterator[FixChange]:
         statement = chain.flow.parents[call]
         targets = [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
         if isinstance(statement, ast.Assign) and targets == [ast.unparse(place)]:
-            yield Remove(statement)
+            yield Remove(_find_whole(statement, chain))
         else:
             yield replace(call, "{module}", module=place)
+
+
+def _find_whole(statement: ast.stmt, chain: ResultChain) -> ast.stmt:
+    """Return the statement to remove with one that is all that an ``if`` without calls is for: that ``if``."""
+    parent = chain.flow.parents[statement]
+    if not isinstance(parent, ast.If) or parent.body != [statement] or parent.orelse:
+        return statement
+    return statement if any(isinstance(node, ast.Call) for node in ast.walk(parent.test)) else parent
 
 
 def _find_renaming(chain: ResultChain) -> tuple[ast.Name, str] | None:

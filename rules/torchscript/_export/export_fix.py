@@ -92,9 +92,7 @@ def create_export_fix(
         *(_wrap_function(chain, model) if is_function else ()),
         *_convert_options(chain, model, sizes),
         *([replace(model, "{model}.eval()", model=model)] if chain.needs_eval else []),
-        *unwrap_results(chain),
-        *drop_mode_calls(chain),
-        *(convert_mobile_saves(chain) if chain.mobile_saves else _use_program(chain)),
+        *(_adapt_uses(chain) if chain.leader is chain.use else ()),
     )
     chain.replacement = "export"
     mode = "; the model is exported in eval mode" if chain.needs_eval else ""
@@ -102,6 +100,18 @@ def create_export_fix(
     lost = export_checks.describe_lost_methods(model, chain.use, chain.ctx) if chain.saves else ""
     title = f"Use `torch.export`, and adapt what uses the result{sizes.fixed}{mode}{function}{lost}"
     return Fix(changes, Safety.UNSAFE, title)
+
+
+def _adapt_uses(chain: ResultChain) -> Iterator[FixChange]:
+    """Yield the changes of all that is done with the result."""
+    yield from unwrap_results(chain)
+    yield from drop_mode_calls(chain)
+    if chain.mobile_saves:
+        yield from convert_mobile_saves(chain)
+        return
+    yield from _call_through_module(chain)
+    yield from rename_views(chain.views)
+    yield from convert_saves(chain)
 
 
 def _wrap_function(chain: ResultChain, function: ast.expr) -> Iterator[FixChange]:
@@ -265,13 +275,6 @@ def _find_form_in_calls(chain: ResultChain, inputs: ast.expr) -> str | None:
     return None
 
 
-def _use_program(chain: ResultChain) -> Iterator[FixChange]:
-    """Yield the changes of all that is done with the result."""
-    yield from _call_through_module(chain)
-    yield from rename_views(chain.views)
-    yield from convert_saves(chain)
-
-
 def _call_through_module(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that use the result through `.module()`, which is called once."""
     if not chain.saves:
@@ -287,7 +290,7 @@ def _name_program(chain: ResultChain) -> Iterator[FixChange]:
     """Yield the changes that bind the exported program to a new variable, so that the old one can hold its module."""
     statement = chain.use.place.statement
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves)
+    is_inline = any(not isinstance(place, ast.Name) for place, _ in chain.saves) or bool(chain.peers)
     if not isinstance(target, ast.Name) or is_inline or _shares_its_line(chain.use.place):
         raise NoFix("the result is both called and saved; assign it to a variable on a line of its own")
     program = Symbol(_find_free_name(chain, "exported", "exported_program"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
@@ -11,6 +12,7 @@ from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_SAVES, SAVE_METHODS, SAVES
 from torchmigrate.semantics.name_resolution import MODES, MOVES
+from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import (
     FREEZES,
@@ -29,6 +31,7 @@ from .printed_views import is_printed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
+    from torchmigrate.semantics.scopes import StatementPlace
 
 ASKS = (
     *(*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES),
@@ -53,6 +56,7 @@ _CORE_ML = (
 _TAKES_INSTEAD = dict.fromkeys(("coremltools.convert", "coremltools.converters.convert"), _CORE_ML)
 """Functions of other packages, and what they accept instead of a traced module. https://apple.github.io/coremltools/docs-guides/source/model-exporting.html"""
 TO_ONNX = "torch.onnx.export"
+_BRANCHING = (*TRACES, *SCRIPTS)
 _LITE_SAVE = LITE_METHODS[0].removeprefix(".")
 
 
@@ -112,6 +116,10 @@ class ResultChain:
         """The attributes (``Class.name``), functions and variables by which others may reach the result of a load."""
         self.replacement = ""
         """What the fix makes of the plain module or function, as a recorded proof names it: "export", "compile", or neither."""
+        self.peers: list[Use] = []
+        """The scripts and traces in other branches of an ``if`` whose results go to the same places."""
+        self.places: set[ast.expr] = set()
+        """The expressions with the result that were sorted."""
         self.needs_eval = False
         """Whether the module, which may be in training mode, is put into eval mode for the export."""
         self.returned_by = set[ast.AST]()
@@ -128,10 +136,31 @@ class ResultChain:
             targets = get_targets(self.flow.parents[value])
             self.kept += [target.id for target in targets if isinstance(target, ast.Name)]
         try:
-            for place in self.flow.find_value_places(value, scope):
-                self._sort_place(place)
+            for place in self.flow.find_value_places(value, scope, self._is_alike):
+                if place not in self.places:
+                    self.places.add(place)
+                    self._sort_place(place)
         except ValueEscapes as way:
             raise NoFix(f"the result {way}") from None
+
+    def _is_alike(self, value: ast.expr) -> bool:
+        """Return whether a value that goes to the same places changes together with this chain."""
+        if value is self.call or any(value is call for _, call in self.wrappers):
+            return True
+        if self.use.symbol not in _BRANCHING:
+            return False
+        found = (use for use in self.ctx.uses.all_uses if use.call is value and use.symbol in _BRANCHING)
+        peer = next(found, None)
+        if peer is None or not are_exclusive(peer.place, self.use.place):
+            return False
+        if peer not in self.peers:
+            self.peers.append(peer)
+        return True
+
+    @property
+    def leader(self) -> Use:
+        """The script or trace whose fix also changes what is done with the results of its peers: a trace if there is one."""
+        return min((self.use, *self.peers), key=lambda use: (use.symbol in SCRIPTS, use.node.lineno))
 
     def find_calls(self) -> list[ast.Call]:
         """Return the calls of the result itself."""
@@ -281,6 +310,23 @@ class ResultChain:
                 raise NoFix(f"{place} calls the result, maybe with other sizes than the example's")
         if not names and not foreign:
             raise out
+
+
+def are_exclusive(one: StatementPlace, other: StatementPlace) -> bool:
+    """Return whether two statements stand in different branches of an ``if``, so that never both of them run."""
+    branches = find_branches(other)
+    return any(branches.get(test, block) is not block for test, block in find_branches(one).items())
+
+
+def find_branches(place: StatementPlace) -> dict[ast.If, list[ast.stmt]]:
+    """Return the branch that a statement stands in, for each ``if`` around it in its function."""
+    found: dict[ast.If, list[ast.stmt]] = {}
+    for inner, outer in pairwise(place.enclosing_places()):
+        if isinstance(outer.statement, ast.For | ast.While | ast.AsyncFor | Function):
+            break  # which may take both
+        if isinstance(outer.statement, ast.If):
+            found[outer.statement] = inner.block
+    return found
 
 
 def is_method_save(place: ast.expr, call: ast.Call) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from torchmigrate.rewrite.changes import (
 )
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
 from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
-from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import LOADING
 from .compile_fixes import drop_mode_calls
@@ -33,11 +31,10 @@ from .loaded_uses import create_onnx_reason
 from .open_loads import is_open, reads_both
 from .path_literals import find_name
 from .printed_views import rename_views
-from .result_chain import ResultChain, SavedFile, is_method_save
+from .result_chain import ResultChain, SavedFile, are_exclusive, is_method_save
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
-    from torchmigrate.semantics.scopes import StatementPlace
 
 _NEW_KEYWORDS = {"m": "ep", "_extra_files": "extra_files"}
 
@@ -133,22 +130,7 @@ def _is_in_other_branch(use: Use, chain: ResultChain) -> bool:
     """Return whether a save stands in another branch of an ``if`` than all saves of a chain."""
     mine = [call for _, call in chain.saves]
     places = [one.place for one in chain.ctx.uses.all_uses if one.call in mine]
-    branches = _find_branches(use.place)
-    return len(places) == len(mine) and all(
-        any(branches.get(test, block) is not block for test, block in _find_branches(place).items())
-        for place in places
-    )
-
-
-def _find_branches(place: StatementPlace) -> dict[ast.If, list[ast.stmt]]:
-    """Return the branch that a statement stands in, for each ``if`` around it in its function."""
-    found: dict[ast.If, list[ast.stmt]] = {}
-    for inner, outer in pairwise(place.enclosing_places()):
-        if isinstance(outer.statement, ast.For | ast.While | ast.AsyncFor | Function):
-            break  # which may take both
-        if isinstance(outer.statement, ast.If):
-            found[outer.statement] = inner.block
-    return found
+    return len(places) == len(mine) and all(are_exclusive(use.place, place) for place in places)
 
 
 def _find_reads(path: ast.expr, chain: ResultChain) -> list[tuple[Use, ast.expr | None]]:
