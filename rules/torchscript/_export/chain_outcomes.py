@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, Kind, NoFix
@@ -25,8 +23,8 @@ from .compile_fixes import create_compile_fix, create_eager_fix, create_in_place
 from .example_inputs import find_example
 from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
+from .joined_outcomes import ChainOutcome, check_peers, join_outcomes
 from .module_modes import depends_on_mode, is_free_for_eval
-from .module_origins import explain_origin
 from .recorded_inputs import ignores_mode
 from .result_chain import FIXED_MODE, ResultChain
 
@@ -36,71 +34,13 @@ if TYPE_CHECKING:
 _SCRIPT_ONLY = frozenset({"optimize", "_frames_up", "_rcb", "example_inputs"})
 
 
-@dataclass(frozen=True, slots=True)
-class ChainOutcome:
-    """The fix of a chain, or the reason why there is none."""
-
-    chain: ResultChain
-    fix: Fix | None
-    reason: str | None
-    lacks_inputs: bool = False
-    """Whether only example inputs are missing."""
-
-
 class _NoInputs(NoFix):
     """The reason that no call shows example inputs."""
 
 
 def get_outcomes(ctx: Context) -> Mapping[int, ChainOutcome]:
     """Return the outcome of each chain, by the `id` of each of its members."""
-    return ctx.uses.compute_once(
-        get_outcomes, lambda: _join_alternatives(_join_peers(dict(_collect_outcomes(ctx))))
-    )
-
-
-def _join_peers(outcomes: dict[int, ChainOutcome]) -> dict[int, ChainOutcome]:
-    """Return the outcomes, with one fix for the chains of different branches of an ``if`` whose results go to the same places."""
-    return {
-        key: _join_branches(outcome, outcomes) if outcome.chain.peers else outcome
-        for key, outcome in outcomes.items()
-    }
-
-
-def _join_branches(outcome: ChainOutcome, outcomes: Mapping[int, ChainOutcome]) -> ChainOutcome:
-    chain = outcome.chain
-    for peer in chain.peers:
-        other = outcomes[id(peer.node)]
-        if other.fix is None and outcome.fix is not None:
-            reason = f"line {peer.node.lineno} makes the same result in another branch and has no fix: {other.reason}"
-            return replace(outcome, fix=None, reason=reason)
-    if outcome.fix is None:
-        return outcome
-    lead = outcomes[id(chain.leader.node)]
-    every = [lead, *(outcomes[id(peer.node)] for peer in lead.chain.peers)]
-    for one in every[1:]:
-        lead.chain.needs_eval |= one.chain.needs_eval
-    changes = [change for one in every if one.fix is not None for change in one.fix.changes]
-    assert lead.fix is not None
-    return replace(lead, fix=replace(lead.fix, changes=tuple(changes)))
-
-
-def _join_alternatives(outcomes: dict[int, ChainOutcome]) -> dict[int, ChainOutcome]:
-    """Return the outcomes, with one fix for the chains that save one file in several branches of an ``if``."""
-    return {key: _join_outcome(outcome, outcomes) for key, outcome in outcomes.items()}
-
-
-def _join_outcome(outcome: ChainOutcome, outcomes: Mapping[int, ChainOutcome]) -> ChainOutcome:
-    fix, chain = outcome.fix, outcome.chain
-    for save in chain.alternatives if fix is not None else ():
-        other = outcomes.get(id(save.node))
-        if other is None or other.fix is None:
-            why = other.reason if other is not None else explain_origin(save, chain.ctx)
-            reason = f"line {save.node.lineno} also saves this file and has no fix: {why}"
-            return replace(outcome, fix=None, reason=reason)
-        assert fix is not None
-        fix = replace(fix, changes=(*fix.changes, *other.fix.changes))
-        chain.needs_eval |= other.chain.needs_eval
-    return replace(outcome, fix=fix)
+    return ctx.uses.compute_once(get_outcomes, lambda: join_outcomes(dict(_collect_outcomes(ctx))))
 
 
 def _collect_outcomes(ctx: Context) -> Iterator[tuple[int, ChainOutcome]]:
@@ -125,7 +65,7 @@ def _create_fix(chain: ResultChain) -> Fix:
         leaves = none.reason
     call_purpose.check_purpose(chain.use, chain.ctx)
     if leaves is None and chain.peers:
-        _check_peers(chain)
+        check_peers(chain)
     if leaves is not None and (chain.use.symbol not in SCRIPTS or chain.all_saves):
         raise NoFix(leaves)
     calls = [call for _, call in (*chain.wrappers, *chain.lowered, *chain.modes)]
@@ -141,19 +81,6 @@ def _create_fix(chain: ResultChain) -> Fix:
     if not chain.use.certain:
         raise NoFix("the name may refer to something else")
     return fix
-
-
-def _check_peers(chain: ResultChain) -> None:
-    """Raise NoFix where the results of several branches are not saved, or used in different ways."""
-    for peer in chain.peers:
-        other = ResultChain(peer, chain.ctx)
-        with contextlib.suppress(NoFix):
-            other.follow_value(other.call)
-        if not chain.saves or chain.mobile_saves or other.places != chain.places:
-            line = peer.node.lineno
-            raise NoFix(
-                f"line {line} gives the variable another value in another branch; use a variable for each"
-            )
 
 
 def _check_attributes(chain: ResultChain) -> None:

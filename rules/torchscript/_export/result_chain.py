@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix
@@ -12,7 +11,6 @@ from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_SAVES, SAVE_METHODS, SAVES
 from torchmigrate.semantics.name_resolution import MODES, MOVES
-from torchmigrate.semantics.node_walks import Function
 
 from .._authoring.torchscript_makers import (
     FREEZES,
@@ -24,6 +22,7 @@ from .._authoring.torchscript_makers import (
     TRACES,
 )
 from .._script.function_escapes import find_importers, is_program
+from .exclusive_branches import are_exclusive
 from .foreign_callers import collect_calls
 from .kept_attributes import find_attribute_reads, get_targets
 from .passed_inputs import find_passed_calls
@@ -31,7 +30,6 @@ from .printed_views import is_printed
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
-    from torchmigrate.semantics.scopes import StatementPlace
 
 ASKS = (
     *(*TRACES, *TRACE_MODULES, *SCRIPTS, *FREEZES, *OPTIMIZES),
@@ -310,23 +308,6 @@ class ResultChain:
                 raise NoFix(f"{place} calls the result, maybe with other sizes than the example's")
         if not names and not foreign:
             raise out
-
-
-def are_exclusive(one: StatementPlace, other: StatementPlace) -> bool:
-    """Return whether two statements stand in different branches of an ``if``, so that never both of them run."""
-    branches = find_branches(other)
-    return any(branches.get(test, block) is not block for test, block in find_branches(one).items())
-
-
-def find_branches(place: StatementPlace) -> dict[ast.If, list[ast.stmt]]:
-    """Return the branch that a statement stands in, for each ``if`` around it in its function."""
-    found: dict[ast.If, list[ast.stmt]] = {}
-    for inner, outer in pairwise(place.enclosing_places()):
-        if isinstance(outer.statement, ast.For | ast.While | ast.AsyncFor | Function):
-            break  # which may take both
-        if isinstance(outer.statement, ast.If):
-            found[outer.statement] = inner.block
-    return found
 
 
 def is_method_save(place: ast.expr, call: ast.Call) -> bool:

@@ -25,13 +25,14 @@ from torchmigrate.semantics.model_files import SAVE_METHODS, SAVES
 
 from .._authoring.torchscript_makers import LOADING
 from .compile_fixes import drop_mode_calls
+from .exclusive_branches import are_exclusive
 from .file_paths import is_same_file, may_be_same_file
 from .load_bridge import find_obstacle
 from .loaded_uses import create_onnx_reason
 from .open_loads import is_open, reads_both
 from .path_literals import find_name
 from .printed_views import rename_views
-from .result_chain import ResultChain, SavedFile, are_exclusive, is_method_save
+from .result_chain import ResultChain, SavedFile, is_method_save
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
