@@ -32,7 +32,7 @@ EITHER = """
         (EITHER.format(use="return scripted, 1"), RETURNED),
         (
             EITHER.format(use="scripted(x)"),
-            "the result is not the only possible value of `scripted` on line 8, which may also come from line 5",
+            "line 5 gives the variable another value in another branch; use a variable for each",
         ),
     ],
 )
