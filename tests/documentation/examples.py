@@ -47,6 +47,8 @@ EXAMPLES = {
     "RemoveDecorator": Example(
         "@old\ndef f(): ...\n", "RemoveDecorator(statement, statement.decorator_list[0])"
     ),
+    "AddDecorator": Example("def f(): ...\n", 'AddDecorator(statement, template("d"))'),
+    "AddParameters": Example("def f(x): ...\n", 'AddParameters(statement, template("def _(y=1): ..."))'),
     "Remove": Example("old()\nf()\n", "Remove(statement)"),
     "Unwrap": Example("with old():\n    f()\n", "Unwrap(statement, statement.body)"),
     "Decide": Example("if old():\n    f()\nelse:\n    g()\n", "Decide(statement, False)"),

@@ -10,7 +10,9 @@ import pytest
 from tests.rewrite.support import call, changed, every
 from torchmigrate.model.findings import FixChange, NoFix
 from torchmigrate.rewrite.changes import (
+    AddDecorator,
     AddImport,
+    AddParameters,
     Decide,
     Declare,
     DropArguments,
@@ -125,6 +127,44 @@ def test_a_decorator_goes(before: str, after: str) -> None:
         owner = next(node for node in every(source, ast.AST) if getattr(node, "decorator_list", None))
         decorator = next(d for d in owner.decorator_list if source.get_segment(d) == "d")  # type: ignore[attr-defined]
         return RemoveDecorator(owner, decorator)  # type: ignore[arg-type]
+
+    assert changed(before, change) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(): pass\n", "@d\ndef f(): pass\n"),
+        ("# f\n@a  # why\n# g\ndef f():\n    a\n", "# f\n@d\n@a  # why\n# g\ndef f():\n    a\n"),
+        (
+            "class C:\n    # f\n    async def f(self):\n        a\n",
+            "class C:\n    # f\n    @d\n    async def f(self):\n        a\n",
+        ),
+    ],
+)
+def test_a_decorator_comes_first(before: str, after: str) -> None:
+    def change(source: SourceText) -> FixChange:
+        owner = next(node for node in every(source, ast.AST) if getattr(node, "name", None) == "f")
+        return AddDecorator(owner, template("d"))  # type: ignore[arg-type]
+
+    assert changed(before, change) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(a): pass\n", "def f(a, x, y=1): pass\n"),
+        ("def f(a, *b, c): pass\n", "def f(a, x, y=1, *b, c): pass\n"),
+        (
+            "def f(\n    a,  # first\n    b,  # second\n): pass\n",
+            "def f(\n    a,  # first\n    b,  # second\n    x,\n    y=1,\n): pass\n",
+        ),
+        ("def f(\n    a,\n    b\n): pass\n", "def f(\n    a,\n    b,\n    x,\n    y=1\n): pass\n"),
+    ],
+)
+def test_parameters_are_added(before: str, after: str) -> None:
+    def change(source: SourceText) -> FixChange:
+        return AddParameters(every(source, ast.FunctionDef)[0], template("def _(x, y=1): ..."))
 
     assert changed(before, change) == after
 

@@ -1,8 +1,15 @@
-"""Qualified names and their notation: ``torch.jit.script().save`` is an attribute of what a call returns."""
+"""Qualified names and their notation.
+
+``torch.jit.script().save`` is an attribute of what a call returns, ``torch.autograd.Function.<class>`` a class that derives
+from another one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+SUBCLASS = ".<class>"
+"""The suffix of the name of a class that the project derives from a class of torch."""
 
 COMPANION_PACKAGES = ("torchvision", "torchaudio", "torchtext", "torchdata")
 """The packages that are released along with torch, whose names are watched like torch's own."""

@@ -39,7 +39,8 @@ class Rule:
     """A rule: everything that the engine, the command line and the documentation need to know about it.
 
     ``symbols`` are qualified names. A segment ``()`` stands for the result of a call
-    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a leading dot
+    (``torch.jit.script().save``), a trailing ``*`` for any rest of a name (``torch._C._jit_*``), a trailing ``<class>`` for the
+    classes of the project that derive from one (``torch.autograd.Function.<class>``), a leading dot
     for an attribute of any object (``.to_torchscript``), a name without dots for a builtin (``slice``), and a leading dollar sign for a string literal that names
     an environment variable (``$TORCH_NCCL_NAN_CHECK``), or a module in a command (``$torch.distributed.launch``).
 

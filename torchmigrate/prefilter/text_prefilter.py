@@ -17,6 +17,8 @@ from torchmigrate.prefilter.identifiers import CUSTOMARY, collect_identifiers
 from torchmigrate.prefilter.name_pairs import Listing, NamePairs
 from torchmigrate.prefilter.prose import keep_offsets_in_code
 
+_NOT_SPELLED = frozenset({"torch", "()", "*", "<class>"})
+"""Parts of symbols that a file need not spell to use them."""
 _GENERIC = frozenset(
     """
     _C amp c10d_functional compile cpu cuda device distributed export fork freeze functional ignore load
@@ -90,7 +92,7 @@ def _needed_beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
     """Return sets of the other identifiers in the symbols of a token, without those that contain another set."""
     needed: list[frozenset[bytes]] = []
     for symbol in sorted(symbols, key=len):
-        others = (part for part in split_name(symbol.rstrip("*")) if part not in ("torch", "()", token))
+        others = (part for part in split_name(symbol.rstrip("*")) if part not in {*_NOT_SPELLED, token})
         parts = frozenset(part.encode() for part in others)
         if not any(fewer <= parts for fewer in needed):
             needed.append(parts)
@@ -123,6 +125,6 @@ def _choose_tokens(symbols: list[str]) -> dict[str, str]:
 
 
 def _candidate_tokens(symbol: str) -> list[str]:
-    parts = [part.rstrip("*") for part in split_name(symbol) if part not in ("()", "*")]
+    parts = [part.rstrip("*") for part in split_name(symbol) if part not in _NOT_SPELLED - {"torch"}]
     rare = [part for part in parts if part not in _GENERIC]
     return rare or parts[-1:]

@@ -128,6 +128,23 @@ class RemoveDecorator(FixChange):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AddDecorator(FixChange):
+    """Adds a decorator to a definition, above the others."""
+
+    definition: Definition
+    new: Template
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddParameters(FixChange):
+    """Adds parameters to a function, behind those that can be given by position."""
+
+    definition: ast.FunctionDef | ast.AsyncFunctionDef
+    new: Template
+    """A function with these parameters alone: ``def _(x, y=1): ...``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Remove(FixChange):
     """Removes a statement; the only statement of a block becomes ``pass``. Its comments stay."""
 

@@ -93,16 +93,16 @@ def add_argument(
             whitespace_before_args=before,
         )
     if isinstance(last.comma, cst.Comma):
-        new = new.with_changes(comma=_strip_comma(last.comma))
-        between = _keep_comments(between, last.comma.whitespace_after)
+        new = new.with_changes(comma=strip_comma(last.comma))
+        between = keep_comments(between, last.comma.whitespace_after)
     else:
-        new = new.with_changes(whitespace_after_arg=_strip_line_break(last.whitespace_after_arg))
-        between = _keep_comments(between, last.whitespace_after_arg)
+        new = new.with_changes(whitespace_after_arg=strip_line_break(last.whitespace_after_arg))
+        between = keep_comments(between, last.whitespace_after_arg)
     last = last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace(""))
     return call.with_changes(args=[*others, last, new])
 
 
-def _keep_comments(comma: cst.Comma, space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
+def keep_comments(comma: cst.Comma, space: cst.BaseParenthesizableWhitespace) -> cst.Comma:
     """Return a comma with a line break that also has the comments of ``space``, which follow the argument before it."""
     after = comma.whitespace_after
     if not (
@@ -114,11 +114,13 @@ def _keep_comments(comma: cst.Comma, space: cst.BaseParenthesizableWhitespace) -
     )
 
 
-def _strip_comma(comma: cst.Comma) -> cst.Comma:
-    return comma.with_changes(whitespace_after=_strip_line_break(comma.whitespace_after))
+def strip_comma(comma: cst.Comma) -> cst.Comma:
+    """Return the comma without comments and empty lines behind it."""
+    return comma.with_changes(whitespace_after=strip_line_break(comma.whitespace_after))
 
 
-def _strip_line_break(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+def strip_line_break(space: cst.BaseParenthesizableWhitespace) -> cst.BaseParenthesizableWhitespace:
+    """Return white space without the comments and empty lines in it."""
     return strip_comments(space) if isinstance(space, cst.ParenthesizedWhitespace) else space
 
 

@@ -104,7 +104,13 @@ class Rewriter:
             return self._select_smallest_region(change, node)
         stand = regions.statements.find_position(node)
         match change:
-            case kinds.DropItems() | kinds.RemoveDecorator() | kinds.DropArguments():
+            case (
+                kinds.DropItems()
+                | kinds.RemoveDecorator()
+                | kinds.AddDecorator()
+                | kinds.AddParameters()
+                | kinds.DropArguments()
+            ):
                 return regions.select_header(stand), stand
             case kinds.Declare(owner=owner):
                 return regions.select_class_opening(owner), stand

@@ -1,10 +1,11 @@
-"""Changes of single libcst statements: decorators removed, statements declared in a class, assignments annotated."""
+"""Changes of single libcst statements: decorators, parameters, statements declared in a class, annotated assignments."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from .comment_rescue import Line, find_lost_comments, put_on_lines
+from .expression_edits import keep_comments, strip_comma, strip_line_break
 
 Definition = cst.FunctionDef | cst.ClassDef
 
@@ -25,6 +26,24 @@ def remove_decorator(node: Definition, original: Definition, decorator: cst.Base
     return node.with_changes(
         decorators=decorators, lines_after_decorators=[*kept, *node.lines_after_decorators]
     )
+
+
+def add_parameters(node: cst.FunctionDef, made: cst.FunctionDef) -> cst.FunctionDef:
+    """Return a method with the parameters of ``made`` behind those that can be given by position, laid out like these."""
+    *others, last = node.params.params
+    comma = others[-1].comma if others else None
+    plain = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    between = strip_comma(comma) if isinstance(comma, cst.Comma) else plain
+    *new, end = made.params.params
+    if isinstance(last.comma, cst.Comma):
+        end = end.with_changes(comma=strip_comma(last.comma))
+        before = keep_comments(between, last.comma.whitespace_after)
+    else:
+        end = end.with_changes(whitespace_after_param=strip_line_break(last.whitespace_after_param))
+        before = keep_comments(between, last.whitespace_after_param)
+    last = last.with_changes(comma=before, whitespace_after_param=cst.SimpleWhitespace(""))
+    parameters = [*others, last, *(one.with_changes(comma=between) for one in new), end]
+    return node.with_changes(params=node.params.with_changes(params=parameters))
 
 
 def declare_in_class(node: cst.ClassDef, new: Line, *, is_among_its_like: bool) -> cst.ClassDef:

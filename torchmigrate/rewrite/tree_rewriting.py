@@ -15,6 +15,7 @@ import libcst as cst
 from torchmigrate.model.findings import FixChange, NoFix
 
 from . import changes as kinds
+from .comment_rescue import Line
 from .expression_edits import (
     add_argument,
     drop_arguments,
@@ -31,7 +32,7 @@ from .line_ends import is_multiline
 from .parentheses import add_parentheses, find_role, fit_parentheses, strip_parentheses
 from .region import Region
 from .region_selection import index_after_docstring
-from .statement_edits import annotate_assignment, declare_in_class, remove_decorator
+from .statement_edits import add_parameters, annotate_assignment, declare_in_class, remove_decorator
 from .suite_edits import SuiteEditor
 from .template_trees import build_expression, build_statements
 
@@ -159,9 +160,13 @@ class _TreeRewriter(cst.CSTTransformer):
             case kinds.RemoveDecorator(decorator=decorator), cst.FunctionDef() | cst.ClassDef():
                 assert isinstance(original, (cst.FunctionDef, cst.ClassDef))
                 return remove_decorator(node, original, self.region.find_expression(decorator))
+            case kinds.AddDecorator(new=new), cst.FunctionDef() | cst.ClassDef():
+                added = cst.Decorator(build_expression(new, self._build_whole_part, self.region.source.quote))
+                return node.with_changes(decorators=[added, *node.decorators])
+            case kinds.AddParameters(new=new), cst.FunctionDef():
+                return add_parameters(node, cst.ensure_type(self._build_statement(new), cst.FunctionDef))
             case kinds.Declare(owner=owner, new=new), cst.ClassDef():
-                build_whole, unit = self._build_whole_part, self.region.indent_unit
-                (statement,) = build_statements(new, build_whole, self.region.source.quote, unit)
+                statement = self._build_statement(new)
                 is_alike = isinstance(owner.body[index_after_docstring(owner)], ast.AnnAssign)
                 return declare_in_class(node, statement, is_among_its_like=is_alike)
             case kinds.RenameFile(suffix=suffix), cst.BaseString():
@@ -176,6 +181,11 @@ class _TreeRewriter(cst.CSTTransformer):
                     indices = [statement.names.index(alias) for alias in gone]
                     return node.with_changes(names=drop_indices(node.names, indices))
         return node
+
+    def _build_statement(self, new: kinds.Template) -> Line:
+        source, unit = self.region.source, self.region.indent_unit
+        (statement,) = build_statements(new, self._build_whole_part, source.quote, unit)
+        return statement
 
     def _collect_arguments(self, nodes: Iterable[kinds.Argument]) -> set[cst.Arg]:
         found = {self.region.find_argument(node) for node in nodes}

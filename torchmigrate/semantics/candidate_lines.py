@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.semantics.name_resolution import NameResolver
 from torchmigrate.semantics.scope_builder import ModuleScopes
-from torchmigrate.semantics.scopes import BindingKind, Scope
+from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
 from torchmigrate.text.source_text import SourceText
 
 _Bound: TypeAlias = tuple[Scope, str]
@@ -86,7 +86,7 @@ class CandidateLines:
         imported: list[_Bound] = []
         for scope in self._scopes.all:
             for name, bindings in scope.bindings.items():
-                values = [one.value for one in bindings if one.kind is not BindingKind.OTHER]
+                values = [value for one in bindings for value in _get_origins(one)]
                 if None in values:
                     imported.append((scope, name))
                     continue
@@ -123,3 +123,10 @@ class CandidateLines:
     def _names_from_star(self, module: str) -> Iterator[str]:
         yield from self._links.exported_names(module)
         yield from self._watch.aliases_by_module.get(module, ())
+
+
+def _get_origins(binding: Binding) -> Sequence[ast.expr | None]:
+    """Return the expressions that decide what a name stands for; None for an import."""
+    if isinstance(binding.node, ast.ClassDef):
+        return binding.node.bases
+    return () if binding.kind is BindingKind.OTHER else (binding.value,)

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchmigrate.model.qualified_names import SUBCLASS
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.module_links import ModuleLinks
 from torchmigrate.semantics.scope_builder import ModuleScopes
@@ -156,6 +157,18 @@ class NameResolver:
             return ResolvedName((self._follow_links(binding.qualified_target(binding.name)),))
         if binding.value is not None:
             return self.resolve_expression(binding.value, binding.scope)
+        if isinstance(binding.node, ast.ClassDef) and not binding.node.decorator_list:
+            return self._resolve_class(binding.node, binding.scope)
+        return None
+
+    def _resolve_class(self, definition: ast.ClassDef, scope: Scope) -> ResolvedName | None:
+        """Return the name of a class by that of its base, if the classes that derive from it are watched."""
+        for base in definition.bases:
+            resolved = self.resolve_expression(base, scope)
+            if resolved is not None and len(resolved.names) == 1:
+                name = resolved.names[0].removesuffix(SUBCLASS) + SUBCLASS
+                if name in self.watch.exact:
+                    return ResolvedName((name,), resolved.certain)
         return None
 
     def _resolve_star_imports(self, name: str, scope: Scope) -> ResolvedName | None:

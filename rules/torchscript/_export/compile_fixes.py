@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from torchmigrate.api import Context, Fix, NoFix, Safety
 from torchmigrate.model.findings import FixChange
 from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.project.project_definitions import find_definition, find_imported_name
 from torchmigrate.record.record_facts import ScriptUse
 from torchmigrate.rewrite.changes import (
     DropArguments,
@@ -39,7 +40,6 @@ from .expression_kinds import find_binding, find_class, find_declared_kind, find
 from .kept_attributes import get_targets, has_plain_bases, is_attribute_of_self
 from .module_keepers import find_reads
 from .printed_views import check_unseen
-from .project_definitions import find_definition, find_imported_name
 from .result_chain import KEYS, PARTS, ResultChain
 
 _COMPILE_METHOD = (2, 1)
@@ -278,7 +278,9 @@ def _is_made_by_project(model: ast.expr, chain: ResultChain) -> bool:
     calls = [one for one in made if isinstance(one, ast.Call) and one is not chain.call]
     if file is None or not calls or len(calls) < len(made) - (chain.call in made):
         return False
-    return all(_returns_module(find_definition(one.func, file, chain.ctx), chain.ctx) for one in calls)
+    return all(
+        _returns_module(find_definition(one.func, file, chain.ctx.project), chain.ctx) for one in calls
+    )
 
 
 def _returns_module(found: tuple[ast.AST, IndexedFile] | None, ctx: Context) -> bool:
@@ -289,7 +291,7 @@ def _returns_module(found: tuple[ast.AST, IndexedFile] | None, ctx: Context) -> 
     returns = [node.value for node in walk_nodes(function) if isinstance(node, ast.Return)]
     return bool(returns) and all(
         isinstance(one, ast.Call)
-        and _MODULE_OF_TORCH.match(find_imported_name(one.func, file, ctx) or "") is not None
+        and _MODULE_OF_TORCH.match(find_imported_name(one.func, file, ctx.project) or "") is not None
         for one in returns
     )
 

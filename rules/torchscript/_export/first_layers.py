@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchmigrate.project.project_definitions import Definition, find_definition
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .attribute_inputs import find_kept_attribute, find_linear_layer
 from .layer_stacks import FIRST_LAYERS, find_layer, find_values
 from .module_classes import get_method
-from .project_definitions import Definition, find_definition
 
 if TYPE_CHECKING:
     from torchmigrate.project.indexed_file import IndexedFile
@@ -66,7 +66,7 @@ def find_first_layer(
     kind = last_name(made.func) or ""
     if kind in FIRST_LAYERS:
         return FirstLayer(f".{called.attr}{index}", kind, made)
-    part, where = (not index and find_definition(made.func, file, chain.ctx)) or (None, file)
+    part, where = (not index and find_definition(made.func, file, chain.ctx.project)) or (None, file)
     forward = get_method(part, "forward") if isinstance(part, ast.ClassDef) else None
     if forward is None or not isinstance(part, ast.ClassDef) or len(forward.args.args) < 2:
         return None
@@ -112,6 +112,6 @@ def _iter_called(
     definition: Definition, file: IndexedFile, chain: ResultChain
 ) -> Iterator[tuple[Definition, IndexedFile]]:
     for node in walk_nodes(definition):
-        called = find_definition(node.func, file, chain.ctx) if isinstance(node, ast.Call) else None
+        called = find_definition(node.func, file, chain.ctx.project) if isinstance(node, ast.Call) else None
         if called is not None:
             yield called

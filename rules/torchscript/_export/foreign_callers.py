@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from torchmigrate.api import Context, NoFix
 from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .._script.function_escapes import find_parameter
-from .project_definitions import find_definition
 
 
 def collect_calls(name: str, importers: Iterable[str], ctx: Context) -> list[tuple[str, ast.Call]]:
@@ -62,7 +62,7 @@ def _find_calls_of(read: ast.Name, file: IndexedFile, ctx: Context) -> list[ast.
     call = file.parents[read]
     if not isinstance(call, ast.Call) or call.func is read:
         return [call] if isinstance(call, ast.Call) else None
-    helper, where = find_definition(call.func, file, ctx) or (None, file)
+    helper, where = find_definition(call.func, file, ctx.project) or (None, file)
     parameter = find_parameter(helper, read, call) if isinstance(helper, ast.FunctionDef) else None
     if parameter is None or helper is None:
         return None

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from torchmigrate.api import Context, Kind, NoFix
 from torchmigrate.project.indexed_file import index_file
+from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.semantics.call_arguments import argument_value, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, returns_value
 from torchmigrate.semantics.model_files import SAVES
@@ -23,7 +24,6 @@ from .export_checks import find_origin_files
 from .expression_kinds import find_binding, find_class, get_assigned_attributes
 from .kept_attributes import get_targets
 from .module_keepers import find_keepers
-from .project_definitions import find_definition
 from .result_chain import ResultChain
 
 _CLASSES = (*BASES, "torch.jit.RecursiveScriptModule", "torch.jit._script.RecursiveScriptModule")
@@ -189,7 +189,7 @@ def _check_argument(place: ast.expr, call: ast.Call, chain: ResultChain, *, is_p
 def _is_only_called(place: ast.expr, call: ast.Call, chain: ResultChain) -> bool:
     """Return whether a function of another file of the project does nothing with its argument ``place`` but call it."""
     file = index_file(chain.ctx.project, os.path.abspath(chain.ctx.source.path))
-    found = find_definition(call.func, file, chain.ctx) if file is not None else None
+    found = find_definition(call.func, file, chain.ctx.project) if file is not None else None
     helper, where = found or (None, file)
     if where is None or not isinstance(helper, ast.FunctionDef) or helper.decorator_list:
         return False

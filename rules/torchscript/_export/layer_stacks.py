@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
-
-from .project_definitions import find_definition
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context
@@ -41,7 +40,7 @@ def find_layer(
         return None
     if last_name(value.func) == "Sequential":
         return _find_first(value.args, function)
-    found = find_definition(value.func, file, ctx)
+    found = find_definition(value.func, file, ctx.project)
     maker = found[0] if found is not None else None
     if not isinstance(maker, ast.FunctionDef):
         return value, ""

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .module_classes import find_class_file, find_making_call, find_model_class, get_method
-from .project_definitions import find_definition
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -94,7 +94,7 @@ def _is_modal(root: ast.AST, file: IndexedFile, ctx: Context, depth: int) -> boo
         made = last_name(node.func) if isinstance(node, ast.Call) else None
         if made is None or not made[0].isupper() or _PLAIN.fullmatch(made) or not isinstance(node, ast.Call):
             continue
-        own = find_definition(node.func, file, ctx)
+        own = find_definition(node.func, file, ctx.project)
         if own is None or own[0] is root or _is_modal(*own, ctx, depth - 1):
             return True
     bases = root.bases if isinstance(root, ast.ClassDef) else []

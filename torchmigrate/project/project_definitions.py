@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torchmigrate.project.indexed_file import IndexedFile, index_file
-
-if TYPE_CHECKING:
-    from torchmigrate.api import Context
+from torchmigrate.project.project_facts import Project
 
 Definition = ast.ClassDef | ast.FunctionDef
 _DEPTH = 4
 
 
 def find_definition(
-    node: ast.expr, file: IndexedFile, ctx: Context, depth: int = _DEPTH
+    node: ast.expr, file: IndexedFile, project: Project, depth: int = _DEPTH
 ) -> tuple[Definition, IndexedFile] | None:
     """Return the class or function that an expression names in a file, and the file that defines it; None for any other."""
     for one in file.variables.get(node.id, ()) if isinstance(node, ast.Name) else ():
         if isinstance(one, Definition):
             return one, file
-    imported = find_imported_name(node, file, ctx)
+    imported = find_imported_name(node, file, project)
     if imported is None or not depth:
         return None
-    for path, name, others in ctx.project.create_links(file.path).iter_splits(imported):
-        other = index_file(ctx.project, path) if not others else None
+    for path, name, others in project.create_links(file.path).iter_splits(imported):
+        other = index_file(project, path) if not others else None
         if other is not None:
-            return find_definition(ast.Name(name), other, ctx, depth - 1)
+            return find_definition(ast.Name(name), other, project, depth - 1)
     return None
 
 
-def find_imported_name(node: ast.expr, file: IndexedFile, ctx: Context) -> str | None:
+def find_imported_name(node: ast.expr, file: IndexedFile, project: Project) -> str | None:
     """Return the dotted name that an expression has by the imports of a file: ``nn.Linear`` → "torch.nn.Linear"."""
     first, _, rest = ast.unparse(node).partition(".")
-    imports = ctx.project.compute_once((_map_imports, file.path), lambda: dict(_map_imports(file)))
+    imports = project.compute_once((_map_imports, file.path), lambda: dict(_map_imports(file)))
     imported = imports.get(first)
     return f"{imported}.{rest}" if imported and rest else imported
 

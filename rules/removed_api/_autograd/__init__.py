@@ -1,0 +1,1 @@
+"""The classes that derive from `torch.autograd.Function`."""

@@ -1,0 +1,95 @@
+"""The definition of a class that derives from `torch.autograd.Function`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchmigrate.project.indexed_file import index_file
+from torchmigrate.project.project_definitions import find_definition
+from torchmigrate.rewrite.changes import AddDecorator, template
+from torchmigrate.semantics.name_resolution import last_name
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+
+@dataclass(frozen=True)
+class FunctionClass:
+    """A class that derives from `torch.autograd.Function`, and its bases in the project."""
+
+    definition: ast.ClassDef
+    bases: tuple[ast.ClassDef, ...]
+    is_own: bool
+    """Whether the file that uses the class defines it."""
+
+    @cached_property
+    def methods(self) -> dict[str, ast.FunctionDef]:
+        """The methods that the class itself defines."""
+        return {one.name: one for one in self.definition.body if isinstance(one, ast.FunctionDef)}
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether the project defines what calling an object does."""
+        return self._defines("__call__")
+
+    @property
+    def has_state(self) -> bool:
+        """Whether objects are made with a state."""
+        return self._defines("__init__")
+
+    def _defines(self, name: str) -> bool:
+        return any(
+            getattr(one, "name", "") == name for owner in (self.definition, *self.bases) for one in owner.body
+        )
+
+    def make_static(self, ctx: Context) -> Iterator[AddDecorator]:
+        """Yield the changes that make the methods static which torch calls, unless something else may call them."""
+        name = self.definition.name
+        if not self.is_own or is_used_elsewhere(name, ctx) or _calls_methods(ctx):
+            return
+        for method in ("forward", "backward"):
+            found = self.methods.get(method)
+            if found is not None and not found.decorator_list:
+                yield AddDecorator(found, template("staticmethod"))
+
+
+def is_used_elsewhere(name: str, ctx: Context) -> bool:
+    """Return whether another file of the project names something so."""
+    sought = ((name,), (rf"\b{re.escape(name)}\b",))
+    return bool(ctx.project.find_spellings(sought, beside=os.path.abspath(ctx.source.path)))
+
+
+def _calls_methods(ctx: Context) -> bool:
+    """Return whether the file calls a method of torch's functions itself: ``Reverse(0.1).forward(x)``."""
+    return any(
+        isinstance(node, ast.Call)
+        and last_name(node.func) in ("forward", "backward")
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Call)
+        for node in ctx.uses.data_flow.parents
+    )
+
+
+def find_function_class(use: Use, ctx: Context) -> FunctionClass | None:
+    """Return the class of the project that is called at ``use``; None where its definition is not known."""
+    assert isinstance(use.node, ast.expr)
+    bound = use.place.scope.find_bindings(use.node.id) if isinstance(use.node, ast.Name) else []
+    own = [one.node for one in bound if isinstance(one.node, ast.ClassDef)]
+    file = index_file(ctx.project, os.path.abspath(ctx.source.path))
+    found = find_definition(use.node, file, ctx.project) if file is not None else None
+    if found is None or not isinstance(found[0], ast.ClassDef) or len(own) > 1:
+        return None
+    bases, waiting = list[ast.ClassDef](), [found]
+    for one, where in waiting:  # which grows
+        for base in getattr(one, "bases", ()):
+            inherited = find_definition(base, where, ctx.project)
+            if inherited is not None and isinstance(inherited[0], ast.ClassDef) and inherited not in waiting:
+                bases.append(inherited[0])
+                waiting.append(inherited)
+    return FunctionClass(own[0] if own else found[0], (*bases,), is_own=bool(own))

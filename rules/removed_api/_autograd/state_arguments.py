@@ -1,0 +1,158 @@
+"""The fix for functions with a state: what `__init__` keeps becomes arguments of `forward`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, NoFix, Safety
+from torchmigrate.model.findings import FixChange
+from torchmigrate.rewrite.changes import AddParameters, Insert, Remove, Replace, replace, template
+from torchmigrate.semantics.node_walks import Function, iterate_children
+
+from .function_classes import FunctionClass, is_used_elsewhere
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_METHODS = {"__init__", "forward", "backward"}
+
+
+def create_state_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
+    """Return the fix of a class and of all places that use it. Raises NoFix if one of them does more than to call an object."""
+    name = owner.definition.name
+    if not owner.is_own or is_used_elsewhere(name, ctx):
+        raise NoFix("the class keeps a state, and other files use it")
+    if owner.bases or owner.methods.keys() != _METHODS:
+        raise NoFix("the class has other methods than `__init__`, `forward` and `backward`, or lacks one")
+    begin, forward, backward = (owner.methods[one] for one in ("__init__", "forward", "backward"))
+    if any(one.decorator_list or not _is_plain(one.args) for one in (begin, forward, backward)):
+        raise NoFix("a method has decorators, or parameters that are not positional")
+    state, inputs = begin.args.args[1:], forward.args.args[1:]
+    taken = {one.arg for one in forward.args.args[1:]}
+    if forward.args.defaults or any(one.arg in taken for one in state):
+        raise NoFix("`forward` has defaults, or a parameter that `__init__` has as well")
+    changes: list[FixChange] = [*_move_state(begin, forward, ctx)]
+    changes += _return_none_for(len(state), len(inputs), backward)
+    changes += owner.make_static(ctx)
+    changes += _change_calls(use, owner, len(inputs), ctx)
+    reason = "unsafe because its state is evaluated after the other arguments"
+    return Fix((*changes,), Safety.UNSAFE, f"Use `{name}.apply`; {reason}")
+
+
+def _is_plain(parameters: ast.arguments) -> bool:
+    """Return whether all parameters can be given by position, and are not collected."""
+    more = (parameters.posonlyargs, parameters.kwonlyargs, parameters.vararg, parameters.kwarg)
+    return not any(more) and len(parameters.args) > 0
+
+
+def _move_state(begin: ast.FunctionDef, forward: ast.FunctionDef, ctx: Context) -> Iterator[FixChange]:
+    """Yield the changes that let `forward` do what `__init__` does."""
+    kept = [one for one in begin.body if not _is_docstring(one) and not _calls_base(one)]
+    if begin.args.args[0].arg != forward.args.args[0].arg:
+        raise NoFix("`__init__` and `forward` name the object differently")
+    for one in kept:
+        if not isinstance(one, (ast.Assign, ast.AnnAssign, ast.Assert)) or one.lineno != one.end_lineno:
+            raise NoFix(f"line {one.lineno} of `__init__` does more than to keep a value")
+    defaults = [None] * (len(begin.args.args) - len(begin.args.defaults)) + [*begin.args.defaults]
+    parameters = [
+        _write_parameter(one, default, ctx) for one, default in zip(begin.args.args, defaults, strict=True)
+    ][1:]
+    if parameters:
+        yield AddParameters(forward, template(_escape(f"def _({', '.join(parameters)}): ...")))
+    first = forward.body[1 if _is_docstring(forward.body[0]) and len(forward.body) > 1 else 0]
+    if kept:
+        yield Insert(first, template(_escape("\n".join(ctx.get_text(one) for one in kept))))
+    yield Remove(begin)
+
+
+def _write_parameter(parameter: ast.arg, default: ast.expr | None, ctx: Context) -> str:
+    if default is None:
+        return ctx.get_text(parameter)
+    equal = "=" if parameter.annotation is None else " = "
+    return ctx.get_text(parameter) + equal + ctx.get_text(default)
+
+
+def _escape(code: str) -> str:
+    return code.replace("{", "{{").replace("}", "}}")
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _calls_base(statement: ast.stmt) -> bool:
+    """Return whether a statement only calls `__init__` of the base, which keeps nothing."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__"))) | ast.Pass():
+            return True
+    return False
+
+
+def _return_none_for(more: int, inputs: int, backward: ast.FunctionDef) -> Iterator[Replace]:
+    """Yield the changes that return None for ``more`` arguments, behind the gradients of the inputs."""
+    nothing = ", None" * more
+    for statement in _iter_returns(backward):
+        match statement.value:
+            case None | ast.Constant(value=None):
+                raise NoFix("`backward` returns nothing")
+            case ast.Tuple(elts=elements) if elements:
+                yield replace(statement.value, "{gradients}" + nothing, gradients=elements)
+            case value:
+                gradients = ("" if inputs == 1 else "*") + "{gradients}" + nothing
+                is_single = isinstance(value, (ast.Name, ast.Attribute, ast.Call)) and inputs == 1
+                yield replace(value, gradients if is_single else f"({gradients})", gradients=value)
+
+
+def _iter_returns(node: ast.AST) -> Iterator[ast.Return]:
+    """Yield the statements by which a function returns, without those of functions in it."""
+    for child in iterate_children(node):
+        if isinstance(child, ast.Return):
+            yield child
+        elif not isinstance(child, (*Function.__args__, ast.Lambda, ast.ClassDef)):
+            yield from _iter_returns(child)
+
+
+def _change_calls(use: Use, owner: FunctionClass, inputs: int, ctx: Context) -> Iterator[Replace]:
+    """Yield the changes of all calls in the file that make an object of a class, which have to call it at once."""
+    begin = owner.methods["__init__"].args
+    names = [one.arg for one in begin.args[1:]]
+    for node in ctx.uses.data_flow.parents:
+        if (
+            not isinstance(node, ast.Name)
+            or node.id != owner.definition.name
+            or not isinstance(node.ctx, ast.Load)
+        ):
+            continue
+        made = ctx.uses.data_flow.parents.get(node)
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "super":
+            continue
+        called = ctx.uses.data_flow.parents.get(made) if made is not None else None
+        match made, called:
+            case ast.Call(func=function), ast.Call(func=target) if function is node and target is made:
+                state = _order_state(made, names)
+            case _:
+                raise NoFix(f"line {node.lineno} uses the class in another way")
+        if (
+            called.keywords
+            or len(called.args) != inputs
+            or any(isinstance(one, ast.Starred) for one in called.args)
+        ):
+            raise NoFix(f"the arguments on line {node.lineno} are not those of `forward`")
+        yield replace(
+            called, "{function}.apply({arguments})", function=node, arguments=[*called.args, *state]
+        )
+
+
+def _order_state(made: ast.Call, names: list[str]) -> list[ast.expr]:
+    """Return the arguments of `__init__` in the order of its parameters. Raises NoFix if one is left out before another."""
+    given = dict(zip(names, made.args, strict=False)) | {
+        one.arg: one.value for one in made.keywords if one.arg
+    }
+    is_starred = any(isinstance(one, ast.Starred) for one in made.args) or None in [
+        k.arg for k in made.keywords
+    ]
+    if is_starred or given.keys() != {*names[: len(given)]} or len(made.args) > len(names):
+        raise NoFix(f"line {made.lineno} leaves out a parameter of `__init__` before another one")
+    return [given[name] for name in names[: len(given)]]

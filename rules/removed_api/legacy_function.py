@@ -1,0 +1,102 @@
+"""An instance of a class that derives from `torch.autograd.Function`, and is called.
+
+Why: early versions of torch called such objects, which kept their state in `self`. No torch from 2.0 on does so: a call raises a
+RuntimeError, "Legacy autograd function with non-static forward method is deprecated". The class itself has to be used.
+
+    class Reverse(Function):
+        def __init__(self, scale):
+            self.scale = scale
+
+        def forward(self, x):
+            return x.view_as(x)
+
+        def backward(self, grad):
+            return -self.scale * grad
+
+    y = Reverse(0.1)(x)
+    →
+    class Reverse(Function):
+        @staticmethod
+        def forward(self, x, scale):
+            self.scale = scale
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(self, grad):
+            return -self.scale * grad, None
+
+    y = Reverse.apply(x, 0.1)
+
+Reported are objects that are called at once, through a variable, or as an attribute of `self`, in the file of the class and
+wherever it is imported. Classes with a `__call__` of their own are left alone.
+
+What to do: call `Reverse.apply`. What `__init__` keeps becomes further arguments of `forward`, and `backward` returns `None` for
+each of them.
+
+Fix safety: safe for classes without state, for the code has not run with any supported torch. Unsafe where `forward` takes the
+state: it is evaluated after the other arguments.
+
+Source: torch 2.0 and 2.13 wheels: torch/autograd/function.py (`Function.__call__`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.rewrite.changes import replace
+from torchmigrate.semantics.version_guards import find_reach
+
+from ._autograd.function_classes import FunctionClass, find_function_class
+from ._autograd.instance_calls import find_instance_calls
+from ._autograd.state_arguments import create_state_fix
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_PASS_STATE = (
+    "pass what `__init__` keeps to `forward`, through `apply`, and return None for it from `backward`"
+)
+_EXPECTED = frozenset({"RuntimeError", "Exception", "BaseException", ""})
+
+rule = Rule(
+    code="RM710",
+    symbols=("torch.autograd.Function.<class>", "torch.autograd.function.Function.<class>"),
+    kinds=frozenset({Kind.CALL}),
+    breaks=(2, 0),
+    safety=Safety.SAFE,
+)
+
+
+@rule.check
+def check(use: Use, ctx: Context) -> Iterator[Finding]:
+    assert use.call is not None
+    calls = find_instance_calls(use.call, use, ctx)
+    if not calls.found or find_reach(use, ctx.uses).caught & _EXPECTED:
+        return
+    owner = find_function_class(use, ctx)
+    if owner is not None and not owner.is_callable:
+        name = ctx.get_text(use.node)
+        yield ctx.finding(
+            use,
+            f"calling an object of `{name}`, a `torch.autograd.Function`, raises a RuntimeError; call `{name}.apply`",
+            fix=lambda: _create_fix(use, owner, ctx),
+            hint=_PASS_STATE if owner.has_state else "",
+        )
+
+
+def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
+    assert use.call is not None
+    assert isinstance(use.node, ast.expr)
+    calls = find_instance_calls(use.call, use, ctx)
+    if owner.has_state or use.call.args or use.call.keywords:
+        return create_state_fix(use, owner, ctx)
+    if calls.other is not None:
+        raise NoFix(f"the object is used in another way on line {calls.other.lineno}")
+    if any(call.keywords for call in calls.found):
+        raise NoFix("`apply` takes no keyword arguments")
+    name = ctx.get_text(use.node)
+    changes = [replace(use.call, "{function}.apply", function=use.node), *owner.make_static(ctx)]
+    return Fix((*changes,), Safety.SAFE, f"Use `{name}.apply`")

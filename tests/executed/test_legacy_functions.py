@@ -1,0 +1,41 @@
+"""Functions whose objects were called, run after their fix: gradients as their `backward` says. Before, torch refuses them."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.rules.cases import FIXTURES
+
+torch: Any = pytest.importorskip("torch")
+
+CASES = FIXTURES / "removed_api" / "legacy_function"
+CALLS: dict[str, tuple[Callable[[dict[str, Any], Any, Any], Any], list[float]]] = {
+    "reversed with a scale and the default": (lambda file, x, y: file["reverse"](x, 0.5) + 0 * y, [-1.5, 0]),
+    "two inputs and two values": (lambda file, x, y: file["blend"](x, y), [0.25, 0.5]),
+    "values in another order": (lambda file, x, y: file["blend_in_order"](x, y), [0.25, 0.5]),
+    "one input that needs a gradient": (lambda file, x, y: file["blend"](x, y.detach()) + 0 * y, [0.25, 0]),
+}
+
+
+@pytest.mark.parametrize("called", CALLS)
+def test_a_state_is_an_argument(called: str) -> None:
+    call, gradients = CALLS[called]
+    x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+    with pytest.raises(RuntimeError, match=re.escape("Legacy autograd function with non-static forward")):
+        call(runpy.run_path(str(CASES / "case_state.py")), x, y)
+    call(runpy.run_path(str(CASES / "case_state.fixed.py")), x, y).sum().backward()
+    assert [one.grad[0].item() for one in (x, y)] == gradients
+
+
+def test_an_attribute_and_a_variable_keep_the_function() -> None:
+    file = runpy.run_path(str(CASES / "case.fixed.py"))
+    model = file["Model"]()
+    x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    model.clip(x).sum().backward()
+    assert x.grad.tolist() == [0, 1]
+    assert file["Derived"].apply(x, 3.0).tolist() == [-3, 6]
