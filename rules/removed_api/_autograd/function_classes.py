@@ -60,9 +60,18 @@ class FunctionClass:
 
 
 def is_used_elsewhere(name: str, ctx: Context) -> bool:
-    """Return whether another file of the project names something so."""
+    """Return whether another file of the project may use the class of this name that the file defines."""
+    own = os.path.abspath(ctx.source.path)
     sought = ((name,), (rf"\b{re.escape(name)}\b",))
-    return bool(ctx.project.find_spellings(sought, beside=os.path.abspath(ctx.source.path)))
+    for path, _ in ctx.project.find_spellings(sought, beside=own):
+        file = index_file(ctx.project, path)
+        if file is None:
+            return True
+        for node in file.find_named(name):
+            found = find_definition(node, file, ctx.project) if isinstance(node, ast.expr) else None
+            if found is None or found[1].path == own:
+                return True
+    return False
 
 
 def _calls_methods(ctx: Context) -> bool:
