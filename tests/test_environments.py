@@ -386,3 +386,14 @@ def test_any_python_of_3_is_raised_to_one_that_torch_supports(tmp_path: Path) ->
     flags = ("--select", "CU", "--unsafe", "--relax", "--target-version", "2.13")
     done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
     assert '+setup(python_requires=">=3.10", install_requires=["torch==2.13.0"])' in done.output
+
+
+def test_the_builds_to_choose_from_are_printed_with_their_options(tmp_path: Path) -> None:
+    url = "https://download.pytorch.org/whl/cu128"
+    (tmp_path / "requirements.txt").write_text(f"--extra-index-url {url}\ntorch==2.8.0\ntorchaudio==2.8.0\n")
+    flags = ("--select", "CU504", "--unsafe", "--target-version", "2.13")
+    done = CliRunner().invoke(cli, ["fix", *flags, str(tmp_path)])
+    assert "blocked: it is unclear whether torchaudio has a cu129 build too\n" in done.output
+    assert "or: --cuda cu126 (driver 525" in done.output
+    moved = CliRunner().invoke(cli, ["fix", *flags, "--cuda", "cu126", str(tmp_path)])
+    assert "+torch==2.13.0" in moved.output

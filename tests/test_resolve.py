@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents import resolver
+from torchmigrate.documents import resolver_process
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the resolvers are scripts of a shell")
 
@@ -38,7 +38,7 @@ def fake_resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolver._ask_once.cache_clear()
+    resolver_process.ask_once.cache_clear()
     return folder
 
 
@@ -166,6 +166,28 @@ def test_pins_that_contradict_each_other_already_are_told(
     assert "it could not before the move either" in done.output
 
 
+@pytest.mark.parametrize(
+    ("newest", "blocked", "pinned"),
+    [("", True, "x==1"), ("3", False, "x==3")],
+)
+def test_what_contradicted_others_before_still_has_to_fit_the_new_torch(
+    newest: str, blocked: bool, pinned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", f"torch==2.13.0\\nx=={newest or 1}\\n")
+    # With torch, a release of x is refused; of several releases, only the old one.
+    refused = "^x[>=]=1" if not newest else "^x==1"
+    script = (
+        "if /bin/grep -q '^torch' \"$last\" && "
+        f"{{ ! /bin/grep -q '^torch==2.13' \"$last\" || /bin/grep -q '{refused}' \"$last\"; }} && "
+        f"/bin/grep -q '^x' \"$last\"; then echo '{CONFLICT}' >&2; exit 1; fi\n"
+    )
+    append_to_resolver(tmp_path / "bin", script)
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
+    assert ("blocked: by `x==1`: uv cannot resolve" in done.output) == blocked
+    assert (f"+torch==2.13.0\n+{pinned}\n" in done.output) == (not blocked)
+    assert "it could not before the move either" in done.output
+
+
 def test_a_conflict_from_before_the_move_does_not_count(tmp_path: Path, fake_resolver: Path) -> None:
     (fake_resolver / "always").touch()
     title, withheld = found(tmp_path, fake_resolver, 1, CONFLICT, "torch==2.6.0\nx==1\n")
@@ -213,7 +235,7 @@ def test_pip_drops_the_pins_that_it_finds_in_conflict(
     )
     (folder / "pip").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolver._ask_once.cache_clear()
+    resolver_process.ask_once.cache_clear()
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\nx-y==1\nz==4\n")
     done = run_cli("fix", "--select", "CU504", "--unsafe", "--resolve", "--relax", str(tmp_path))
     assert "+x-y==3.1\n" in done.output
@@ -231,7 +253,7 @@ def write_resolver(folder: Path, monkeypatch: pytest.MonkeyPatch, refuses: str, 
     )
     (folder / "uv").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    resolver._ask_once.cache_clear()
+    resolver_process.ask_once.cache_clear()
 
 
 def run_fix(folder: Path, text: str) -> Result:
@@ -326,7 +348,7 @@ def test_a_newer_python_is_asked_about_where_none_is_stated(
 
 def test_without_a_resolver_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    resolver._ask_once.cache_clear()
+    resolver_process.ask_once.cache_clear()
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
     done = run_cli("check", "--select", "CU504", "--resolve", str(tmp_path))
     assert "neither uv nor pip is on PATH" in done.output
@@ -344,3 +366,23 @@ def test_no_file_asks_for_it(tmp_path: Path) -> None:
     done = run_cli("check", str(tmp_path))
     assert done.exit_code == 2
     assert "use --resolve" in done.output
+
+
+def test_the_pins_of_a_conda_list_are_one_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "")
+    script = (
+        f'echo "$@" >> {tmp_path}/options\n'
+        'case "$*" in *python-version=3.10*--no-deps*) '
+        "printf 'x==2.1\\ny==1.0\\nz==3.5\\n' > \"$out\";;\n"
+        "*--no-deps*) printf 'x==1.0\\ny==1.0\\nz==3.5\\n' > \"$out\";; esac\n"
+    )
+    append_to_resolver(tmp_path / "bin", script)
+    (tmp_path / "environment.yml").write_text(
+        "dependencies:\n  - python=3.8\n  - x=1.0\n  - y=1.0\n  - z=3.0\n  - pip\n  - pip:\n    - torch==2.3.1\n"
+    )
+    flags = ("--select", "CU504", "--unsafe", "--resolve", "--relax", "--target-version", "2.13")
+    done = run_cli("fix", *flags, str(tmp_path))
+    # z 3.0 has no wheel for any Python, which says nothing about conda's builds.
+    assert "+  - x=2.1\n   - y=1.0\n   - z=3.0\n" in done.output
+    asked = [line for line in (tmp_path / "options").read_text().splitlines() if "--no-deps" in line]
+    assert len([line for line in asked if "version=3.10" in line]) == 1

@@ -10,11 +10,11 @@ import pytest
 
 import rules
 import torchmigrate
-from torchmigrate.documents import resolver
+from torchmigrate.documents import resolver_process
 from torchmigrate.project.program_search import find_program
 
 STARTERS = {
-    "torchmigrate/documents/resolver.py",
+    "torchmigrate/documents/resolver_process.py",
     "torchmigrate/probe/processes.py",
     "torchmigrate/probe/smoke_run.py",
     "torchmigrate/project/git.py",
@@ -24,7 +24,7 @@ STARTERS = {
 """The modules that may import `subprocess`: git, uv or pip, the user's interpreter, and the commands of ``--verify`` and `record`."""
 
 CALLS = {
-    "torchmigrate/documents/resolver.py": [
+    "torchmigrate/documents/resolver_process.py": [
         "run(cwd=folder)"
     ],  # an empty folder: uv and pip read the settings of the one that they are started in
     "torchmigrate/probe/processes.py": [
@@ -123,7 +123,7 @@ def test_no_program_is_found_through_a_relative_folder(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", entry)
     assert find_program("git") is None
-    assert resolver.find_resolver() is None
+    assert resolver_process.find_resolver() is None
     monkeypatch.setenv("PATH", f"{entry}:{folder / 'bin'}")
     assert find_program("git") == str(folder / "bin" / "git")
 

@@ -237,7 +237,7 @@ class Session:
 
 def _warn_without_resolver() -> None:
     """Print a warning if no resolver is available."""
-    from torchmigrate.documents import resolver
+    from torchmigrate.documents import resolver_process
 
-    if resolver.find_resolver() is None:
+    if resolver_process.find_resolver() is None:
         output.print_text("warning: --resolve has no effect: neither uv nor pip is on PATH\n", to_stderr=True)

@@ -23,6 +23,15 @@ from torchmigrate.tables import build_selection, torch_builds
 from torchmigrate.tables.torch_builds import TorchBuild, get_major
 
 
+class NoBuild(NoFix):
+    """The reason why no build can be chosen; ``ways`` are the options with which the user can."""
+
+    def __init__(self, cause: str, ways: Sequence[str] = (), advice: str = "choose another one") -> None:
+        super().__init__(f"{cause}; {advice}: {', '.join(ways)}" if ways else cause)
+        self.cause = cause
+        self.ways = tuple(ways)
+
+
 def choose_build(environments: Sequence[Environment], options: RuleOptions) -> TorchBuild:
     """Return the build to move to: the one that the user wants, or is used today, else the nearest. Raises NoFix."""
     target = render_version(options.target)
@@ -36,14 +45,12 @@ def choose_build(environments: Sequence[Environment], options: RuleOptions) -> T
     else:
         chosen = find_nearest_build(environments, options)
     if chosen is None:
-        raise NoFix(_explain_no_build(find_requested_cuda(environments), options))
+        raise _explain_no_build(find_requested_cuda(environments), options)
     companions = find_references_in(environments, Sort.REQUIREMENT, *COMPANIONS)
     # A build that was published later may have come without builds of the companions, and without an image.
     if chosen.apart and companions:
-        ways = ", ".join(list_ways_out(options))
-        raise NoFix(
-            f"it is unclear whether {companions[0].name} has a {chosen.variant} build too; choose a build: {ways}"
-        )
+        unclear = f"it is unclear whether {companions[0].name} has a {chosen.variant} build too"
+        raise NoBuild(unclear, list_ways_out(options), "choose a build")
     if variants or find_references_in(environments, Sort.IMAGE, "pytorch/pytorch"):
         return chosen
     # No index is named, so that an installer takes the default build; it needs one for another CUDA.
@@ -108,15 +115,13 @@ def find_nearest_build(environments: Sequence[Environment], options: RuleOptions
     )
 
 
-def _explain_no_build(asked: str, options: RuleOptions) -> str:
+def _explain_no_build(asked: str, options: RuleOptions) -> NoBuild:
     """Return why the target has no build for the CUDA version ``asked``, and from which ones the user can choose."""
     older = build_selection.choose_build(options.target, options.gpu_architectures) if asked else None
-    if older is None:
-        return explain_no_build(options)
+    if older is None or get_major(asked) == get_major(older.cuda):
+        return NoBuild(explain_no_build(options), list_ways_out(options) if older else ())
     none = f"torch {render_version(options.target)} has no build for CUDA {get_major(asked)} that is at least {asked}"
-    if get_major(asked) == get_major(older.cuda):
-        none = explain_no_build(options)
-    return f"{none}; choose another one: {', '.join(list_ways_out(options))}"
+    return NoBuild(none, list_ways_out(options))
 
 
 def find_requested_cuda(environments: Sequence[Environment]) -> str:

@@ -37,33 +37,32 @@ def find_unbuilt_pins(state: ProposedState) -> Iterator[Blocker]:
 
     The release that fits is the nearest series that has wheels: conda builds one for the Pythons that its project supported.
     """
+    if len(_list_other_builds(state)) > _MOST_BUILDS:
+        return  # which has its own reason
     python = f"3.{state.choose_python()[0]}"
-    for one in list_pins_of_builds(state):
-        exact = [c.public_version for c in parse_clauses(one) if not c.version.endswith("*")]
-        nearest = _find_nearest(one.name, exact[0], python, asks=state.resolves) if exact else ""
-        if nearest:
+    exact = {
+        (one.name, clause.public_version): one
+        for one in list_pins_of_builds(state)
+        for clause in [c for c in parse_clauses(one) if not c.version.endswith("*")][:1]
+    }
+    nearest = {
+        pin: package_requirements.find_first_wheel(pin[0], python)
+        for pin in exact
+        if package_requirements.has_wheel(*pin, python) is False
+    }
+    if state.resolves:
+        nearest |= resolver.find_nearest_wheels(exact.keys() - nearest, python)
+    for pin, one in exact.items():
+        if nearest.get(pin):
             shown = one.name + one.text
             reason = f"blocked by `{shown}`: it has no wheel for Python {python}, and most likely no conda build either"
-            yield Blocker(reason, one, ".".join(nearest.split(".")[:2]))
-
-
-def _find_nearest(name: str, release: str, python: str, *, asks: bool) -> str:
-    """Return the oldest newer release with a wheel for a Python; empty if the release has one, or nothing is known."""
-    if package_requirements.has_wheel(name, release, python) is False:
-        return package_requirements.find_first_wheel(name, python)
-    return resolver.find_nearest_wheel(name, release, python) if asks else ""
+            yield Blocker(reason, one, ".".join(nearest[pin].split(".")[:2]))
 
 
 def find_other_builds(state: ProposedState) -> Iterator[Blocker]:
     """Yield the pins of builds of conda for another Python than the new one."""
     minor, _ = state.choose_python()
-    found = [
-        (one, build["minor"])
-        for one in (state.requirements if state.stated_pythons else ())
-        if (build := find_python_build(one))
-        and int(build["minor"]) != minor
-        and one.name not in FAMILY | state.replaced
-    ]
+    found = _list_other_builds(state)
     if len(found) > _MOST_BUILDS:
         yield Blocker(
             f"conda exported the list with {len(found)} builds for Python 3.{found[0][1]}, and other releases have those"
@@ -73,6 +72,18 @@ def find_other_builds(state: ProposedState) -> Iterator[Blocker]:
     for one, built in found:
         reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{built}"
         yield Blocker(reason, one, is_build=True)
+
+
+def _list_other_builds(state: ProposedState) -> list[tuple[Reference, str]]:
+    """Return the pins of builds for another Python than the new one, each with the minor version of that Python."""
+    minor, _ = state.choose_python()
+    return [
+        (one, build["minor"])
+        for one in (state.requirements if state.stated_pythons else ())
+        if (build := find_python_build(one))
+        and int(build["minor"]) != minor
+        and one.name not in FAMILY | state.replaced
+    ]
 
 
 _MOST_BUILDS = 5

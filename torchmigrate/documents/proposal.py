@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 from torchmigrate.documents import conda_builds
 from torchmigrate.documents.build_choice import (
+    NoBuild,
     choose_build,
     find_current_cuda,
     needs_index,
@@ -70,17 +71,27 @@ def _create_fix_or_reason(
     """Return the fix, or why there is none, with the nearest release that would be possible."""
     try:
         return _create_complete_move(environment, source, options, project)
-    except NoFix as reason:
+    except NoFix as found:
+        if str(found) == _NOTHING_OLDER:
+            return found
+        reason = _add_proposal(found, source, options, project)
         nearest = _find_nearest_move(environment, source, options, project, reason)
         if nearest is None:
             return reason
         release, move = nearest
         instead = f"torch {release} would be possible (--target-version {release})"
-        text = f"{reason}; {instead}"
-        if isinstance(reason, Blocked):
-            choices = (*reason.proposal.choices, instead)
-            return Blocked(text, replace(reason.proposal, choices=choices, instead=move))
-        return NoFix(text)
+        choices = (*reason.proposal.choices, instead)
+        return Blocked(f"{reason}; {instead}", replace(reason.proposal, choices=choices, instead=move))
+
+
+def _add_proposal(reason: NoFix, source: SourceText, options: RuleOptions, project: Project) -> Blocked:
+    """Return why a move is not possible, with the proposal that says so where there is none yet."""
+    if isinstance(reason, Blocked):
+        return reason
+    cause, ways = (reason.cause, reason.ways) if isinstance(reason, NoBuild) else (str(reason), ())
+    title = f"Use torch {render_version(options.target)}"
+    paths = (project.get_display_path(os.path.realpath(source.path)),)
+    return Blocked(str(reason), Proposal(title, paths, blocked=(cause,), choices=ways))
 
 
 def _find_nearest_move(
@@ -109,11 +120,13 @@ def _find_nearest_move(
             return render_version(target), None
         told = {one.name: getattr(proposal, one.name) for one in fields(TorchMove)}
         if above != options.target:
-            told["blocked"] = (f"not torch {render_version(above)}: {reason}",)
+            cause = reason.cause if isinstance(reason, NoBuild) else reason
+            told["blocked"] = (f"not torch {render_version(above)}: {cause}",)
         return render_version(target), TorchMove(**told)
     return None
 
 
+_NOTHING_OLDER = "nothing here is older than the target"
 _OLDEST_PROPOSED: Version = (2, 10)
 """The oldest release that is proposed instead of the target."""
 
@@ -180,7 +193,7 @@ def _create_move(
         check_loose_indexes(own, edits)
     reasons = tuple(dict.fromkeys(reason for one in (own, *others.values()) for reason in one.reasons))
     if not (reasons or edits or others):
-        raise NoFix("nothing here is older than the target")
+        raise NoFix(_NOTHING_OLDER)
     moved = [apply_related_edits(one, relocation) for one, relocation in others.items()]
     moved += [one for one in beside if one not in others]
     originals = tuple(dict.fromkeys((*others, *beside)))
@@ -214,7 +227,7 @@ def _create_move(
         [*own.edits, *(e for one in settlement.relaxed if not one.path for e in one.relaxation.edits)], source
     )
     if not edits:
-        raise NoFix("nothing here is older than the target")
+        raise NoFix(_NOTHING_OLDER)
     paths = dict.fromkeys([*(one.path for one in others), *(r.path for r in settlement.relaxed if r.path)])
     safety = Safety.SAFE if not paths and not settlement.reasons and is_safe_move(own) else Safety.UNSAFE
     joint = _create_joint(source.path, paths)

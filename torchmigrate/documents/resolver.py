@@ -1,100 +1,56 @@
-"""Asks uv or pip on this machine which releases an environment would get after its move, and before it.
+"""Asks uv or pip which releases an environment would get after its move, and before it.
 
-Nothing is installed or built, and no download is kept. Pins are only preferred, so that one question tells which of
-them cannot stay; what could not be installed before the move either is not counted. The indexes of torch's builds are
-left out: the tables know what they have, and the release on the default index has the same requirements.
+Pins are only preferred, so that one question tells which of them cannot stay; what could not be installed before the
+move either is not counted.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from torchmigrate.documents.references import normalize_name
+from packaging.requirements import InvalidRequirement, Requirement
+
+from torchmigrate.documents.resolver_process import ResolverAnswer, ask_once, is_uv, list_firm_pins
 from torchmigrate.documents.resolver_questions import ResolverQuestion, find_name
-from torchmigrate.project.program_search import find_program
 
-_TIME_LIMIT = 120.0
-"""The time limit for an answer, in seconds."""
-
-_UV = ("pip", "compile", "--quiet", "--no-python-downloads", "--no-header", "--no-annotate", "--no-build")
-_PIP = ("install", "--dry-run", "--ignore-installed", "--no-input", "--only-binary=:all:", "--target=.")
-_GLIBC = 28
-"""The minor version of glibc 2 that torch's default wheels need; see `torchmigrate/tables/data/wheels_read.json`."""
-_OLDEST_GLIBC = 5
-"""The minor version of glibc 2 of the oldest wheels that run there too (PEP 600)."""
 _MOST_LEFT_OUT = 12
 """How many times something is left out of a question."""
 
-_OFFLINE = re.compile(
-    r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed out|TimeoutError|network was disabled"
-)
-_UNREACHED = re.compile(r"Failed to fetch: `?\w+://(?P<host>[^/`\s]+)")
-_NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
-_UNUSABLE = re.compile(r"(?P<requirement>[\w.-]+(?:[<>=!~]=?[\w.*+]+,?)+) has no usable wheels")
-"""The requirement of which uv says that none of its releases can be installed."""
-_NAMED = re.compile(r"\b(?:The user requested|you\s+require) ([\w.-]+)")
-"""The packages that a conflict names, in the words of pip and of uv."""
 
-
-@dataclass(frozen=True, slots=True)
-class ResolverAnswer:
-    """The answer of a resolver."""
-
-    resolves: bool | None
-    """Whether the environment resolves; None if the resolver could not be asked."""
-    text: str
-    """The answer as a clause for messages."""
-    versions: tuple[tuple[str, str], ...] = ()
-    """The release of each package."""
-    left_out: tuple[str, ...] = ()
-    """The packages without a wheel, about which nothing is known."""
-    conflicting: frozenset[str] = frozenset()
-    """The packages of a conflict whose pins were not only preferred, but can be given up."""
-    conflict: str = ""
-    """The first conflict for which pins were given up; empty if there was none."""
-    unreached: str = ""
-    """The host of the index that cannot be reached; empty if it is not known, or all can."""
-    unusable: str = ""
-    """A requirement, as a resolver words it, none of whose releases has a wheel for this Python; empty if it names none."""
-
-
-def find_resolver() -> str | None:
-    """Return the path of uv, else of pip; None if there is neither."""
-    return find_program("uv") or find_program("pip") or find_program("pip3")
-
-
-def ask_resolver(question: ResolverQuestion, *, keeps_sources: bool = False) -> ResolverAnswer:
+def ask_resolver(
+    question: ResolverQuestion, *, keeps_sources: bool = False, drops: bool = False
+) -> ResolverAnswer:
     """Ask the resolver; what has no wheel at all, and pins in conflict that can be given up, are left out of the question.
 
-    A pinned release without a wheel is given up as well, or left out if ``keeps_sources``.
+    A pinned release without a wheel is given up as well, or left out if ``keeps_sources``. A package that fits the others
+    in no release is left out if ``drops``.
     """
     left_out: list[str] = []
+    contradicted: list[str] = []
     conflict = ""
-    answer = _ask_once(question)
+    answer = ask_once(question)
     if further := _list_unreached(question, answer):
         question = replace(question, lines=tuple(line for line in question.lines if line not in further))
-        answer = _ask_once(question)
+        answer = ask_once(question)
     for _ in range(_MOST_LEFT_OUT):
         if ignored := _find_source_only(question, answer):
             question = replace(question, ignored=(*question.ignored, ignored))
-            answer = _ask_once(question)
+            answer = ask_once(question)
             continue
-        firm = set() if keeps_sources else set(map(find_name, _list_firm_pins(question)))
+        firm = set() if keeps_sources else set(map(find_name, list_firm_pins(question)))
         names = [name for name in answer.left_out if name not in firm][:1]
         smaller = _leave_out(question, names, answer.conflicting)
+        if smaller == question and drops and answer.blamed:
+            contradicted.append(answer.blamed[0])
+            smaller = _leave_out(question, answer.blamed[:1], frozenset())
         if smaller == question:
             break
         left_out += names
         conflict = conflict or ("" if answer.left_out or answer.unusable else answer.text)
         question = smaller
-        answer = _ask_once(question)
-    return replace(answer, left_out=tuple(left_out), conflict=conflict)
+        answer = ask_once(question)
+    return replace(answer, left_out=tuple(left_out), conflict=conflict, contradicted=tuple(contradicted))
 
 
 def _list_unreached(question: ResolverQuestion, answer: ResolverAnswer) -> list[str]:
@@ -110,43 +66,65 @@ def _find_source_only(question: ResolverQuestion, answer: ResolverAnswer) -> str
     """
     name = find_name(answer.unusable)
     asked = {find_name(line) for line in (*question.lines, *question.preferred, *question.kept)}
-    is_new = answer.resolves is False and _is_uv() and name not in {"", *asked, *question.ignored}
-    return name if is_new and not had_wheels(answer.unusable) else ""
+    is_new = answer.resolves is False and is_uv() and name not in {"", *asked, *question.ignored}
+    return name if is_new and not list_with_older_wheels([answer.unusable]) else ""
 
 
-def had_wheels(requirement: str) -> bool:
-    """Return whether a requirement has wheels for older Pythons: those for newer ones need a newer release then."""
-    return any(
-        _ask_once(ResolverQuestion((requirement,), (), python)).resolves is not False
-        for python in _OLDER_PYTHONS
-    )
+def list_with_older_wheels(requirements: Iterable[str]) -> set[str]:
+    """Return those requirements that have wheels for older Pythons: for newer ones they need a newer release then."""
+    found: set[str] = set()
+    for python in _OLDER_PYTHONS:
+        if not is_uv():
+            each = {one: ask_once(ResolverQuestion((one,), (), python)) for one in {*requirements} - found}
+            found |= {one for one, answer in each.items() if answer.resolves is not False}
+            continue
+        left = tuple(sorted({*requirements} - found))
+        oldest = _find_oldest_wheels(tuple(one.replace("==", ">=") for one in left), python)
+        found |= {one for one in left if (name := find_name(one)) in oldest and _admits(one, oldest[name])}
+    return found
+
+
+def find_nearest_wheels(pins: Iterable[tuple[str, str]], python: str) -> dict[tuple[str, str], str]:
+    """Return the oldest newer release with a wheel for a Python, of those pinned releases that have wheels for older Pythons only."""
+    asked = {f"{name}=={release}": (name, release) for name, release in pins}
+    oldest = _find_oldest_wheels(tuple(sorted(one.replace("==", ">=") for one in asked)), python)
+    lacking = [one for one, (name, _) in asked.items() if name in oldest and not _admits(one, oldest[name])]
+    return {asked[one]: oldest[asked[one][0]] for one in list_with_older_wheels(lacking)}
+
+
+def _find_oldest_wheels(lines: tuple[str, ...], python: str) -> dict[str, str]:
+    """Return the oldest release with a wheel for a Python that each line admits by itself; nothing from pip, which cannot say."""
+    lines = tuple(line for line in lines if _is_valid(line))
+    while lines and is_uv():
+        answer = ask_once(ResolverQuestion(lines, (), python, lowest=True, alone=True))
+        if answer.resolves:
+            return dict(answer.versions)
+        names = {*answer.left_out, *answer.blamed[:1]}
+        left = tuple(line for line in lines if find_name(line) not in names)
+        lines = left if len(left) < len(lines) else ()
+    return {}
+
+
+def _is_valid(requirement: str) -> bool:
+    try:
+        Requirement(requirement)
+    except InvalidRequirement:
+        return False  # a version of conda
+    return True
+
+
+def _admits(requirement: str, release: str) -> bool:
+    """Return whether a requirement without extras and markers admits a release."""
+    return Requirement(requirement).specifier.contains(release, prereleases=True)
 
 
 def find_oldest(lines: tuple[str, ...], python: str) -> tuple[tuple[str, str], ...]:
     """Return the oldest releases that fit some lines together; nothing if there are none, or pip is asked, which cannot say."""
-    return _ask_once(ResolverQuestion(lines, (), python, lowest=True)).versions if _is_uv() else ()
-
-
-def find_nearest_wheel(name: str, release: str, python: str) -> str:
-    """Return the oldest release after a given one with a wheel for a Python; empty if that one has a wheel, or none is known."""
-    pinned = ResolverQuestion((f"{name}=={release}",), (), python)
-    if _ask_once(pinned).resolves is not False or not had_wheels(pinned.lines[0]):
-        return ""
-    return dict(find_oldest((f"{name}>{release}",), python)).get(name, "")
+    return ask_once(ResolverQuestion(lines, (), python, lowest=True)).versions if is_uv() else ()
 
 
 _OLDER_PYTHONS = ("3.9", "3.7")
 """The Pythons for which packages that are compiled have had wheels."""
-
-
-def _is_uv() -> bool:
-    resolver = find_resolver()
-    return resolver is not None and Path(resolver).stem == "uv"
-
-
-def _list_firm_pins(question: ResolverQuestion) -> tuple[str, ...]:
-    """Return the pins that the resolver holds until it is asked without them: pip knows no preference."""
-    return question.kept if _is_uv() else (*question.preferred, *question.kept)
 
 
 def _leave_out(
@@ -159,102 +137,3 @@ def _leave_out(
         for pins in (question.preferred, question.kept)
     )
     return replace(question, lines=lines, preferred=preferred, kept=kept)
-
-
-@functools.cache
-def _ask_once(question: ResolverQuestion) -> ResolverAnswer:
-    """Ask the resolver for packages for a Python on Linux; each answer is cached in the process."""
-    resolver = find_resolver()
-    if resolver is None:
-        return ResolverAnswer(None, "no resolver can check this: neither uv nor pip is installed")
-    name = "uv" if _is_uv() else "pip"
-    with tempfile.TemporaryDirectory() as folder:
-        asked, solved = Path(folder) / "requirements.in", Path(folder) / "requirements.txt"
-        firm = _list_firm_pins(question)
-        asked.write_text(
-            "".join(f"{line}\n" for line in dict.fromkeys((*question.lines, *firm))), encoding="utf-8"
-        )
-        solved.write_text("".join(f"{line}\n" for line in question.preferred), encoding="utf-8")
-        arguments = (
-            _list_uv_arguments(question.python) if name == "uv" else _list_pip_arguments(question.python)
-        )
-        output = [f"--output-file={solved}"] if name == "uv" else []
-        output += ["--resolution=lowest-direct"] if question.lowest else []
-        if question.ignored:
-            without = Path(folder) / "overrides.txt"
-            lines = (f"{one} ; python_version < '0'\n" for one in question.ignored)
-            without.write_text("".join(lines), encoding="utf-8")
-            output.append(f"--override={without}")
-        command = [resolver, *arguments[:-1], *output, *arguments[-1:], str(asked)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, cwd=folder, timeout=_TIME_LIMIT, check=False
-            )
-            solution = solved.read_text(encoding="utf-8")
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return ResolverAnswer(None, f"{name} could not check this: {type(error).__name__}")
-    if done.returncode == 0:
-        text = f"{name} can resolve the requirements for Python {question.python}"
-        return ResolverAnswer(True, text, _read_versions(done.stdout if name == "pip" else solution))
-    # pip goes on without an index that it cannot reach, and tells of both.
-    if _OFFLINE.search(done.stderr) and "ResolutionImpossible" not in done.stderr:
-        host = found["host"] if (found := _UNREACHED.search(done.stderr)) else ""
-        text = f"{name} could not check this: it cannot reach {host or 'a package index'}"
-        return ResolverAnswer(None, text, unreached=host)
-    reason = _extract_reason(done.stderr + done.stdout)
-    text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
-    missing, named = (
-        dict.fromkeys(normalize_name(found) for found in pattern.findall(done.stderr + done.stdout))
-        for pattern in (_NO_WHEEL, _NAMED)
-    )
-    pinned = {find_name(pin) for pin in firm}
-    unusable = _UNUSABLE.search(" ".join(done.stderr.split()))
-    return ResolverAnswer(
-        False,
-        text,
-        left_out=tuple(missing),
-        conflicting=frozenset(pinned & {*missing, *named}),
-        unusable=unusable["requirement"] if unusable else "",
-    )
-
-
-def _read_versions(output: str) -> tuple[tuple[str, str], ...]:
-    """Return the release of each package in a list that uv wrote, or in what pip says that it "would install"."""
-    if found := re.search(r"Would install (.*)", output):
-        pairs = re.findall(r"(\S+)-([^\s-]+)", found[1])
-    else:
-        pairs = re.findall(r"(?m)^([\w.-]+)==([^\s;]+)", output)
-    return tuple((normalize_name(name), version) for name, version in pairs)
-
-
-def _list_uv_arguments(python: str) -> tuple[str, ...]:
-    # pip takes the best version of all indexes, uv by default only that of the first index with the package.
-    return (
-        *_UV,
-        f"--python-version={python}",
-        f"--python-platform=x86_64-manylinux_2_{_GLIBC}",
-        "--index-strategy=unsafe-best-match",
-    )
-
-
-def _list_pip_arguments(python: str) -> tuple[str, ...]:
-    systems = [f"manylinux_2_{minor}" for minor in range(_GLIBC, _OLDEST_GLIBC - 1, -1)]
-    systems += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
-    platforms = (f"--platform={system}_x86_64" for system in systems)
-    return (*_PIP, f"--python-version={python}", *platforms, "--platform=any", "-r")
-
-
-def _extract_reason(output: str) -> str:
-    """Return the reason in a resolver's output, cut to 200 characters."""
-    text = " ".join(output.split())
-    found = next((found for pattern in _COMPLAINTS if (found := pattern.search(text))), None)
-    return (found["why"] if found else text)[:200].strip(" .")
-
-
-_COMPLAINTS = (
-    re.compile(r"cause: (?P<why>Because .*?)(?:, we can conclude| And because|$)"),
-    re.compile(r"The conflict is caused by: (?P<why>.*?)(?:To fix this|Additionally,|$)"),
-    re.compile(r"ERROR: (?P<why>No matching distribution found .*)"),
-    re.compile(r"cause: (?P<why>.*)"),
-)
-"""The phrases with which uv and pip give a reason."""

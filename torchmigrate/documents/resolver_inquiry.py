@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-
-from packaging.version import InvalidVersion, Version
 
 from torchmigrate.documents import package_fit, resolver
 from torchmigrate.documents.blocker import Blocker
@@ -13,8 +11,9 @@ from torchmigrate.documents.environment_blockers import find_blockers
 from torchmigrate.documents.package_fit import FAMILY
 from torchmigrate.documents.proposed_state import ProposedState
 from torchmigrate.documents.python_versions import find_possible_minors
-from torchmigrate.documents.references import Reference, VersionStyle
-from torchmigrate.documents.resolver import ResolverAnswer
+from torchmigrate.documents.references import VersionStyle
+from torchmigrate.documents.resolver_changes import find_misfits, list_changed
+from torchmigrate.documents.resolver_process import ResolverAnswer
 from torchmigrate.documents.resolver_questions import (
     ResolverNotApplicable,
     ResolverQuestion,
@@ -53,8 +52,7 @@ class Inquiry:
             return
         bounded = {one.name for one in self._requirements if any(c.is_upper for c in parse_clauses(one))}
         # What pip builds from source today is built again, with the same pin.
-        sources = (name for name in self.before.left_out if not self._had_wheels(name))
-        self._held |= dict.fromkeys(sources, "")
+        self._held |= dict.fromkeys((*self._list_sources(), *self.before.contradicted), "")
         self._preferred = [f"{name}=={release}" for name, release in self.before.versions if name in bounded]
         fitting = {
             one.requirement.name: one.release
@@ -67,20 +65,22 @@ class Inquiry:
             self._ask_about_newer_pythons(lines)
         if self.answer.resolves is False and fitting:
             self._ask_about_any_release(set(fitting))
-        elif _list_changed(self.answer, self._requirements).keys() - fitting:
+        elif list_changed(self.answer, self._requirements).keys() - fitting:
             self._ask_about_kept_pins(lines, set(fitting))
             self._ask_about_nearest_releases(lines, set(fitting))
 
-    def _had_wheels(self, name: str) -> bool:
-        """Return whether the pinned release of a package has wheels for older Pythons: those for newer ones need a newer release."""
-        pins = [
-            f"{name}=={clause.public_version}"
+    def _list_sources(self) -> Iterator[str]:
+        """Yield the packages whose pinned release has no wheel for older Pythons either: pip builds them from source."""
+        left_out = self.before.left_out
+        pins = {
+            f"{one.name}=={clause.public_version}": one.name
             for one in self._requirements
-            if one.name == name
+            if one.name in left_out
             for clause in parse_clauses(one)
             if clause.is_exact
-        ]
-        return any(map(resolver.had_wheels, pins))
+        }
+        had = {pins[pin] for pin in resolver.list_with_older_wheels(pins)}
+        yield from (name for name in left_out if name not in had)
 
     def _ask_about_newer_pythons(self, lines: list[str]) -> None:
         """Ask about the next two Pythons, where nothing says which one is used."""
@@ -110,7 +110,7 @@ class Inquiry:
 
     def _ask_about_nearest_releases(self, lines: list[str], names: set[str]) -> None:
         """Ask whether the releases next to the pins fit too: the newest ones are made for newer code and newer packages."""
-        changed = _list_changed(self.answer, self._requirements).keys() - names
+        changed = list_changed(self.answer, self._requirements).keys() - names
         question = self._create_question(self._held, lines)
         pins = [pin for pin in question.preferred if find_name(pin) not in names]
         asked = [pin.replace("==", ">=") for pin in pins if find_name(pin) in changed]
@@ -126,7 +126,7 @@ class Inquiry:
         free = {*map(find_name, pins), *changed, *names}
         bounds = (line for line in self._list_bounds(question) if find_name(line) not in free)
         answer = resolver.ask_resolver(replace(question, preferred=(*near, *others), kept=(*near, *bounds)))
-        if answer.resolves and _list_changed(answer, self._requirements).keys() <= changed | names:
+        if answer.resolves and list_changed(answer, self._requirements).keys() <= changed | names:
             self.answer = answer
 
     def _ask_about_any_release(self, names: set[str]) -> None:
@@ -159,7 +159,9 @@ class Inquiry:
         question = create_question(
             self._references, self._own_names, self._find_present_python(), held=family, bounded=True
         )
-        return resolver.ask_resolver(replace(question, kept=question.preferred), keeps_sources=True)
+        return resolver.ask_resolver(
+            replace(question, kept=question.preferred), keeps_sources=True, drops=True
+        )
 
     def _find_present_python(self) -> str:
         """Return the Python that the environment has today: the new one if its torch has wheels for that."""
@@ -215,9 +217,9 @@ class Inquiry:
 
     def list_blockers(self) -> list[Blocker]:
         """Return the blockers that the tables know, with the releases that the resolver chose, and those that it found."""
-        chosen = _list_changed(self.answer, self._requirements)
+        chosen = list_changed(self.answer, self._requirements)
         known = [self._take_release(one, chosen) for one in self._blockers]
-        before = _list_changed(self.before, self._requirements)
+        before = list_changed(self.before, self._requirements)
         changed = {name: release for name, release in chosen.items() if name not in before}
         told = {id(one.requirement) for one in known if one.requirement}
         found = [
@@ -229,6 +231,13 @@ class Inquiry:
             for one in self._requirements
             if one.name in changed and id(one) not in told and one.name not in self._held
         ]
+        found += find_misfits(
+            (*self.before.contradicted, *before),
+            [one for one in self._references if id(one) not in told],
+            self._own_names,
+            self._python,
+            self._state.releases["torch"],
+        )
         if self.answer.resolves is False and not self._is_old_conflict():
             found.insert(0, Blocker(self.answer.text))
         unknown = [
@@ -266,34 +275,3 @@ _OLD_CONFLICT = "it could not before the move either"
 
 _PYTHONS_OF_OLD_TORCH = ("3.8", "3.11")
 """The Pythons of torch 1.13 that uv can be asked about, for releases that the tables lack."""
-
-
-def _list_changed(answer: ResolverAnswer, references: Sequence[Reference]) -> dict[str, str]:
-    """Return the packages whose requirement does not admit the release in an answer, with that release.
-
-    A release candidate is left out: a resolver takes one where the last release would have to be built. So is a placeholder
-    such as nvidia-tensorrt 99.0.0, which only says that the package comes from elsewhere.
-    """
-    versions = {name: version for name, version in answer.versions if _is_release(version)}
-    return {
-        one.name: versions[one.name]
-        for one in references
-        if one.sort is Sort.REQUIREMENT
-        and one.style is not VersionStyle.CONDA
-        and one.name in versions
-        and not all(
-            clause.allows_any([versions[one.name]]) for clause in parse_clauses(one) if clause.is_upper
-        )
-    }
-
-
-def _is_release(version: str) -> bool:
-    try:
-        parsed = Version(version)
-    except InvalidVersion:
-        return True
-    return not parsed.is_prerelease and parsed.release[0] not in _PLACEHOLDERS
-
-
-_PLACEHOLDERS = (99, 999, 9999)
-"""First numbers of releases that hold a name."""

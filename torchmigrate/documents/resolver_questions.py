@@ -24,6 +24,8 @@ class ResolverQuestion:
     """The pins that are given up only where a conflict names them; uv gives up preferred ones without need."""
     lowest: bool = False
     """Whether the oldest releases are wanted, not the newest."""
+    alone: bool = False
+    """Whether each package is asked about by itself, without what it requires."""
     ignored: tuple[str, ...] = ()
     """The packages that others require, and that nothing is known about, since they never had a wheel."""
 
