@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from tests.support import check_text, fix_text
 from tools import read_cuda, read_requirements, read_spack
 from torchmigrate.cli.commands import cli
-from torchmigrate.documents import python_versions
+from torchmigrate.documents import leftovers, python_versions
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_conflicts, package_requirements, torch_builds
@@ -52,6 +52,19 @@ def test_what_a_release_requires_of_torch(project: str, version: str, torch: str
 )
 def test_wheels_of_numpy(version: str, python: str, has: bool) -> None:
     assert package_requirements.has_wheel("numpy", version, python) is has
+
+
+def test_of_releases_for_one_torch_each_one_for_the_new_torch_is_known() -> None:
+    found = package_requirements.find_release_for("vllm", "2.13.0")
+    assert found is not None
+    assert package_requirements.explain_refusal("vllm", found, "2.13.0") == ""
+    assert package_requirements.find_release_for("vllm", "2.12.0") is None
+    assert package_requirements.find_release_for("nobodys-package", "2.13.0") is None
+
+
+def test_only_wheels_with_compiled_code_are_built_for_a_torch() -> None:
+    text = "a @ file:///x/a-1.0-py2.py3-none-any.whl\nb @ file:///x/b-1.0-cp38-cp38-linux_x86_64.whl\n"
+    assert [*leftovers.find_built_files(text)] == ["file:///x/b-1.0-cp38-cp38-linux_x86_64.whl"]
 
 
 def test_what_torch_requires_itself() -> None:
@@ -243,6 +256,9 @@ def test_what_is_made_for_one_cuda(project: str, version: str, cuda: str, refusa
         ("basicsr>=1.4", True),
         ("speechbrain<1.1", True),
         ("speechbrain<1.1.2", False),
+        ("torch-xla==2.4.0", True),
+        # Of the releases that require one torch each, an installer takes the one for this torch.
+        ("vllm", False),
     ],
 )
 def test_what_fails_though_its_metadata_lets_torch_in(asked: str, fails: bool) -> None:

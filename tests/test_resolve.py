@@ -386,3 +386,21 @@ def test_the_pins_of_a_conda_list_are_one_question(tmp_path: Path, monkeypatch: 
     assert "+  - x=2.1\n   - y=1.0\n   - z=3.0\n" in done.output
     asked = [line for line in (tmp_path / "options").read_text().splitlines() if "--no-deps" in line]
     assert len([line for line in asked if "version=3.10" in line]) == 1
+
+
+def test_a_pin_without_a_wheel_before_the_move_has_to_have_one_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\ny==1\\n")
+    # Before the move, y requires some x; the pinned one has wheels for older Pythons only.
+    script = (
+        "if /bin/grep -q '^torch==2.6' \"$last\"; then printf 'x==2\\ny==1\\n' > \"$out\"; fi\n"
+        "if ! /bin/grep -q '^torch' \"$last\"; then printf 'x==3\\n' > \"$out\"; fi\n"
+        'case "$*" in *--no-deps*) printf \'x==1\\n\' > "$out"; exit 0;; esac\n'
+        "if /bin/grep -q '^x==1' \"$last\"; then\n"
+        "  echo 'cause: Because x==1 has no usable wheels and you require x==1. hint: Wheels are required for `x` because' >&2\n"
+        "  exit 1\nfi\n"
+    )
+    append_to_resolver(tmp_path / "bin", script)
+    done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
+    assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output

@@ -28,8 +28,18 @@ _NAMES = {"pytorch": "torch", **{name: name for name in COMPANIONS}}
 """Package of conda → the same package for pip."""
 _SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit"})
 """Packages of conda that choose the build, or are its CUDA: pip installs torch's own."""
-LEAVING = frozenset({*_NAMES, *_SELECTORS})
+_LEAVING = frozenset({*_NAMES, *_SELECTORS})
 """The packages that conda no longer installs after a move."""
+_BROUGHT = frozenset(
+    {
+        *("cuda-cudart", "cuda-cupti", "cuda-libraries", "cuda-nvrtc", "cuda-nvtx", "cuda-runtime"),
+        *("libcublas", "libcufft", "libcusolver", "libcusparse", "libnpp", "libnvjpeg", "libnvjpeg-dev"),
+    }
+)
+"""The libraries that ``pytorch-cuda`` installs or restricts.
+
+Source: https://github.com/pytorch/builder/blob/main/conda/pytorch-cuda/meta.yaml.
+"""
 _DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z|cpuonly\Z")
 """The names of packages of conda that bring conda's torch, or choose its build, in addition to those of the tables."""
 _REASON = (
@@ -46,6 +56,11 @@ def is_from_conda(unit: InstallUnit) -> bool:
     return any(one.style is VersionStyle.CONDA for one in found)
 
 
+def list_leaving(unit: InstallUnit) -> frozenset[str]:
+    """Return the packages that conda no longer installs after a move; an exported list also has the libraries of torch's CUDA."""
+    return _LEAVING | (_BROUGHT if unit.find_references(Sort.REQUIREMENT, "pytorch-cuda") else frozenset())
+
+
 def create_conda_edits(
     unit: InstallUnit, source: SourceText, releases: Mapping[str, str], index: str
 ) -> tuple[list[Edit], list[str]]:
@@ -57,14 +72,14 @@ def create_conda_edits(
     text = source.original
     is_list = re.search(rb"(?m)^dependencies:", text) is not None
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)
-    every = unit.find_references(Sort.REQUIREMENT)
+    every, leaving = unit.find_references(Sort.REQUIREMENT), list_leaving(unit)
     packages = [one for one in every if one.style is VersionStyle.CONDA]
     depending = [
         one
         for one in packages
-        if one.name not in LEAVING and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name))
+        if one.name not in leaving and (_DEPENDS.match(one.name) or package_fit.depends_on_torch(one.name))
     ]
-    moved = [one for one in packages if one.name in LEAVING or one in depending]
+    moved = [one for one in packages if one.name in leaving or one in depending]
     pins = [_render_pin(one, releases) for one in moved if one.name in _NAMES]
     for one in depending:
         if not package_fit.is_pure_dependent(one, releases["torch"]):

@@ -13,7 +13,7 @@ from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 _SOURCE_BUILD = re.compile(
     r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
 )
-_BUILT_FILE = re.compile(r"[^\s\"'=]+\.whl\b|setup\.py\s+(?:install|develop|bdist_wheel)")
+_BUILT_FILE = re.compile(r"[^\s\"'=]+(?<!-none-any)\.whl\b|setup\.py\s+(?:install|develop|bdist_wheel)")
 _REPOSITORIES = {
     "flash-attention": "flash-attn",
     "vision": "torchvision",
@@ -54,5 +54,5 @@ def _is_installed(match: re.Match[str], text: str) -> bool:
 
 
 def find_built_files(text: str) -> Iterator[str]:
-    """Yield the wheels and builds by ``setup.py`` that a text names."""
+    """Yield the wheels with compiled code, and the builds by ``setup.py``, that a text names."""
     yield from (match[0] for match in _BUILT_FILE.finditer(text))

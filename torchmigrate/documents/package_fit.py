@@ -94,6 +94,8 @@ def _explain_release_refusal(one: Reference, asked: FitQuestion) -> str:
     if newest is None and is_built_for_one_torch(name):
         return "it is compiled against one torch, and it is unclear for which versions there are builds"
     reason = package_requirements.explain_refusal(name, newest or "", asked.torch)
+    if reason and package_requirements.find_release_for(name, asked.torch):
+        return ""  # an installer takes that one
     return f"{reason} (newest release: {newest})" if reason and newest else reason
 
 
@@ -191,7 +193,13 @@ def find_fitting(one: Reference, asked: FitQuestion) -> Fitting:
         return Fitting()
     reason = package_requirements.explain_refusal(one.name, newest, asked.torch)
     if reason.startswith("it requires torch"):
-        return Fitting()
+        older = package_requirements.find_release_for(one.name, asked.torch)
+        fits = older and package_requirements.has_wheel(one.name, older, asked.python) is not False
+        return (
+            Fitting(older)
+            if fits and has_bound and not explain_conflict(one.name, older or "", asked)
+            else Fitting()
+        )
     return Fitting(newest if has_bound else None, unsure if reason else "")
 
 

@@ -15,7 +15,7 @@ from torchmigrate.documents.build_choice import (
     requires_torch,
 )
 from torchmigrate.documents.comment_edits import create_comment_edits
-from torchmigrate.documents.conda_moves import LEAVING, create_conda_edits, is_from_conda
+from torchmigrate.documents.conda_moves import create_conda_edits, is_from_conda, list_leaving
 from torchmigrate.documents.file_edits import check_variable_uses, create_version_edit
 from torchmigrate.documents.library_edits import LibraryEdits
 from torchmigrate.documents.package_indexes import can_use_default_index, concerns_windows, has_mixed_index
@@ -186,7 +186,7 @@ class ProposedEdits:
             raise NoFix(
                 "conda's `pytorch` channel ends with torch 2.5; install torch by pip, from the index `cpu`"
             )
-        self.replaced |= LEAVING
+        self.replaced |= list_leaving(unit)
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
         has_default = self.chosen.default and not concerns_windows(self.source, self.beside)
         index = "" if has_default else render_index_url(self.chosen.variant)

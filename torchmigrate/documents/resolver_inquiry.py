@@ -219,7 +219,8 @@ class Inquiry:
         """Return the blockers that the tables know, with the releases that the resolver chose, and those that it found."""
         chosen = list_changed(self.answer, self._requirements)
         known = [self._take_release(one, chosen) for one in self._blockers]
-        before = list_changed(self.before, self._requirements)
+        # What was left out may be there nevertheless, in any release, since something else requires it.
+        before = list_changed(self.before, self._requirements).keys() - {*self.before.left_out}
         changed = {name: release for name, release in chosen.items() if name not in before}
         told = {id(one.requirement) for one in known if one.requirement}
         found = [

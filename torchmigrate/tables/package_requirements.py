@@ -81,6 +81,14 @@ def explain_refusal(project: str, version: str, torch: str) -> str:
     return ""
 
 
+def find_release_for(project: str, torch: str) -> str | None:
+    """Return the newest release of which it is known that it requires a torch release; None if there is none."""
+    row = _find_row(project)
+    known = [since for since, asked in (row or {}).get("torch", ()) if asked and "==" in asked]
+    fitting = [since for since in known if not explain_refusal(project, since, torch)]
+    return fitting[-1] if fitting else None
+
+
 _UNREAD = "?"
 
 
