@@ -11,7 +11,7 @@ from torchmigrate.documents import resolver
 from torchmigrate.documents.blocker import Blocker
 from torchmigrate.documents.references import Reference, VersionStyle
 from torchmigrate.documents.resolver_process import ResolverAnswer
-from torchmigrate.documents.resolver_questions import create_question
+from torchmigrate.documents.resolver_questions import ResolverQuestion, create_question
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import package_requirements
@@ -65,13 +65,14 @@ def find_misfits(
     for one in references:
         if one.sort is not Sort.REQUIREMENT or one.name not in asked or _is_known(one):
             continue
-        moved, alone = (
-            _ask_alone([*indexes, one], own_names, python, held)
-            for held in ({"torch": torch}, dict.fromkeys(FAMILY, ""))
-        )
+        everything = [*indexes, one]
+        alone = _create_question(everything, own_names, python, dict.fromkeys(FAMILY, ""))
+        # What cannot be installed without torch either has another reason, such as the Python.
+        if resolver.ask_resolver(replace(alone, kept=())).resolves is not True:
+            continue
+        moved = resolver.ask_resolver(_create_question(everything, own_names, python, {"torch": torch}))
         changed = list_changed(moved, [one])
-        # What changes without torch too has another reason, such as the Python.
-        if alone.resolves is not True or (moved.resolves and changed == list_changed(alone, [one])):
+        if moved.resolves and (not changed or changed == list_changed(resolver.ask_resolver(alone), [one])):
             continue
         reason = moved.text if not moved.resolves else f"it does not fit together with torch {torch}"
         yield Blocker(f"blocked by `{one.name}{one.text}`: {reason}", one, changed.get(one.name))
@@ -83,8 +84,8 @@ def _is_known(one: Reference) -> bool:
     return any(package_requirements.has_known_requirements(one.name, release) for release in exact)
 
 
-def _ask_alone(
+def _create_question(
     references: Sequence[Reference], own_names: frozenset[str], python: str, held: dict[str, str]
-) -> ResolverAnswer:
+) -> ResolverQuestion:
     question = create_question(references, own_names, python, held=held, bounded=True)
-    return resolver.ask_resolver(replace(question, kept=question.preferred))
+    return replace(question, kept=question.preferred)

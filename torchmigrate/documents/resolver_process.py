@@ -33,7 +33,9 @@ _OFFLINE = re.compile(
 )
 _UNREACHED = re.compile(r"Failed to fetch: `?\w+://(?P<host>[^/`\s]+)")
 _NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
-_UNUSABLE = re.compile(r"(?P<requirement>[\w.-]+(?:[<>=!~]=?[\w.*+]+,?)+) has no usable wheels")
+_UNUSABLE = re.compile(
+    r"(?P<requirement>(?:[\w.-]+(?:[<>=!~]=?[\w.*+]+,?)+(?= has)|(?<=all versions of )[\w.-]+(?= have))) ha(?:s|ve) no usable wheels"
+)
 """The requirement of which uv says that none of its releases can be installed."""
 _NAMED = re.compile(r"\b(?:The user requested|you\s+require) ([\w.-]+)")
 """The packages that a conflict names, in the words of pip and of uv."""
