@@ -86,7 +86,7 @@ def _blame(one: Reference, reason: str, state: ProposedState) -> Blocker:
     shown = one.name if one.undecided else one.name + one.text
     fitting = package_fit.find_fitting(one, state.question)
     latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
-    more = f", and no release fits yet: {latest}" if latest and latest not in reason else ""
+    more = f", and no release is known to fit: {latest}" if latest and latest not in reason else ""
     return Blocker(
         f"blocked by `{shown}`{where}: {reason}{more}",
         one,

@@ -22,13 +22,31 @@ _DECLARING = re.compile(r"(?:&&|\|\||[;]|^|RUN)[ \t@]*(?:ARG|LABEL|echo|printf)\
 def merge_edits(collected: Iterable[Edit], source: SourceText) -> tuple[Edit, ...]:
     """Merge the edits of one file. Raises NoFix where two contradict each other, or a comment forbids one."""
     # A pin and its index may be made of one variable, so that several references ask for the same edit.
-    small = dict.fromkeys(sorted(_shrink_edit(edit, source.original) for edit in collected))
+    text = source.original
+    small = dict.fromkeys(sorted(_shrink_edit(_quote_number(edit, source), text) for edit in collected))
     edits = tuple(quote_redirections(small, source))
     if any(after.start < before.end for before, after in pairwise(edits)):
         raise NoFix("two of the edits contradict each other")
     if any(span.start <= edit.start < span.end for span in _find_ignored_lines(source) for edit in edits):
         raise NoFix("a line that would have to change too is marked with `torchmigrate: ignore`")
     return edits
+
+
+def _quote_number(edit: Edit, source: SourceText) -> Edit:
+    """Return an edit with quotes around a version that is a whole value in YAML: without them, ``3.10`` is the number 3.1."""
+    text = source.original
+    before = _NUMBER_BEGINS.search(text, max(0, edit.start - 80), edit.start)
+    after = _NUMBER_ENDS.match(text, edit.end)
+    if not source.path.endswith((".yml", ".yaml")) or before is None or after is None:
+        return edit
+    number = f"{before[1].decode()}{edit.text}{after[1].decode()}"
+    if not re.fullmatch(r"\d+\.\d*0", number):
+        return edit
+    return Edit(before.start(1), after.end(1), f'"{number}"')
+
+
+_NUMBER_BEGINS = re.compile(rb"(?:[:,-][ \t]+|\[[ \t]*)([\d.]*)\Z")
+_NUMBER_ENDS = re.compile(rb"([\d.]*)[ \t]*(?:[],\r\n]|#|\Z)")
 
 
 def _shrink_edit(edit: Edit, text: bytes) -> Edit:
