@@ -304,7 +304,14 @@ def test_of_the_pins_only_those_in_the_conflict_are_given_up(
     assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output
 
 
-@pytest.mark.parametrize("which", ["antlr>=4.9,<=4.9.3 has", "all versions of antlr have"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        "antlr>=4.9,<=4.9.3 has",
+        "all versions of antlr have",
+        'antlr{sys_platform == "linux" or os_name == "posix"}>=4.9 has',
+    ],
+)
 def test_what_a_pin_requires_and_pip_always_builds_gives_no_pin_up(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,3 +412,24 @@ def test_a_pin_without_a_wheel_before_the_move_has_to_have_one_afterwards(
     append_to_resolver(tmp_path / "bin", script)
     done = run_fix(tmp_path, "torch==2.6.0\nx==1\ny==1\n")
     assert "+torch==2.13.0\n+x==3\n y==1\n" in done.output
+
+
+@pytest.mark.parametrize(("python", "moves"), [("3.11", False), ("3.9", True)])
+def test_what_is_built_from_source_today_stays_where_the_python_stays(
+    python: str, moves: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", "torch==2.13.0\\nx==3\\n")
+    script = (
+        'case "$*" in *--no-deps*) printf \'x==1\\n\' > "$out"; exit 0;; esac\n'
+        "if /bin/grep -q '^x==1' \"$last\"; then\n"
+        "  echo 'cause: Because x==1 has no usable wheels and you require x==1. hint: Wheels are required for `x` because' >&2\n"
+        "  exit 1\nfi\n"
+    )
+    append_to_resolver(tmp_path / "bin", script)
+    (tmp_path / "pyproject.toml").write_text(
+        f'[project]\nname = "own"\nrequires-python = "=={python}.*"\ndependencies = ["torch==2.6.0", "x==1"]\n'
+    )
+    flags = ("--select", "CU504", "--unsafe", "--resolve", "--relax", "--target-version", "2.13")
+    done = run_cli("fix", *flags, str(tmp_path))
+    assert "torch==2.13.0" in done.output
+    assert ("x==3" in done.output) == moves

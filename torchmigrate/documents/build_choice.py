@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from torchmigrate.documents import base_images
-from torchmigrate.documents.references import Environment, InstallUnit, find_references_in
+from torchmigrate.documents.references import Environment, InstallUnit, Reference, find_references_in
 from torchmigrate.documents.upgrade_rules import (
     COMPANIONS,
     TORCH_NAMES,
@@ -173,7 +173,17 @@ def requires_only_cpu(environments: Sequence[Environment]) -> bool:
     builds = {clause.local for one in pins for clause in parse_clauses(one)}
     builds |= {tag.name if (tag := find_cuda_tag(index)) else "" for index in indexes}
     cpu = "cpu" in builds or any(index.text.rstrip("/").endswith("/cpu") for index in indexes)
+    cpu |= any(map(_is_cpu_of_conda, find_references_in(environments, Sort.REQUIREMENT, *_CPU_OF_CONDA)))
     return cpu and not builds - {"", "cpu"}
+
+
+_CPU_OF_CONDA = ("pytorch", "pytorch-mutex", "cpuonly")
+"""The packages of conda whose name or build chooses the CPU."""
+
+
+def _is_cpu_of_conda(one: Reference) -> bool:
+    """Return whether a requirement of conda is for the CPU: ``cpuonly``, ``pytorch=2.1=py3.11_cpu_0``, ``pytorch-mutex=1.0=cpu``."""
+    return one.name == "cpuonly" or re.search(r"=(?:[\w.]*_)?cpu(?:_\w+)?\Z", one.text) is not None
 
 
 def find_index_variants(

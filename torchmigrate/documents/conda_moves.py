@@ -26,7 +26,7 @@ from torchmigrate.text.source_text import SourceText
 
 _NAMES = {"pytorch": "torch", **{name: name for name in COMPANIONS}}
 """Package of conda → the same package for pip."""
-_SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit"})
+_SELECTORS = frozenset({"pytorch-cuda", "pytorch-mutex", "cudatoolkit", "cpuonly"})
 """Packages of conda that choose the build, or are its CUDA: pip installs torch's own."""
 _LEAVING = frozenset({*_NAMES, *_SELECTORS})
 """The packages that conda no longer installs after a move."""
@@ -40,8 +40,8 @@ _BROUGHT = frozenset(
 
 Source: https://github.com/pytorch/builder/blob/main/conda/pytorch-cuda/meta.yaml.
 """
-_DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z|cpuonly\Z")
-"""The names of packages of conda that bring conda's torch, or choose its build, in addition to those of the tables."""
+_DEPENDS = re.compile(r"(?:py)?torch(?:[-_]|\Z)|pyg\Z|dgl|ignite\Z|fastai\Z")
+"""The names of packages of conda that bring conda's torch, in addition to those of the tables."""
 _REASON = (
     "conda's `pytorch` channel ends with torch 2.5, and it is unclear which builds other channels have; "
 )

@@ -182,14 +182,11 @@ class ProposedEdits:
 
     def _leave_conda(self, unit: InstallUnit) -> None:
         """Collect the edits that let pip install torch instead of conda. Raises NoFix."""
-        if requires_only_cpu([self.environment]):
-            raise NoFix(
-                "conda's `pytorch` channel ends with torch 2.5; install torch by pip, from the index `cpu`"
-            )
         self.replaced |= list_leaving(unit)
         releases = {name: list_companion_releases(name, self.options.target)[0] for name in COMPANIONS}
         has_default = self.chosen.default and not concerns_windows(self.source, self.beside)
-        index = "" if has_default else render_index_url(self.chosen.variant)
+        variant = "cpu" if requires_only_cpu([self.environment]) else self.chosen.variant
+        index = "" if has_default and variant != "cpu" else render_index_url(variant)
         edits, gone = create_conda_edits(unit, self.source, {"torch": self.chosen.version, **releases}, index)
         self.edits += edits
         self.leaves_conda = True

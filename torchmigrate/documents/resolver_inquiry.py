@@ -70,8 +70,14 @@ class Inquiry:
             self._ask_about_nearest_releases(lines, set(fitting))
 
     def _list_sources(self) -> Iterator[str]:
-        """Yield the packages whose pinned release has no wheel for older Pythons either: pip builds them from source."""
+        """Yield the packages that pip builds from source, today and afterwards.
+
+        Their pinned release has no wheel for older Pythons either, or there is only one Python, and it stays.
+        """
         left_out = self.before.left_out
+        if self._keeps_python():
+            yield from left_out
+            return
         pins = {
             f"{one.name}=={clause.public_version}": one.name
             for one in self._requirements
@@ -81,6 +87,11 @@ class Inquiry:
         }
         had = {pins[pin] for pin in resolver.list_with_older_wheels(pins)}
         yield from (name for name in left_out if name not in had)
+
+    def _keeps_python(self) -> bool:
+        """Return whether the environment states one Python, which stays."""
+        known = find_possible_minors(self._state.stated_pythons, (_PYTHONS_OF_OLD_TORCH[0], self._python))
+        return bool(self._state.stated_pythons) and known == {int(self._python[2:])}
 
     def _ask_about_newer_pythons(self, lines: list[str]) -> None:
         """Ask about the next two Pythons, where nothing says which one is used."""

@@ -31,6 +31,8 @@ _OLDEST_GLIBC = 5
 _OFFLINE = re.compile(
     r"dns error|error sending request|Failed to fetch|ConnectionError|Network is unreachable|timed out|TimeoutError|network was disabled"
 )
+_MARKERS = re.compile(r"(?<=[\w\]])\{[^{}]*\}")
+"""The markers of a requirement, as uv writes them: ``evdev{'linux' in sys_platform}>=1.3``."""
 _UNREACHED = re.compile(r"Failed to fetch: `?\w+://(?P<host>[^/`\s]+)")
 _NO_WHEEL = re.compile(r"(?:Wheels are required for `|No matching distribution found for )(?P<name>[\w.-]+)")
 _UNUSABLE = re.compile(
@@ -118,19 +120,20 @@ def ask_once(question: ResolverQuestion) -> ResolverAnswer:
     if done.returncode == 0:
         text = f"{name} can resolve the requirements for Python {question.python}"
         return ResolverAnswer(True, text, _read_versions(done.stdout if name == "pip" else solution))
+    told, errors = (_MARKERS.sub("", one) for one in (done.stderr + done.stdout, done.stderr))
     # pip goes on without an index that it cannot reach, and tells of both.
-    if _OFFLINE.search(done.stderr) and "ResolutionImpossible" not in done.stderr:
-        host = found["host"] if (found := _UNREACHED.search(done.stderr)) else ""
+    if _OFFLINE.search(errors) and "ResolutionImpossible" not in errors:
+        host = found["host"] if (found := _UNREACHED.search(errors)) else ""
         text = f"{name} could not check this: it cannot reach {host or 'a package index'}"
         return ResolverAnswer(None, text, unreached=host)
-    reason = _extract_reason(done.stderr + done.stdout)
+    reason = _extract_reason(told)
     text = f"{name} cannot resolve the requirements for Python {question.python}: {reason}"
     missing, named = (
-        dict.fromkeys(normalize_name(found) for found in pattern.findall(done.stderr + done.stdout))
+        dict.fromkeys(normalize_name(found) for found in pattern.findall(told))
         for pattern in (_NO_WHEEL, _NAMED)
     )
     pinned = {find_name(pin) for pin in firm}
-    unusable = _UNUSABLE.search(" ".join(done.stderr.split()))
+    unusable = _UNUSABLE.search(" ".join(errors.split()))
     asked_for = set(map(find_name, question.lines)) - FAMILY
     return ResolverAnswer(
         False,
