@@ -27,6 +27,9 @@ RuntimeError, "Legacy autograd function with non-static forward method is deprec
 
     y = Reverse.apply(x, 0.1)
 
+A class that keeps a state and has no `backward` becomes a module: it derives from `nn.Module`, and its `forward` runs without
+gradients.
+
 Reported are objects that are called at once, through a variable, or as an attribute of `self`, in the file of the class and
 wherever it is imported. Classes with a `__call__` of their own are left alone.
 
@@ -34,7 +37,8 @@ What to do: call `Reverse.apply`. What `__init__` keeps becomes further argument
 each of them.
 
 Fix safety: safe for classes without state, for the code has not run with any supported torch. Unsafe where `forward` takes the
-state: it is evaluated after the other arguments.
+state, which is evaluated after the other arguments, and where a class becomes a module, which the modules that keep it list among
+their parts.
 
 Source: torch 2.0 and 2.13 wheels: torch/autograd/function.py (`Function.__call__`).
 """
@@ -42,13 +46,15 @@ Source: torch 2.0 and 2.13 wheels: torch/autograd/function.py (`Function.__call_
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Place, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.version_guards import find_reach
 
+from ._autograd.forward_only import create_module_fix, find_object_call, keeps_state_for_forward
 from ._autograd.function_classes import FunctionClass, find_function_class
 from ._autograd.instance_calls import find_instance_calls
 from ._autograd.state_arguments import create_state_fix
@@ -56,6 +62,7 @@ from ._autograd.state_arguments import create_state_fix
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
+_FUNCTIONS = ("torch.autograd.Function", "torch.autograd.function.Function")
 _PASS_STATE = (
     "pass what `__init__` keeps to `forward`, through `apply`, and return None for it from `backward`"
 )
@@ -63,8 +70,8 @@ _EXPECTED = frozenset({"RuntimeError", "Exception", "BaseException", ""})
 
 rule = Rule(
     code="RM710",
-    symbols=("torch.autograd.Function.<class>", "torch.autograd.function.Function.<class>"),
-    kinds=frozenset({Kind.CALL}),
+    symbols=(*_FUNCTIONS, *(f"{name}.<class>" for name in _FUNCTIONS)),
+    kinds=frozenset({Kind.CALL, Kind.BASE}),
     breaks=(2, 0),
     safety=Safety.SAFE,
 )
@@ -72,12 +79,19 @@ rule = Rule(
 
 @rule.check
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
-    assert use.call is not None
+    if use.symbol in _FUNCTIONS:
+        yield from _check_definition(use, ctx)
+    if use.call is None or use.symbol in _FUNCTIONS:
+        return
     calls = find_instance_calls(use.call, use, ctx)
     if not calls.found or find_reach(use, ctx.uses).caught & _EXPECTED:
         return
     owner = find_function_class(use, ctx)
-    if owner is not None and not owner.is_callable:
+    if (
+        owner is not None
+        and not owner.is_callable
+        and _find_module_call(owner.definition, owner.path, ctx) is None
+    ):
         name = ctx.get_text(use.node)
         yield ctx.finding(
             use,
@@ -85,6 +99,26 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
             fix=lambda: _create_fix(use, owner, ctx),
             hint=_PASS_STATE if owner.has_state else "",
         )
+
+
+def _check_definition(use: Use, ctx: Context) -> Iterator[Finding]:
+    """Yield a finding for a class without gradients whose objects are called."""
+    definition = use.place.statement
+    if use.kind is not Kind.BASE or not isinstance(definition, ast.ClassDef):
+        return
+    place = _find_module_call(definition, os.path.abspath(ctx.source.path), ctx)
+    if place is not None:
+        yield ctx.finding(
+            use,
+            f"an object of `{definition.name}` is called on {place.path}:{place.line}, which raises a RuntimeError for a "
+            "`torch.autograd.Function`; without a `backward`, it can be a module",
+            fix=lambda: create_module_fix(use, definition, ctx),
+        )
+
+
+def _find_module_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place | None:
+    """Return a place that calls an object of a class which can be a module; the class is reported, in the file at ``path``."""
+    return find_object_call(definition, path, ctx) if keeps_state_for_forward(definition) else None
 
 
 def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:

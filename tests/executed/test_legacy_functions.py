@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,3 +42,13 @@ def test_an_attribute_and_a_variable_keep_the_function() -> None:
     model.clip(x).sum().backward()
     assert x.grad.tolist() == [0, 1]
     assert file["Derived"].apply(x, 3.0).tolist() == [-3, 6]
+
+
+def test_a_class_without_gradients_is_a_module(tmp_path: Path) -> None:
+    folder = CASES / "project_forward_only"
+    for before, after in (("detection.py", "detection.fixed.py"), ("net.py", "net.py")):
+        (tmp_path / before).write_text((folder / after).read_text())
+    program = "import torch; from net import Net; print(Net()(torch.ones(1, 4))[0].requires_grad)"
+    for place, says in ((folder, "Legacy autograd function"), (tmp_path, "False")):
+        run = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True)
+        assert says in run.stdout + run.stderr

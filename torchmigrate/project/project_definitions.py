@@ -20,12 +20,16 @@ def find_definition(
         if isinstance(one, Definition):
             return one, file
     imported = find_imported_name(node, file, project)
-    if imported is None or not depth:
-        return None
-    for path, name, others in project.create_links(file.path).iter_splits(imported):
-        other = index_file(project, path) if not others else None
-        if other is not None:
-            return find_definition(ast.Name(name), other, project, depth - 1)
+    possible = (
+        [imported] if imported is not None else [star + ast.unparse(node) for star in _list_stars(file)]
+    )
+    links = project.create_links(file.path)
+    for spelled in possible if depth else ():
+        for path, name, others in links.iter_splits(spelled):
+            other = index_file(project, path) if not others else None
+            found = find_definition(ast.Name(name), other, project, depth - 1) if other is not None else None
+            if found is not None:
+                return found
     return None
 
 
@@ -47,3 +51,13 @@ def _map_imports(file: IndexedFile) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (f"{node.module}." if node.module else "")
             yield from ((a.asname or a.name, module + a.name) for a in node.names)
+
+
+def _list_stars(file: IndexedFile) -> list[str]:
+    """Return the modules from which a file imports everything, as they precede a name: ``.layers.``."""
+    stars = (
+        node
+        for node in file.tree.body
+        if isinstance(node, ast.ImportFrom) and any(one.name == "*" for one in node.names)
+    )
+    return ["." * one.level + (f"{one.module}." if one.module else "") for one in stars]

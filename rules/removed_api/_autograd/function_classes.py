@@ -25,8 +25,10 @@ class FunctionClass:
 
     definition: ast.ClassDef
     bases: tuple[ast.ClassDef, ...]
+    path: str
+    """The absolute path of the file that defines the class."""
     is_own: bool
-    """Whether the file that uses the class defines it."""
+    """Whether this is the file that uses it."""
 
     @cached_property
     def methods(self) -> dict[str, ast.FunctionDef]:
@@ -57,6 +59,16 @@ class FunctionClass:
             found = self.methods.get(method)
             if found is not None and not found.decorator_list:
                 yield AddDecorator(found, template("staticmethod"))
+
+
+def is_docstring(statement: ast.stmt) -> bool:
+    """Return whether a statement is a literal by itself."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def get_first_statement(function: ast.FunctionDef) -> ast.stmt:
+    """Return the statement of a function before which others can be inserted: that behind its docstring."""
+    return next((one for one in function.body if not is_docstring(one)), function.body[0])
 
 
 def is_used_elsewhere(name: str, ctx: Context) -> bool:
@@ -101,4 +113,4 @@ def find_function_class(use: Use, ctx: Context) -> FunctionClass | None:
             if inherited is not None and isinstance(inherited[0], ast.ClassDef) and inherited not in waiting:
                 bases.append(inherited[0])
                 waiting.append(inherited)
-    return FunctionClass(own[0] if own else found[0], (*bases,), is_own=bool(own))
+    return FunctionClass(own[0] if own else found[0], (*bases,), found[1].path, is_own=bool(own))

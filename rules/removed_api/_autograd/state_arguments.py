@@ -11,7 +11,7 @@ from torchmigrate.model.findings import FixChange
 from torchmigrate.rewrite.changes import AddParameters, Insert, Remove, Replace, replace, template
 from torchmigrate.semantics.node_walks import Function, iterate_children
 
-from .function_classes import FunctionClass, is_used_elsewhere
+from .function_classes import FunctionClass, get_first_statement, is_docstring, is_used_elsewhere
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -49,7 +49,7 @@ def _is_plain(parameters: ast.arguments) -> bool:
 
 def _move_state(begin: ast.FunctionDef, forward: ast.FunctionDef, ctx: Context) -> Iterator[FixChange]:
     """Yield the changes that let `forward` do what `__init__` does."""
-    kept = [one for one in begin.body if not _is_docstring(one) and not _calls_base(one)]
+    kept = [one for one in begin.body if not is_docstring(one) and not _calls_base(one)]
     if begin.args.args[0].arg != forward.args.args[0].arg:
         raise NoFix("`__init__` and `forward` name the object differently")
     for one in kept:
@@ -61,9 +61,10 @@ def _move_state(begin: ast.FunctionDef, forward: ast.FunctionDef, ctx: Context) 
     ][1:]
     if parameters:
         yield AddParameters(forward, template(_escape(f"def _({', '.join(parameters)}): ...")))
-    first = forward.body[1 if _is_docstring(forward.body[0]) and len(forward.body) > 1 else 0]
     if kept:
-        yield Insert(first, template(_escape("\n".join(ctx.get_text(one) for one in kept))))
+        yield Insert(
+            get_first_statement(forward), template(_escape("\n".join(ctx.get_text(one) for one in kept)))
+        )
     yield Remove(begin)
 
 
@@ -76,10 +77,6 @@ def _write_parameter(parameter: ast.arg, default: ast.expr | None, ctx: Context)
 
 def _escape(code: str) -> str:
     return code.replace("{", "{{").replace("}", "}}")
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _calls_base(statement: ast.stmt) -> bool:

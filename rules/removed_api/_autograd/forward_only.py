@@ -1,0 +1,75 @@
+"""Classes that derive from `torch.autograd.Function` for their `forward` alone: they can be modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmigrate.api import Fix, Place, Safety
+from torchmigrate.model.findings import FixChange
+from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.project.project_definitions import find_definition
+from torchmigrate.rewrite.changes import AddDecorator, Insert, template
+from torchmigrate.semantics.name_resolution import last_name
+
+from .function_classes import get_first_statement
+
+if TYPE_CHECKING:
+    from torchmigrate.api import Context, Use
+
+_OTHER_WAYS = {"backward", "jvp", "setup_context", "vmap", "__call__"}
+
+
+def keeps_state_for_forward(definition: ast.ClassDef) -> bool:
+    """Return whether a class has a state, and nothing that a gradient is computed with."""
+    methods = {one.name: one for one in definition.body if isinstance(one, ast.FunctionDef)}
+    plain = all(name in methods and not methods[name].decorator_list for name in ("__init__", "forward"))
+    return plain and len(definition.bases) == 1 and not _OTHER_WAYS & methods.keys()
+
+
+def find_object_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place | None:
+    """Return a place in the project that calls an object of a class, at once or as an attribute; None if there is none.
+
+    ``path`` is the absolute path of the file that defines the class.
+    """
+    name = definition.name
+    applied = ((f"{name}.apply",), (rf"\b{re.escape(name)}\.apply\b",))
+    if ctx.project.find_spellings(applied, beside=""):
+        return None
+    made = ((name,), (rf"(?<!class )\b{re.escape(name)}\s*\(",))
+    for caller, _ in ctx.project.find_spellings(made, beside=""):
+        file = index_file(ctx.project, caller)
+        if file is None:
+            continue
+        for one in file.calls.get(name, ()):
+            found = find_definition(one.func, file, ctx.project)
+            if found is not None and (found[0].lineno, found[1].path) == (definition.lineno, path):
+                for line in _iter_object_calls(one, file):
+                    return Place(ctx.project.get_display_path(caller), line)
+    return None
+
+
+def _iter_object_calls(made: ast.Call, file: IndexedFile) -> Iterator[int]:
+    """Yield the lines of a file that call the object that a call makes."""
+    parent = file.parents.get(made)
+    if isinstance(parent, ast.Call) and parent.func is made:
+        yield made.lineno
+    elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        kept = ast.unparse(parent.targets[0])
+        called = file.calls.get(last_name(parent.targets[0]) or "", ())
+        yield from (one.lineno for one in called if ast.unparse(one.func) == kept)
+
+
+def create_module_fix(use: Use, definition: ast.ClassDef, ctx: Context) -> Fix:
+    """Return the fix that derives a class from `torch.nn.Module`."""
+    methods = {one.name: one for one in definition.body if isinstance(one, ast.FunctionDef)}
+    changes: list[FixChange] = [ctx.rename_use(use, "torch.nn.Module")]
+    begin = methods["__init__"]
+    if not any(isinstance(node, ast.Attribute) and node.attr == "__init__" for node in ast.walk(begin)):
+        changes.append(Insert(get_first_statement(begin), template("super().__init__()")))
+    no_grad = ctx.write_symbol("torch.no_grad", use)
+    changes.append(AddDecorator(methods["forward"], template("{no_grad}()", no_grad=no_grad)))
+    reason = "unsafe because its objects become parts of the modules that keep them"
+    return Fix((*changes,), Safety.UNSAFE, f"Derive `{definition.name}` from `nn.Module`; {reason}")
