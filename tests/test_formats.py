@@ -18,7 +18,7 @@ from torchmigrate.reporters.report import load_reporter
 
 EVIL = "a`b|c]d;e%f\r\n##vso[task.complete]\n::error::x<script>@user\x1b\ud800\uffff"
 """What no path and no message should do anything with."""
-HOSTILE = FileResult(EVIL, (replace(FINDING, path=EVIL, message=EVIL),), (FileError(EVIL, EVIL, 3, 4),))
+HOSTILE = FileResult(EVIL, (FINDING._replace(path=EVIL, message=EVIL),), (FileError(EVIL, EVIL, 3, 4),))
 
 TEXT = {"type": "string", "minLength": 1}
 LINE = {"type": "integer", "minimum": 1}
@@ -121,8 +121,8 @@ class TestGitlab:
             text = written("gitlab", FileResult("pkg/a.py", findings))
             return [issue["fingerprint"] for issue in json.loads(text)]
 
-        moved = replace(
-            FINDING, location=Location(9, 1, 9, 17), source_lines=("  f = torch.jit.script(g)  # x",)
+        moved = FINDING._replace(
+            location=Location(9, 1, 9, 17), source_lines=("  f = torch.jit.script(g)  # x",)
         )
         assert prints(FINDING) == prints(moved)
         assert len(set(prints(FINDING, moved))) == 2
@@ -130,7 +130,7 @@ class TestGitlab:
     def test_paths_begin_at_the_project(self, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path))
         monkeypatch.chdir(tmp_path.parent)
-        issue = json.loads(one("gitlab", replace(FINDING, path=f"{tmp_path.name}/pkg/a.py")))[0]
+        issue = json.loads(one("gitlab", FINDING._replace(path=f"{tmp_path.name}/pkg/a.py")))[0]
         assert issue["location"]["path"] == "pkg/a.py"
 
 
@@ -162,8 +162,7 @@ class TestJunit:
 
 class TestRdjson:
     def test_a_diagnostic(self) -> None:
-        finding = replace(
-            FINDING,
+        finding = FINDING._replace(
             location=Location(2, 9, 2, 25),
             source_lines=("é = 1; f = torch.jit.script(g)",),
             fix=replace(FIX, edits=FIX.edits[:1], locations=(Location(2, 12, 2, 28),)),

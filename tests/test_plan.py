@@ -181,7 +181,7 @@ def test_what_breaks_comes_before_what_can_wait_for_the_same_bound() -> None:
     fix = Fix((), Safety.SAFE, "Use `torch.new`")
     prospects = [
         EvaluatedFinding(
-            one := Finding("RM701", "x", severity, "a.py"), chance=PossibleFix(bound, replace(one, fix=fix))
+            one := Finding("RM701", "x", severity, "a.py"), chance=PossibleFix(bound, one._replace(fix=fix))
         )
         for severity, bound in [(Severity.INFO, (2, 9)), (Severity.ERROR, (2, 8)), (Severity.INFO, (2, 8))]
     ]
@@ -211,8 +211,7 @@ def hostile(found: list[Evaluation]) -> Plan:
         prospects = tuple(
             replace(
                 prospect,
-                finding=replace(
-                    prospect.finding,
+                finding=prospect.finding._replace(
                     path=f"pkg/\x1b]0;x\x07##[error]{EVIL}.py",
                     message=f"{EVIL}\u202e ##[stop]",
                     hint=EVIL,
@@ -223,7 +222,7 @@ def hostile(found: list[Evaluation]) -> Plan:
             for prospect in one.prospects
         )
         error = FileError(f"::error::{EVIL}", EVIL, 1, 1)
-        result = replace(one.result, errors=(error,))
+        result = one.result._replace(errors=(error,))
         made.append(replace(one, prospects=prospects, result=result))
     return planned(made)
 
@@ -270,7 +269,7 @@ def test_the_source_of_a_finding_comes_before_that_of_its_rule(found: list[Evalu
 def test_the_page_filters_by_paths_with_blanks(found: list[Evaluation]) -> None:
     [outlook] = [one for one in found if one.result.path == "pkg/now.py"]
     prospects = tuple(
-        replace(one, finding=replace(one.finding, path="my files/now.py")) for one in outlook.prospects
+        replace(one, finding=one.finding._replace(path="my files/now.py")) for one in outlook.prospects
     )
     page = html.render_html(planned([replace(outlook, prospects=prospects)]))
     assert 'data-file="my files/now.py"' in page
@@ -398,7 +397,7 @@ def test_json_has_all_that_is_known_of_a_finding() -> None:
         evidence="seen 3 times",
     )
     whole = Finding("RM701", "`z` is gone", Severity.ERROR, "b.ipynb")
-    mended = replace(code, fix=Fix((), Safety.SAFE, "Use `y`"), withheld=None)
+    mended = code._replace(fix=Fix((), Safety.SAFE, "Use `y`"), withheld=None)
     chance = PossibleFix((2, 9), mended)
     plan = planned(
         [
@@ -586,7 +585,7 @@ def large(found: list[Evaluation]) -> Plan:
     for number in range(6000 // sum(len(one.prospects) for one in found) + 1):
         for one in found:
             path = f"{'a_folder_with_a_long_name/' * 4}{number}/{one.result.path}"
-            prospects = tuple(replace(p, finding=replace(p.finding, path=path)) for p in one.prospects)
+            prospects = tuple(replace(p, finding=p.finding._replace(path=path)) for p in one.prospects)
             every.append(replace(one, prospects=prospects))
     return planned(every)
 

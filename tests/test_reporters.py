@@ -82,8 +82,7 @@ INFO = Finding(
     source_lines=("@torch.jit.unused",),
 )
 ON_MACHINE = Finding("RT001", "the driver is too old", Severity.ERROR, path="")
-IN_NOTEBOOK = replace(
-    FINDING,
+IN_NOTEBOOK = FINDING._replace(
     path="n.ipynb",
     location=Location(2, 5, 2, 21, cell=3),
     fix=replace(FIX, edits=FIX.edits[:1], locations=(Location(2, 5, 2, 21, cell=3),)),
@@ -115,9 +114,9 @@ def one(name: str, finding: Finding, **options: Any) -> str:
 
 def test_only_what_becomes_fixable_counts_as_fixable_after_other_changes() -> None:
     def wait(line: int, waits_for: Place) -> Finding:
-        return replace(FINDING, fix=None, location=Location(line, 1, line, 2), waits_for=waits_for)
+        return FINDING._replace(fix=None, location=Location(line, 1, line, 2), waits_for=waits_for)
 
-    fixed = replace(FINDING, location=Location(1, 1, 1, 2))
+    fixed = FINDING._replace(location=Location(1, 1, 1, 2))
     fixable = [wait(2, Place("pkg/a.py", 1)), wait(3, Place("pkg/a.py", 2)), wait(4, UNKNOWN_PLACE)]
     stuck = [wait(5, Place("pkg/a.py", 9)), wait(6, Place("pkg/a.py", 7)), wait(7, Place("pkg/a.py", 6))]
     assert report([FileResult("pkg/a.py", (fixed, *fixable, *stuck))]).waiting_for_others == 3
@@ -155,8 +154,8 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
 
     def test_what_is_said_of_several_places_is_said_once(self) -> None:
         reasons = ("it is returned", "it is returned", "it is kept")
-        findings = tuple(replace(FINDING, fix=None, withheld=reason) for reason in reasons)
-        error = replace(FINDING, severity=Severity.ERROR)
+        findings = tuple(FINDING._replace(fix=None, withheld=reason) for reason in reasons)
+        error = FINDING._replace(severity=Severity.ERROR)
         text = written("full", FileResult("a.py", findings), FileResult("b.py", (error,)), quiet=True)
         assert [line for line in text.splitlines() if not line.startswith("    ")] == [
             "TS101 script: 1 error in 1 file",
@@ -186,7 +185,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
     def test_a_reason_of_several_clauses_has_a_line_for_each(self) -> None:
         for clauses in (["a"], ["a", "b"], ["a", "b", "c"]):
             text = written(
-                "full", FileResult("a.py", (replace(FINDING, fix=None, withheld="; ".join(clauses)),))
+                "full", FileResult("a.py", (FINDING._replace(fix=None, withheld="; ".join(clauses)),))
             )
             listed = "".join(f"\n    - {clause}" for clause in clauses)
             assert f"  = no fix:{listed if len(clauses) > 2 else ' ' + '; '.join(clauses)}\n" in text
@@ -206,7 +205,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
             "é = " + "1 + " * 40 + "old(x)" + " + 2" * 40,
         ):
             start = line.index("old(x)")
-            found = replace(FINDING, location=Location(2, start + 1, 2, start + 7), source_lines=(line,))
+            found = FINDING._replace(location=Location(2, start + 1, 2, start + 7), source_lines=(line,))
             made = report([FileResult("a.py", (found,))], quiet=True)
             made.width = 80
             out = io.StringIO()
@@ -221,7 +220,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
 
     def test_a_span_of_many_lines_shows_the_first_and_the_last(self) -> None:
         lines = tuple(f"line{number}," for number in range(20))
-        found = replace(FINDING, location=Location(2, 1, 21, 4), source_lines=lines)
+        found = FINDING._replace(location=Location(2, 1, 21, 4), source_lines=lines)
         text = one("full", found)
         assert re.findall(r"line\d+|…", text) == ["line0", "line1", "line2", "line3", "line4", "…", "line19"]
 
@@ -239,7 +238,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
         )
 
     def test_the_next_commands_ask_for_the_same(self) -> None:
-        safe = replace(FINDING, fix=replace(FIX, safety=Safety.SAFE))
+        safe = FINDING._replace(fix=replace(FIX, safety=Safety.SAFE))
         made = report([FileResult("a.py", (safe,))], target_version=(2, 12))
         made.invocation = " --select TS src"
         out = io.StringIO()
@@ -265,7 +264,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
 
     def test_a_span_over_several_lines(self) -> None:
         lines = ("x = torch.jit.script(", "    f,", "    g,  # why", ") + 1")
-        text = one("full", replace(FINDING, location=Location(9, 5, 12, 2), source_lines=lines))
+        text = one("full", FINDING._replace(location=Location(9, 5, 12, 2), source_lines=lines))
         assert (
             """\
      9 | x = torch.jit.script(
@@ -282,12 +281,12 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
 
     def test_carets_stand_below_tabs_wide_and_combining_characters(self) -> None:
         text = one(
-            "full", replace(FINDING, location=Location(1, 6, 1, 10), source_lines=("\t名e\u0301=f(x)",))
+            "full", FINDING._replace(location=Location(1, 6, 1, 10), source_lines=("\t名e\u0301=f(x)",))
         )
         assert "1 |     名e\u0301=f(x)\n      |         ^^^^\n" in text
 
     def test_a_long_line_and_a_long_span_are_cut(self) -> None:
-        long = replace(FINDING, location=Location(1, 1, 900, 3), source_lines=("x" * 1_000_000,) * 900)
+        long = FINDING._replace(location=Location(1, 1, 900, 3), source_lines=("x" * 1_000_000,) * 900)
         text = one("full", long)
         assert len(text) < 5_000
         assert " …\n" in text
@@ -307,8 +306,7 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
 @pytest.mark.parametrize("name", ["full", "concise", "github", "statistics"])
 def test_nothing_in_a_file_controls_the_terminal(name: str) -> None:
     evil = "\x1b[2J\x07\r\n\u202e\x9b\udcff\t"
-    finding = replace(
-        FINDING,
+    finding = FINDING._replace(
         code="TS1",
         path=f"a{evil}.py",
         message=evil,
@@ -333,7 +331,7 @@ class TestConcise:
     """One line each."""
 
     def test_lines(self) -> None:
-        safe = replace(FINDING, fix=replace(FIX, safety=Safety.SAFE))
+        safe = FINDING._replace(fix=replace(FIX, safety=Safety.SAFE))
         assert written("concise", FileResult("pkg/a.py", (safe, FINDING)), RESULTS[1], quiet=True) == (
             """\
 pkg/b.py:3:4: error: is not Python: invalid syntax
@@ -355,9 +353,9 @@ pkg/a.py:2:5: TS101 warning: `torch.jit.script` is deprecated since torch 2.13 [
         assert "are not checked" in second
 
     def test_errors_come_first_then_warnings_and_each_by_file(self) -> None:
-        error = replace(FINDING, severity=Severity.ERROR)
+        error = FINDING._replace(severity=Severity.ERROR)
         files = [
-            FileResult(f"{name}.py", tuple(replace(f, path=f"{name}.py") for f in (INFO, FINDING, error)))
+            FileResult(f"{name}.py", tuple(f._replace(path=f"{name}.py") for f in (INFO, FINDING, error)))
             for name in "ab"
         ]
         lines = written("concise", *files, quiet=True, show=("info",)).splitlines()
@@ -389,8 +387,8 @@ EVIL = [
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "azure"])
 def test_nothing_in_any_format_is_a_command_to_a_terminal_or_to_a_runner(name: str, evil: str) -> None:
     fix = replace(FIX, title=evil)
-    finding = replace(FINDING, path=evil, message=evil, hint=evil, source_lines=(evil, evil), fix=fix)
-    withheld = replace(INFO, path=evil, message=evil, withheld=evil)
+    finding = FINDING._replace(path=evil, message=evil, hint=evil, source_lines=(evil, evil), fix=fix)
+    withheld = INFO._replace(path=evil, message=evil, withheld=evil)
     results = [FileResult(evil, (finding, withheld), (FileError(evil, evil, 1, 1),))]
     made = report(results, show=("info",))
     made.fixing, made.applied = True, [finding]
@@ -404,7 +402,7 @@ def test_nothing_in_any_format_is_a_command_to_a_terminal_or_to_a_runner(name: s
 
 
 def test_a_finding_says_where_its_own_facts_come_from() -> None:
-    finding = replace(FINDING, source="torch 2.0 wheel: torch/a.py")
+    finding = FINDING._replace(source="torch 2.0 wheel: torch/a.py")
     text = one("full", finding)
     assert text.count("= source: ") == text.count("= source: torch 2.0 wheel: torch/a.py") == 1
     assert json.loads(one("json", finding))["findings"][0]["source"] == finding.source
@@ -494,7 +492,7 @@ class TestJson:
             jsonschema.validate(document, schema)
 
     def test_it_is_ascii(self) -> None:
-        text = one("json", replace(FINDING, path="\udcff\x1bé.py"))
+        text = one("json", FINDING._replace(path="\udcff\x1bé.py"))
         assert text.isascii()
         assert json.loads(text)["findings"][0]["path"] == "\udcff\x1bé.py"
 
@@ -514,7 +512,7 @@ class TestGithub:
 
     def test_nothing_can_be_injected(self) -> None:
         evil = "a,line=9:%0A::b\r\n::stop-commands::x"
-        text = one("github", replace(FINDING, path=evil, message=evil, code=evil))
+        text = one("github", FINDING._replace(path=evil, message=evil, code=evil))
         assert text == (
             "::warning file=a%2Cline=9%3A%250A%3A%3Ab%0D%0A%3A%3Astop-commands%3A%3Ax"
             ",line=2,col=5,endLine=2,endColumn=21"
@@ -571,7 +569,7 @@ class TestSarif:
         ],
     )
     def test_paths_become_uris(self, path: str, uri: str) -> None:
-        log = json.loads(one("sarif", replace(FINDING, path=path)))
+        log = json.loads(one("sarif", FINDING._replace(path=path)))
         place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
         assert place["artifactLocation"]["uri"] == uri
 
@@ -580,13 +578,13 @@ class TestSarif:
             log = json.loads(written("sarif", FileResult("pkg/a.py", findings)))
             return [result["partialFingerprints"]["torchmigrate/v2"] for result in log["runs"][0]["results"]]
 
-        moved = replace(
-            FINDING, location=Location(80, 9, 80, 25), source_lines=("    " + FINDING.source_lines[0],)
+        moved = FINDING._replace(
+            location=Location(80, 9, 80, 25), source_lines=("    " + FINDING.source_lines[0],)
         )
         assert prints(FINDING) == prints(moved)
         twice = prints(FINDING, moved)
         assert twice[0] == prints(FINDING)[0]
-        assert len({*twice, *prints(INFO), *prints(replace(FINDING, path="b.py"))}) == 4
+        assert len({*twice, *prints(INFO), *prints(FINDING._replace(path="b.py"))}) == 4
 
 
 @pytest.mark.parametrize("name", FORMATS)

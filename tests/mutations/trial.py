@@ -13,7 +13,7 @@ import multiprocessing
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import CodeType
@@ -41,8 +41,7 @@ def moved(finding: Finding) -> Finding:
     """The finding, one character shorter."""
     assert finding.span is not None
     assert finding.location is not None
-    return replace(
-        finding,
+    return finding._replace(
         span=Span(finding.span.start, finding.span.end - 1),
         location=finding.location._replace(end_column=finding.location.end_column - 1),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from torchmigrate.project.project_facts import Project
+from torchmigrate.record.file_evidence import compute_text_digest
 from torchmigrate.record.record_facts import RECORDED_INPUTS
-from torchmigrate.record.run_record import compute_text_digest, load_record
+from torchmigrate.record.run_record import load_record
 from torchmigrate.run.recorded_mentions import create_mentions
 
 from .projects import check, create_project, record, run_tool
@@ -214,7 +214,7 @@ def test_recorded_inputs_are_facts_about_the_project(project: Path) -> None:
     }
     header = json.loads(get_path(project).read_text().splitlines()[0])
     get_path(project).write_text(f"{json.dumps(header)}\n{json.dumps(fact)}\n")
-    own = replace(load_record(str(project)), is_own=True)
+    own = load_record(str(project))._replace(is_own=True)
     files = Project([str(project / "a.py")], lambda path: Path(path).read_bytes(), record=own)
     (mention,) = create_mentions(own, files)
     assert (mention.symbol, mention.line) == (RECORDED_INPUTS, 2)

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 import torchmigrate.record as package
+from torchmigrate.record.file_evidence import compute_text_digest
 from torchmigrate.record.hook._torchmigrate_record.proof_errors import describe_error
-from torchmigrate.record.run_record import compute_text_digest
 
 from .projects import check, read_facts, run_tool
 

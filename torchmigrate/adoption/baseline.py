@@ -17,7 +17,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ class Baseline:
     def keep_new_findings(self, place: str, result: FileResult) -> FileResult:
         """Return the result of the file at ``place`` without known findings; each entry matches only once."""
         kept = [finding for finding in result.findings if not self._take_finding(place, finding, result)]
-        return replace(result, findings=tuple(kept)) if len(kept) < len(result.findings) else result
+        return result._replace(findings=tuple(kept)) if len(kept) < len(result.findings) else result
 
     def iter_gone(self, looked: BaselineScope) -> Iterator[tuple[str, BaselineEntry, int]]:
         """Yield the entries that no finding matched, with their counts; call this after all files."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from torchmigrate.adoption.comment_places import CommentPlaces
 from torchmigrate.model.findings import Edit, Finding, Span
@@ -79,7 +79,7 @@ def add_ignore_comments(
             continue
         for span in (finding.span, *finding.further):
             at = bisect_right(starts, span.start) - 1
-            one = replace(finding, span=span, further=())
+            one = finding._replace(span=span, further=())
             if at < 0:
                 done.left.append(one)
             else:

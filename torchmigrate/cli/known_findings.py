@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from torchmigrate.adoption import baseline
 from torchmigrate.adoption.baseline import (
@@ -62,7 +61,7 @@ class KnownFindings:
             result = self._earlier.keep_new_findings(place, result)
         if self._writes:
             self._found.setdefault(place, []).extend(result.findings)
-            return replace(result, findings=())
+            return result._replace(findings=())
         held = self._baselines.get(self._settings_of(result.path).baseline)
         return result if held is None else held.keep_new_findings(place, result)
 

@@ -50,10 +50,10 @@ def record(
     `check`, `plan` and `fix` use the record in the project. Exits as COMMAND does. With --merge, COMMAND are records, such as
     those of other machines.
     """
-    from torchmigrate.record import record_facts, record_file, recorded_run
+    from torchmigrate.record import FOLDER, record_file, recorded_run
 
     root = find_root(os.getcwd())
-    folder = os.path.join(root, record_facts.FOLDER)
+    folder = os.path.join(root, FOLDER)
     path = output_file or os.path.join(folder, record_file.NAME)
     if merge and (prove or lines):
         raise click.UsageError("--merge runs no command; --prove and --lines are for a run")

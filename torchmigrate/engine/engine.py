@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from torchmigrate.engine.checked_file import CheckedFile
 from torchmigrate.engine.file_limits import LimitExceeded, create_limit_error, limit_file
@@ -137,11 +137,11 @@ class Engine:
         except LimitExceeded as exceeded:
             result = self.scan_file(path, data, project, links).result
             left = create_limit_error(path, "fixed", exceeded)
-            return FixedFile(data, (), replace(result, errors=(*result.errors, left)))
+            return FixedFile(data, (), result._replace(errors=(*result.errors, left)))
         except SourceError as error:
             result = self.scan_file(path, data, project, links).result
             left = create_proof_error(path, "its fixes", error)
-            return FixedFile(data, (), replace(result, errors=(*result.errors, left)))
+            return FixedFile(data, (), result._replace(errors=(*result.errors, left)))
         if self._edits:
             fixed.result = add_edits_to_result(fixing.subject.source, fixed.result)
         return fixed
@@ -172,7 +172,7 @@ def _withhold_suppressed_fixes(every: Iterable[Finding], kept: Iterable[Finding]
     suppressed = {key for one in every if id(one) not in ids and (key := _identify_fix(one)) is not None}
     withheld = "a comment suppresses another part of this fix; change both by hand, or remove the comment"
     return [
-        replace(finding, fix=None, withheld=withheld) if _identify_fix(finding) in suppressed else finding
+        finding._replace(fix=None, withheld=withheld) if _identify_fix(finding) in suppressed else finding
         for finding in kept
     ]
 

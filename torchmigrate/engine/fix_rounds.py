@@ -88,7 +88,7 @@ class FixRounds:
             raise SourceError(f"the file still changes after {limit} rounds of fixes")
         if self.applied and self._drop_imports(first):
             result = self.result(self.subject)
-        result = replace(result, errors=(*result.errors, *self.unproved.values()))
+        result = result._replace(errors=(*result.errors, *self.unproved.values()))
         return FixedFile(self.subject.source.raw, tuple(self.applied), result)
 
     def _apply_fixes(self, chosen: list[Finding]) -> None:
@@ -159,8 +159,8 @@ class _EditWriter:
             id(finding.fix), (finding.fix, self._add_edits_to_fix(finding.fix))
         )
         if isinstance(written, str):
-            return replace(finding, fix=None, withheld=written)
-        return replace(finding, fix=written)
+            return finding._replace(fix=None, withheld=written)
+        return finding._replace(fix=written)
 
     def _add_edits_to_fix(self, fix: Fix) -> Fix | str:
         """Return a fix with its edits and their locations, or the reason why there is none."""
@@ -184,22 +184,22 @@ def add_edits_to_result(
             try:
                 finding = writer.add_edits(finding)
             except RecursionError:
-                finding = replace(finding, fix=None, withheld="the code is nested too deeply to rewrite")
+                finding = finding._replace(fix=None, withheld="the code is nested too deeply to rewrite")
             except MemoryError:
                 raise
             except Exception as error:
                 faults.setdefault(
                     finding.code, create_fault_error(error, source.path, finding.code, finding.location)
                 )
-                finding = replace(finding, fix=None, withheld=describe_fault(error))
+                finding = finding._replace(fix=None, withheld=describe_fault(error))
         findings.append(finding)
-    return replace(result, findings=tuple(findings), errors=(*result.errors, *faults.values()))
+    return result._replace(findings=tuple(findings), errors=(*result.errors, *faults.values()))
 
 
 def create_proof_error(path: str, what: str, error: SourceError | VerifyError) -> FileError:
     """Return the error that says why a file, or a part of it, was left unchanged."""
     place = create_file_error(path, error)
-    return replace(place, message=f"left as it was, {what} cannot be proved: {error.message}")
+    return place._replace(message=f"left as it was, {what} cannot be proved: {error.message}")
 
 
 def create_file_error(path: str, error: SourceError | VerifyError) -> FileError:

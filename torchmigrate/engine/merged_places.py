@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from torchmigrate.model.findings import Finding
 
@@ -76,4 +75,4 @@ def _merge_group(group: list[Finding]) -> Finding:
     shown = ", ".join(map(str, lines[:_SHOWN]))
     more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
     text = f"{first.message}; also in {'lines' if len(lines) > 1 else 'line'} {shown}{more}"
-    return replace(first, message=text, further=tuple(one.span for one in others if one.span is not None))
+    return first._replace(message=text, further=tuple(one.span for one in others if one.span is not None))

@@ -31,7 +31,7 @@ from torchmigrate.text.finding_factory import create_finding
 
 if TYPE_CHECKING:
     from torchmigrate.project.project_facts import Project
-    from torchmigrate.record.run_record import FileEvidence
+    from torchmigrate.record.file_evidence import FileEvidence
     from torchmigrate.semantics.name_resolution import ResolvedName
     from torchmigrate.semantics.scopes import StatementPlace
     from torchmigrate.semantics.symbol_uses import SymbolUses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchmigrate.model.findings import Edit, Span
 
@@ -41,8 +41,7 @@ LANGUAGES = {
 """The names of languages in messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignUse:
+class ForeignUse(NamedTuple):
     """One use, in the spelling of its language with all aliases resolved: ``torch::jit::load``.
 
     ``span`` is in byte offsets into the text.

@@ -7,7 +7,7 @@ Offsets are UTF-8 byte offsets into the checked text (for a notebook: into its j
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from torchmigrate.model.torch_versions import Version, render_version
 from torchmigrate.model.vocabulary import LOCAL, SHARED, Safety, Severity
@@ -81,7 +81,7 @@ class Proposal(TorchMove):
 class Fix:
     """Changes that belong together: all are applied, or none."""
 
-    changes: tuple[FixChange | Edit, ...] = field(compare=False, metadata={LOCAL: True})
+    changes: Annotated[tuple[FixChange | Edit, ...], LOCAL] = field(compare=False)
     """The changes that the rule describes: of a program, or the edits of a file without a syntax tree."""
     safety: Safety
     title: str
@@ -94,7 +94,7 @@ class Fix:
     """The multi-file fix of which this is one file's part; None for a fix of one file."""
     proposal: Proposal | None = None
     """The whole move of an environment that the fix makes; None for other fixes."""
-    anytime: bool = field(default=False, compare=False, metadata={LOCAL: True})
+    anytime: Annotated[bool, LOCAL] = field(default=False, compare=False)
     """Whether the new code also runs on a torch older than the rule's ``since``."""
 
     def __post_init__(self) -> None:
@@ -164,8 +164,7 @@ class Location(NamedTuple):
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One result of a rule at one place.
 
     ``location`` and ``span`` are None where the finding is about a machine and not about a file.
@@ -182,7 +181,7 @@ class Finding:
     """Why there is no fix although the rule has one (for example: the minimum version is too old)."""
     hint: str | None = None
     """What to do, if the message alone does not say it."""
-    source_lines: tuple[str, ...] = field(default=(), metadata={SHARED: True})
+    source_lines: Annotated[tuple[str, ...], SHARED] = ()
     """The source lines that the span covers, without line ends; what reporters show."""
     source: str | None = None
     """The source of this finding's facts, for a rule about many facts; otherwise its rule's documentation names it."""
@@ -203,8 +202,7 @@ class Finding:
         return self.fix.proposal if self.fix is not None else self.blocked
 
 
-@dataclass(frozen=True, slots=True)
-class FileError:
+class FileError(NamedTuple):
     """An error in reading, parsing, verifying or writing a file; ``line`` and ``column`` are 1-based or None."""
 
     path: str
@@ -214,13 +212,12 @@ class FileError:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
+class FileResult(NamedTuple):
     """The findings and errors of one file."""
 
     path: str
     findings: tuple[Finding, ...] = ()
-    errors: tuple[FileError, ...] = field(default=())
+    errors: tuple[FileError, ...] = ()
     suppressed: int = 0
 
     @property

@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 
 LOCAL = "local"
-"""Marks a tuple field that has a meaning only in the process that created it; it is empty elsewhere."""
+"""Marks a field, as in ``Annotated[…, LOCAL]``, that has a meaning only in the process that created it; elsewhere it is an
+empty tuple."""
 
 SHARED = "shared"
-"""Marks a field with a tuple of strings that many records have in common; it travels once for all of them."""
+"""Marks, like `LOCAL`, a field with a tuple of strings that many records have in common; it travels once for all of them."""
 
 
 class Safety(enum.Enum):

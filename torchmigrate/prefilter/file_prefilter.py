@@ -6,8 +6,7 @@ No rule is needed to ask: a run over files that are all turned away loads none.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchmigrate.prefilter import foreign_languages, project_file_kinds
 from torchmigrate.prefilter.file_sorts import FileSorts
@@ -25,8 +24,7 @@ def create_text_prefilter(triggers: Collection[Trigger]) -> TextPrefilter:
     return TextPrefilter(sorted(symbols), [(one.pairs, one.calls) for one in triggers])
 
 
-@dataclass(frozen=True)
-class FilePrefilter:
+class FilePrefilter(NamedTuple):
     """The prefilter for the rules of one run."""
 
     text: TextPrefilter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from torchmigrate.model.vocabulary import InstallRole
 
@@ -17,8 +17,7 @@ MAX_METADATA_BYTES = 1 << 20
 """The most bytes of a project file that is read: no hand-written one is nearly as large."""
 
 
-@dataclass(frozen=True)
-class FileKind:
+class FileKind(NamedTuple):
     """A kind of project file, and everything that depends on it alone."""
 
     name: str

@@ -124,7 +124,7 @@ def merge_findings(groups: Sequence[MachineGroup]) -> list[Finding]:
     found = []
     for finding, names in machines.items():
         where = f"{len(names)} machine{'s' if len(names) > 1 else ''} ({_list_machines(names)})"
-        found.append(replace(finding, message=f"{where}: {finding.message}"))
+        found.append(finding._replace(message=f"{where}: {finding.message}"))
     return [*found, report_common_build(groups)]
 
 

@@ -72,7 +72,7 @@ def check_with_other_python(version: str, facts: MachineFacts, floors: list[Find
     python = replace(facts.python, version=other.rstrip("t"), free_threaded=other.endswith("t"))
     build = choose_build(version, replace(facts, python=python))
     command = None if build is None else create_install_command(build, facts)
-    yield from (replace(floor, hint=command) for floor in floors)
+    yield from (floor._replace(hint=command) for floor in floors)
     if build is None and facts.gpus:
         # Another Python is no help by itself where no build would run with it.
         yield from explain_missing_build(version, facts)

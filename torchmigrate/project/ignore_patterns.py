@@ -17,8 +17,8 @@ import os
 import re
 import string
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 _NEVER = rb"(?!)"
 _MOST_TOGETHER = 200
@@ -46,8 +46,7 @@ class _MalformedPattern(Exception):
     """Raised for a pattern that cannot match anything, with the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _IgnorePattern:
+class _IgnorePattern(NamedTuple):
     takes_back: bool
     folders_only: bool
     regex: re.Pattern[bytes]

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from torchmigrate.model.vocabulary import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """One use of a watched symbol in some file of the project; ``line`` is 1-based."""
 
     symbol: str

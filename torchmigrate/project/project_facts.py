@@ -16,8 +16,9 @@ from torchmigrate.project.mentions import Assumption
 from torchmigrate.project.module_index import ModuleIndex
 from torchmigrate.project.project_links import ProjectLinks
 from torchmigrate.project.text_search import TextSearch, list_unread_files, search_unread_files
+from torchmigrate.record.file_evidence import FileEvidence
 from torchmigrate.record.record_facts import Deadlock, SeenWarning
-from torchmigrate.record.run_record import FileEvidence, Record
+from torchmigrate.record.run_record import Record
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError
 

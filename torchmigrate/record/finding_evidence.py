@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from torchmigrate.model.findings import UNREACHED, Finding, Span
 from torchmigrate.model.torch_versions import Version
 from torchmigrate.model.vocabulary import Severity
+from torchmigrate.record.file_evidence import FileEvidence
 from torchmigrate.record.record_facts import (
     DEADLOCK_CODE,
     WARNING_CODE,
@@ -26,7 +26,6 @@ from torchmigrate.record.record_facts import (
     SeenWarning,
 )
 from torchmigrate.record.recorded_inputs import describe_inputs, describe_module_inputs
-from torchmigrate.record.run_record import FileEvidence
 from torchmigrate.text.finding_factory import create_finding
 from torchmigrate.text.source_text import SourceText
 
@@ -86,7 +85,7 @@ class FindingEvidence:
             parts = [UNREACHED]
         if not parts:
             return finding
-        return replace(finding, evidence=("" if self._evidence.is_own else _FOREIGN) + "; ".join(parts))
+        return finding._replace(evidence=("" if self._evidence.is_own else _FOREIGN) + "; ".join(parts))
 
     def _describe_facts(self, finding: Finding, first: int, last: int) -> Iterator[str]:
         names = _list_names(finding.message)
@@ -141,7 +140,7 @@ class FindingEvidence:
                 else "follow the advice in the warning; no rule knows it",
             )
             told = f"seen {_format_times(sum(fact.times for fact in facts))} ({facts[0].category})"
-            yield replace(found, evidence=told if self._evidence.is_own else _FOREIGN + told)
+            yield found._replace(evidence=told if self._evidence.is_own else _FOREIGN + told)
 
     def report_deadlocks(self, findings: Sequence[Finding], target: Version) -> Iterator[Finding]:
         """Yield a finding for each recorded operation that waits in a cycle, and that no other finding is about."""

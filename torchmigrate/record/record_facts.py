@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-FOLDER = ".torchmigrate"
-"""The folder in a project that has its record."""
-
 WARNING_CODE = "RM790"
 """The code of a warning that a run has shown, and that no rule has foreseen."""
 DEADLOCK_CODE = "TC404"
@@ -207,3 +204,9 @@ Fact = (
     | ReachedModule
     | LineCoverage
 )
+
+
+def get_place(fact: Fact) -> RecordedPlace | None:
+    """Return the place that a fact is about."""
+    place = getattr(fact, "at", None) or getattr(fact, "of", None)
+    return place if isinstance(place, RecordedPlace) else None

@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchmigrate.record import FOLDER
 from torchmigrate.record.fact_lines import FactError, parse_fact
-from torchmigrate.record.record_facts import FOLDER, Fact
+from torchmigrate.record.record_facts import Fact
 
 NAME = "record.jsonl"
 VERSION = 1

@@ -6,7 +6,7 @@ Equal runs write equal objects.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import IO, Any
 
 from torchmigrate import __version__
@@ -35,7 +35,7 @@ def build_document(results: Iterable[FileResult], report: Report) -> dict[str, A
             code: _render_rule(code, report) for code in sorted({code for code, _ in report.rules_found})
         },
         "findings": (_render_finding(finding) for finding in iterate_findings(results)),
-        "errors": (asdict(error) for result in results for error in result.errors),
+        "errors": (error._asdict() for result in results for error in result.errors),
         **(_render_outcome(report) if report.fixing else {}),
         "summary": {
             "files": report.files,
@@ -78,7 +78,7 @@ def _render_fixed(finding: Finding) -> dict[str, Any]:
     """Return the fields of a fixed finding, with the title and safety of its fix."""
     left = ("hint", "source", "withheld", "waits_for", "fix", "evidence", "proposal")
     facts = {
-        name: value for name, value in _render_finding(replace(finding, fix=None)).items() if name not in left
+        name: value for name, value in _render_finding(finding._replace(fix=None)).items() if name not in left
     }
     fix = finding.fix
     return {**facts, "title": fix.title if fix else None, "safety": fix.safety.value if fix else None}
@@ -86,7 +86,7 @@ def _render_fixed(finding: Finding) -> dict[str, Any]:
 
 def _render_verification(verified: Verified) -> dict[str, Any]:
     left_out = [{**_render_fixed(finding), "reason": reason} for finding, reason in verified.left_out]
-    return {**asdict(replace(verified, left_out=())), "left_out": left_out}
+    return {**verified._asdict(), "left_out": left_out}
 
 
 def _render_finding(finding: Finding) -> dict[str, Any]:

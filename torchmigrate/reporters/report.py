@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from torchmigrate.model.findings import UNKNOWN_PLACE, Place
 from torchmigrate.model.vocabulary import Safety, Severity
@@ -27,8 +27,7 @@ _FOREIGN_PREFIX = "Z"
 """The first letter of the codes of other packages' rules, whose documentation is elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(NamedTuple):
     """What the command of ``fix --verify`` showed about the fixes."""
 
     command: str
@@ -45,7 +44,7 @@ class Verified:
     """How many tests passed with the kept fixes, if the command reports it."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Report:
     """The settings of a run and the totals of its results."""
 

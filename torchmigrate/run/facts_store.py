@@ -83,7 +83,7 @@ class FactsStore:
         for place, told in facts.items():
             path = files[place].path
             told.mentions = tuple(
-                one if one.path == path else replace(one, path=path) for one in told.mentions
+                one if one.path == path else one._replace(path=path) for one in told.mentions
             )
         return KnownFacts(kept.stamps, facts, kept.exports, kept.record)
 

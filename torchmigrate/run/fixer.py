@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection
-from dataclasses import replace
 from functools import cached_property, partial
 
 from torchmigrate.model.findings import FileError, FileResult, Finding
@@ -46,7 +45,7 @@ class Fixer:
             return FixResult(result.path, b"", b"", (), FileResult(result.path, errors=(failure,)))
         except Exception as error:
             failure = create_fault_error(error, result.path)
-            return FixResult(result.path, b"", b"", (), replace(result, errors=(*result.errors, failure)))
+            return FixResult(result.path, b"", b"", (), result._replace(errors=(*result.errors, failure)))
         return FixResult(result.path, data, fixed.data, fixed.applied, fixed.result)
 
     def _get_settings(self, place: str) -> Settings:

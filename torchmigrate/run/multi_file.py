@@ -71,12 +71,12 @@ def _explain_missing(
 def remove_parts(result: FileResult, names: Collection[str], reason: str) -> FileResult:
     """Return the result without the parts of the named multi-file fixes, with the reason."""
     findings = tuple(
-        replace(finding, fix=None, withheld=reason)
+        finding._replace(fix=None, withheld=reason)
         if finding.fix is not None and finding.fix.joint is not None and finding.fix.joint.name in names
         else finding
         for finding in result.findings
     )
-    return replace(result, findings=findings)
+    return result._replace(findings=findings)
 
 
 def fix_together(

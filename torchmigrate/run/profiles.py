@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchmigrate.documents.minimum_torch import Minimum, MinimumFinder
 from torchmigrate.model.torch_versions import KNOWN, OLDEST, Version, render_version
@@ -17,8 +16,7 @@ from torchmigrate.settings.line_length import find_own_line_length
 from torchmigrate.settings.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """Settings and minimum torch of the files of one project. Picklable."""
 
     settings: Settings

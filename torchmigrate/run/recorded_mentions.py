@@ -10,9 +10,10 @@ from typing import TypeVar
 from torchmigrate.model.vocabulary import Kind
 from torchmigrate.project.mentions import Mention
 from torchmigrate.project.project_facts import Project
+from torchmigrate.record.file_evidence import FileEvidence
 from torchmigrate.record.record_facts import RECORDED_INPUTS, ExportProof, ModuleInput, ScriptCall
 from torchmigrate.record.recorded_inputs import find_example, list_single_rows, render_example
-from torchmigrate.record.run_record import FileEvidence, Record
+from torchmigrate.record.run_record import Record
 from torchmigrate.text.source_reader import read_source
 from torchmigrate.text.source_text import SourceError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from torchmigrate.foreign.grammars import describe_unread
 from torchmigrate.model.findings import FileResult
@@ -24,7 +23,7 @@ def merge_unread(results: Mapping[str, FileResult]) -> dict[str, FileResult]:
     for place, result in results.items():
         findings = [finding for finding in result.findings if finding.code != CODE or not made]
         findings = [
-            replace(finding, message=message) if finding.code == CODE else finding for finding in findings
+            finding._replace(message=message) if finding.code == CODE else finding for finding in findings
         ]
-        made[place] = replace(result, findings=tuple(findings))
+        made[place] = result._replace(findings=tuple(findings))
     return made

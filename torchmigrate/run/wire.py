@@ -140,12 +140,12 @@ def _bytes(plain: Any) -> bytes:
 
 def _build_record_codec(kind: Any) -> _Codec:
     """Return the codec of a named tuple or a dataclass."""
-    fields_of = [] if issubclass(kind, tuple) else dataclasses.fields(kind)
+    fields_of = () if issubclass(kind, tuple) else dataclasses.fields(kind)
     names = kind._fields if issubclass(kind, tuple) else [field.name for field in fields_of]
-    special = {field.name: _LEFT for field in fields_of if field.metadata.get(LOCAL)}
-    special |= {field.name: _SHARED for field in fields_of if field.metadata.get(SHARED)}
-    hints = typing.get_type_hints(kind)
-    forms = [special.get(name) or _form(hints[name]) for name in names]
+    hints = typing.get_type_hints(kind, include_extras=True)
+    special = {LOCAL: _LEFT, SHARED: _SHARED}
+    marks = [getattr(hints[name], "__metadata__", ("",))[0] for name in names]
+    forms = [special.get(mark) or _form(hints[name]) for name, mark in zip(names, marks, strict=True)]
     makers = [form.made for form in forms]
     steps = [(place, form.plain) for place, form in enumerate(forms) if form.plain is not None]
     fields = operator.attrgetter(*names)

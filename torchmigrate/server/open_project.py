@@ -223,4 +223,4 @@ def _adapt_profile(profile: Profile, edits: bool, unsafe: bool) -> Profile:
         output_format="json" if edits else "concise",
         unsafe_fixes=profile.settings.unsafe_fixes or unsafe,
     )
-    return replace(profile, settings=settings)
+    return profile._replace(settings=settings)
