@@ -463,6 +463,19 @@ def read(folder, *inputs):
         )
         for is_small in (True, False)
     },
+    **{
+        f"inputs that a function of another library gives: {made}": (
+            "torch.randn(5, 4)",
+            f"""
+def write(folder):
+    model = Mlp().eval()
+    traced = torch.jit.trace(model, getattr(torch, "rand")(3, 4){made})
+    traced.save(f"{{folder}}/chain.pt")
+"""
+            + LOAD,
+        )
+        for made in (".clone()", ".split(3)")
+    },
     "parameters loaded first": (
         "torch.randn(5, 4)",
         """

@@ -7,6 +7,7 @@ name, ``path = os.path.splitext(path)[0] + ".pt2"`` above the save.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .result_chain import ResultChain, SavedFile
 
 _TEXT, _PATH = "str", "Path"
+_FILE = re.compile(r"path|file|out|dest|target|name", re.IGNORECASE)
+"""The names of parameters that are paths."""
 
 
 def add_suffix(file: SavedFile, chain: ResultChain) -> list[FixChange]:
@@ -33,8 +36,15 @@ def add_suffix(file: SavedFile, chain: ResultChain) -> list[FixChange]:
     path, ctx = file.paths[0], chain.ctx
     if renames := create_renames(file.paths, ctx, chain.use):
         return [*renames]
+    if any(ast.dump(other) != ast.dump(path) for other in file.paths):
+        return []
+    match path:
+        case ast.Call(func=ast.Name(id="str"), args=[named], keywords=[]):
+            path = named
     kinds = {*_find_kinds(path, chain)}
-    if kinds not in ({_TEXT}, {_PATH}) or any(ast.dump(other) != ast.dump(path) for other in file.paths):
+    if kinds == {None} and _is_plain_parameter(path, chain):
+        kinds = {_TEXT}  # or a `Path`, which `os.path.splitext` accepts as well
+    if kinds not in ({_TEXT}, {_PATH}):
         return []
     statement: ast.AST = path
     while not isinstance(statement, ast.stmt):
@@ -55,6 +65,23 @@ def _find_kinds(path: ast.expr, chain: ResultChain) -> Iterator[str | None]:
                 yield from _judge_binding(binding.node, chain)
         case ast.Attribute(value=ast.Name()):
             yield _judge_value(path, chain)
+
+
+def _is_plain_parameter(path: ast.expr, chain: ResultChain) -> bool:
+    """Return whether a parameter, named for a file, is only saved to, loaded from and printed."""
+    owner = chain.scope.find_scope(path.id) if isinstance(path, ast.Name) else None
+    if not isinstance(path, ast.Name) or owner is not chain.scope or not _FILE.search(path.id):
+        return False
+    bindings = owner.bindings[path.id]
+    if len(bindings) != 1 or not isinstance(bindings[0].node, ast.arg):
+        return False
+    reading = chain.flow.find_reaching(path.id, owner)
+    parents = [chain.flow.parents[read] for read in reading.reads]
+    return not reading.captured and all(
+        isinstance(parent, ast.FormattedValue)
+        or (isinstance(parent, ast.Call) and last_name(parent.func) in ("save", "load", "str", "print"))
+        for parent in parents
+    )
 
 
 def _judge_binding(node: ast.AST, chain: ResultChain) -> Iterator[str | None]:

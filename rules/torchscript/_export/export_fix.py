@@ -175,7 +175,16 @@ def _name_inputs(chain: ResultChain, inputs: ast.expr) -> ExampleSizes:
         raise NoFix("it is unclear whether the example is one tensor or several; make it a tuple")
     name = Symbol(_find_free_name(chain, "inputs"))
     sizes = size_sequence(template("{name}", name=name), chain)
-    made = template("{name} = " + _TUPLES["either"].replace("{inputs}", spell(inputs, chain)), name=name)
+    if isinstance(inputs, ast.Call):  # which runs once
+        code = (
+            "{name} = "
+            + spell(inputs, chain)
+            + "\n{name} = "
+            + _TUPLES["either"].replace("{inputs}", "{name}")
+        )
+    else:
+        code = "{name} = " + _TUPLES["either"].replace("{inputs}", spell(inputs, chain))
+    made = template(code, name=name)
     sizes.changes.append(Insert(chain.use.place.statement, made))
     sizes.code = template("{name}", name=name)
     return sizes
@@ -259,7 +268,7 @@ def _find_input_form(chain: ResultChain, inputs: ast.expr) -> str:
         or _find_form_in_calls(chain, inputs)
         or find_recorded_form(chain)
     )
-    if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute)):
+    if shown is None and not isinstance(inputs, (ast.Name, ast.Attribute, ast.Call)):
         raise NoFix(f"it is unclear whether the example on line {inputs.lineno} is one tensor or several")
     return shown or "either"
 
