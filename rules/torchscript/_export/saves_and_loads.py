@@ -199,7 +199,7 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
     yield ctx.rename_use(result.use, "torch.export.load")
     yield DropArguments(call, tuple(node for node in list_arguments(call) if argument_value(node) is device))
     moved = None if isinstance(device, ast.Constant) and device.value is None else device
-    if result.programs and result.modules:
+    if result.programs and len(result.modules) > 1:
         raise create_onnx_reason(result.programs[0].lineno, result.modules[0].lineno)
     if result.programs and moved is not None:
         raise NoFix("an exported program stays on its device, and the ONNX exporter takes no other module")
@@ -207,5 +207,8 @@ def convert_load(result: ResultChain) -> Iterator[FixChange]:
         yield replace(call, "{program}.module().to({device})", program=call, device=moved)
     elif not result.programs:
         yield replace(call, "{program}.module()", program=call)
+    else:
+        for place in result.modules:
+            yield replace(place, "{program}.module()", program=place)
     yield from drop_mode_calls(result)
     yield from rename_views(result.views)
