@@ -79,7 +79,9 @@ def find_group(
         raise NoFix("nothing in the project saves this file")
     savers = {link.path for link in links if link.saves}
     is_read = is_read or any(not link.saves and (link.sizes or link.path not in savers) for link in links)
-    near = {here, *(link.folder for link in links)} if links and is_read else every.folders
+    # A module that only checks what it has saved does not show where the file is used.
+    is_used_here = is_read and any(not link.saves and link.path not in savers for link in links)
+    near = {here, *(link.folder for link in links)} if is_used_here else every.folders
     bridges = [
         link for link in every.list_bridges(name or pattern) if link.folder in near and link not in links
     ]

@@ -15,7 +15,7 @@ from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES
 from .._script.function_escapes import find_importers, find_parameter
-from .expression_kinds import find_binding
+from .expression_kinds import find_binding, get_assigned_attributes
 from .kept_attributes import get_targets, is_attribute_of_self
 from .printed_views import is_printed
 from .result_chain import PARTS, TO_ONNX
@@ -27,6 +27,9 @@ _ANSWERED = PARTS | {"forward", "named_children", "register_forward_hook", "appl
 _ASKS = frozenset({"training"}) | _ANSWERED
 _NEEDS_SCRIPT = ("torch.jit.", "torch._C.", "torch.onnx.", "torch.quantization.", "torch.ao.quantization.")
 _MODULE_BASES = ("Module", "Model", "Network", "Net", "Policy", "Backbone", "Loss")
+_OF_SESSIONS = frozenset(
+    {"run", "get_inputs", "get_outputs", "get_providers", "set_providers", "get_modelmeta"}
+)
 _DEPTH = 3
 
 
@@ -111,10 +114,19 @@ class LoadedUses:
             )
         elif name in MOVES:
             self.follow_value(call, depth)
-        elif name not in _ANSWERED:
+        elif name not in _ANSWERED and not (name in _OF_SESSIONS and self._is_session(attribute.value)):
             raise NoFix(
                 f"line {call.lineno} calls `.{name}()` on the module, and an exported program has only `forward`"
             )
+
+    def _is_session(self, value: ast.expr) -> bool:
+        """Return whether a variable or attribute may also keep a session of ONNX Runtime, which has methods of its own."""
+        values = (
+            get_assigned_attributes(self.ctx).get(value.attr, ()) if isinstance(value, ast.Attribute) else ()
+        )
+        if isinstance(value, ast.Name) and (owner := self.use.place.scope.find_scope(value.id)) is not None:
+            values = [binding.value for binding in owner.bindings[value.id] if binding.value is not None]
+        return any(isinstance(one, ast.Call) and last_name(one.func) == "InferenceSession" for one in values)
 
     def _follow_argument(self, value: ast.expr, call: ast.Call, depth: int) -> None:
         resolved = self.ctx.resolve_node(call.func, self.use)
