@@ -476,6 +476,34 @@ def write(folder):
         )
         for made in (".clone()", ".split(3)")
     },
+    "scripted where the trace fails": (
+        "torch.randn(5, 4)",
+        """
+def write(folder):
+    model = Mlp().eval()
+    example = torch.rand(1, 4)
+    try:
+        module = torch.jit.trace(model, example)
+    except RuntimeError:
+        module = torch.jit.script(model)
+    module.save(f"{folder}/chain.pt")
+"""
+        + LOAD,
+    ),
+    "a part of a module in eval mode": (
+        "torch.randn(5, 4)",
+        """
+def write(folder):
+    whole = ActorCritic(4, 3)
+    whole.eval()
+    part = whole.actor
+    scripted = torch.jit.script(part)
+    x = torch.randn(1, 4)
+    print((part(x) - scripted(x)).abs().max())
+    scripted.save(f"{folder}/chain.pt")
+"""
+        + LOAD,
+    ),
     "parameters loaded first": (
         "torch.randn(5, 4)",
         """

@@ -226,10 +226,10 @@ def _collect_lines(
 
 def _is_in_eval_mode(model: ast.expr, chain: ResultChain) -> bool:
     """Return whether ``model``, or a module that it is a part of, is put into eval mode before the chain begins."""
-    owners = [model]
+    bound = find_binding(model, chain.scope, chain.ctx)
+    owners = [model, *([bound] if isinstance(bound, ast.Attribute) else ())]
     while isinstance(owners[-1], ast.Attribute):
         owners.append(owners[-1].value)
-    bound = find_binding(model, chain.scope, chain.ctx)
     if isinstance(bound, ast.Call) and last_name(bound.func) == "eval":
         return True
     return any(

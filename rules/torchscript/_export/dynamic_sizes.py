@@ -69,6 +69,8 @@ def size_inputs(inputs: ast.expr, model: ast.expr, chain: ResultChain) -> Exampl
     single = [value for value in values if _is_single(value, value in varying, chain)]
     if not (single and (chain.saves or varying) and has_rows(values, single, model, chain)):
         single = []
+    if not varying and any(_has_unknown_rows(value, chain) for value in values if value not in single):
+        single = []  # which may have a single row as well
     chain.doubled = single
     for example, given in pairs:
         has_rows_there = example in single or has_recorded_rows(values.index(example), chain)
@@ -159,6 +161,12 @@ def _is_single(value: ast.expr, is_varying: bool, chain: ResultChain) -> bool:
     if shape is not None and len(shape) == 1:
         return False  # a row itself, and not a batch of rows
     return first == 1 or (is_varying and is_unknown and _may_be_tensor(value, chain))
+
+
+def _has_unknown_rows(value: ast.expr, chain: ResultChain) -> bool:
+    """Return whether an example may be a tensor of which the code does not show the first size."""
+    is_unknown = find_first_size(value, chain) is None and find_shape(value, chain.use, chain.ctx) is None
+    return is_unknown and isinstance(value, ast.Name) and _may_be_tensor(value, chain)
 
 
 def _may_be_tensor(value: ast.expr, chain: ResultChain) -> bool:

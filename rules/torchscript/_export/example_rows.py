@@ -12,6 +12,8 @@ from torchmigrate.rewrite.changes import Template, replace, template
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
+from .._authoring.torchscript_makers import TRACES
+from .exclusive_branches import are_exclusive
 from .expression_kinds import SAME_SIZE_METHODS, find_shape
 from .input_sizes import find_first_size, find_value
 from .module_classes import find_model_class, get_method
@@ -94,10 +96,23 @@ def _find_own_size(value: ast.expr, chain: ResultChain) -> ast.expr | None:
 
 def render_rows(value: ast.expr, chain: ResultChain) -> Template:
     """Return the code of an input that has a second row."""
+    if _gets_row_elsewhere(value, chain):
+        return template("{value}", value=value)
     sizes = find_shape(value, chain.use, chain.ctx)
     if sizes and isinstance(value, ast.Call) and (code := _render_call(value, sizes[0])):
         return code
     return template("{value}.repeat_interleave(2, 0)", value=value)
+
+
+def _gets_row_elsewhere(value: ast.expr, chain: ResultChain) -> bool:
+    """Return whether a trace in another branch, which changes together with the chain, gives its example a second row."""
+    if not isinstance(value, ast.Name) or _find_own_size(value, chain) is None:
+        return False
+    call = chain.flow.parents.get(value)
+    return any(
+        use.call is call and use.symbol in TRACES and are_exclusive(use.place, chain.use.place)
+        for use in chain.ctx.uses.all_uses
+    )
 
 
 def _render_call(call: ast.Call, size: ast.expr) -> Template | None:

@@ -25,6 +25,7 @@ from .._authoring.torchscript_makers import SCRIPTS, TRACE_MODULES
 from . import export_checks
 from .compile_fixes import drop_mode_calls, unwrap_results
 from .dynamic_sizes import ExampleSizes, size_inputs, size_keywords, size_sequence, spell
+from .exclusive_branches import is_fallback
 from .expression_kinds import find_binding, find_input_form, find_kind, find_shape
 from .made_inputs import MadeInputs
 from .mobile_programs import FIXED_SIZES, check_made_example, convert_mobile_saves
@@ -86,13 +87,14 @@ def create_export_fix(
     else:
         assert not isinstance(inputs, MadeInputs)
         given = _convert_trace_arguments(chain, inputs, sizes)
+    uses = tuple(_adapt_uses(chain)) if chain.leader is chain.use else ()
     changes = (
         chain.ctx.rename_use(chain.use, "torch.export.export"),
         *given,
         *(_wrap_function(chain, model) if is_function else ()),
         *_convert_options(chain, model, sizes),
         *([replace(model, "{model}.eval()", model=model)] if chain.needs_eval else []),
-        *(_adapt_uses(chain) if chain.leader is chain.use else ()),
+        *uses,
     )
     chain.replacement = "export"
     mode = "; the model is exported in eval mode" if chain.needs_eval else ""
@@ -243,7 +245,9 @@ def _convert_options(chain: ResultChain, model: ast.expr, sizes: ExampleSizes) -
         yield replace(model, "{module}", module=model.value)
     options = chain.ctx.options
     # The default from 2.8 on; where the project's own bound is older, a call without the argument may mean the other one.
-    if min(options.minimum, options.declared) < (2, 8):
+    if (chain.peers or chain.alternatives) and is_fallback(chain.use.place):
+        yield AddArgument(chain.call, template("True"), "strict")
+    elif min(options.minimum, options.declared) < (2, 8):
         yield AddArgument(chain.call, template("False"), "strict")
     if sizes.shapes is not None:
         yield AddArgument(chain.call, sizes.shapes, "dynamic_shapes")
