@@ -13,7 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 from torchmigrate.rewrite.changes import Insert, template
-from torchmigrate.semantics.name_resolution import last_name
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
 from .file_paths import create_renames
 from .path_literals import find_option
@@ -112,6 +112,9 @@ def _judge_value(value: ast.expr, chain: ResultChain) -> str | None:
             return _TEXT
         case ast.BinOp(op=ast.Div()):
             return _PATH
+        case ast.BoolOp(op=ast.Or(), values=values):
+            kinds = {_judge_value(one, chain) for one in values}
+            return kinds.pop() if len(kinds) == 1 else None
         case ast.BinOp(op=ast.Add(), left=left, right=right):
             return _TEXT if _TEXT in (_judge_value(left, chain), _judge_value(right, chain)) else None
         case ast.Call(func=func):
@@ -148,4 +151,5 @@ def _judge_option(option: ast.Call | None) -> str | None:
     is_plain = default is None or (
         isinstance(default, ast.Constant) and isinstance(default.value, (str, NoneType))
     )
-    return _TEXT if is_plain and not given.keys() & {"action", "nargs"} else None
+    is_single = "nargs" not in given or string_value(given["nargs"]) == "?"
+    return _TEXT if is_plain and is_single and "action" not in given else None

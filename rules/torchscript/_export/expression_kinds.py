@@ -15,7 +15,7 @@ _FUNCTION_NAMES = frozenset({"f", "fn", "func", "function", "fun", "callable"})
 SAME_SIZE_METHODS = frozenset(
     [
         *("to", "cuda", "cpu", "float", "half", "double", "int", "long", "bfloat16", "clone", "detach"),
-        *("contiguous", "requires_grad_", "normal_", "uniform_", "zero_"),
+        *("type", "contiguous", "requires_grad_", "normal_", "uniform_", "zero_"),
     ]
 )
 """Methods that return a tensor of the same sizes."""

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from torchmigrate.semantics.scopes import Scope
 
 _WRAPPERS = frozenset({"join", "Path", "str", "joinpath", "abspath", "expanduser", "realpath", "fspath"})
-_DEPTH = 4
+_DEFAULTING = frozenset({"getenv", "get", "get_param", "get_parameter"})
+"""Functions that return a setting, or their second argument."""
+_DEPTH = 6
 
 
 def find_name(path: ast.expr | None, use: Use, ctx: Context) -> str | None:
@@ -90,6 +92,8 @@ def find_literal(path: ast.expr, scope: Scope, ctx: Context, depth: int = _DEPTH
             return find_literal(right, scope, ctx, depth)
         case ast.Call(args=[*_, last]) if last_name(path.func) in _WRAPPERS:
             return find_literal(last, scope, ctx, depth)
+        case ast.Call(args=[_, default]) if last_name(path.func) in _DEFAULTING:
+            return find_literal(default, scope, ctx, depth)
         case ast.Name():
             return _find_variable_literal(path, scope, ctx, depth - 1)
         case ast.Attribute(attr=name) if is_attribute_of_self(path):
