@@ -17,7 +17,7 @@ from torchmigrate.documents import package_fit
 from torchmigrate.documents.conda_commands import create_command_edits, find_command
 from torchmigrate.documents.conda_lists import is_conda_list
 from torchmigrate.documents.file_edits import find_list_item
-from torchmigrate.documents.references import InstallUnit, Reference, VersionStyle
+from torchmigrate.documents.references import Environment, InstallUnit, Reference, VersionStyle
 from torchmigrate.documents.upgrade_rules import COMPANIONS
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.findings import Edit, NoFix
@@ -61,6 +61,16 @@ def list_leaving(unit: InstallUnit) -> frozenset[str]:
     return _LEAVING | (_BROUGHT if unit.find_references(Sort.REQUIREMENT, "pytorch-cuda") else frozenset())
 
 
+def _check_other_commands(environment: Environment) -> None:
+    """Raise NoFix where another command of conda installs what depends on torch, and conda's torch with it."""
+    for unit in environment.units:
+        for one in () if is_from_conda(unit) else unit.find_references(Sort.REQUIREMENT):
+            if one.style is VersionStyle.CONDA and package_fit.depends_on_torch(one.name):
+                raise NoFix(
+                    f"another command of conda installs `{one.name}`, and its own torch with it; install that by pip too"
+                )
+
+
 def create_conda_edits(
     unit: InstallUnit, source: SourceText, releases: Mapping[str, str], index: str
 ) -> tuple[list[Edit], list[str]]:
@@ -69,6 +79,7 @@ def create_conda_edits(
     ``releases`` are those to pin by the names for pip; ``index`` is one that pip needs besides the default one, or empty.
     Raises NoFix.
     """
+    _check_other_commands(unit.environment)
     text = source.original
     is_list = re.search(rb"(?m)^dependencies:", text) is not None
     reason = _REASON + (_IN_LIST if is_list else _IN_COMMAND)

@@ -112,7 +112,8 @@ def _find_own_folder(saying: VersionMention) -> str | None:
     What conda installs by itself is another environment than what pip does; a CUDA that a script names is that of the machines.
     """
     path, reference = saying.path, saying.reference
-    if reference is None and saying.cuda and kind_of(path) == "shell":
+    of_conda = re.match(r"pytorch-cuda|cudatoolkit", saying.text)
+    if reference is None and saying.cuda and kind_of(path) == "shell" and not of_conda:
         return None
     if saying.environment and base_images.find_cog_versions(saying.environment):
         return ""
