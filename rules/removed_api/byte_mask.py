@@ -1,6 +1,7 @@
 """A mask of bytes, made by `x.byte()`, where torch wants booleans.
 
-Why: `masked_fill` and `masked_select` reject such a mask; indexing, `torch.where` and `masked_scatter` warn.
+Why: `masked_fill`, `masked_select` and `masked_scatter` reject such a mask, and so does `x[mask] = 0`; other indexing and
+`torch.where` warn.
 
     mask = (lengths > 3).byte()
     scores.masked_fill_(mask, 0)
@@ -8,12 +9,14 @@ Why: `masked_fill` and `masked_select` reject such a mask; indexing, `torch.wher
     mask = (lengths > 3).bool()
     scores.masked_fill_(mask, 0)
 
-A mask that is also used as a number keeps its bytes, and is converted where it is a mask.
+A mask is followed through variables, attributes of `self` and methods such as `cuda` and `unsqueeze`. One that is also used as
+a number keeps its bytes, and is converted where it is a mask.
 
 Fix safety: safe; any byte but 0 is true in both.
 
 Source: torch 2.0 and 2.15 wheels: torch/lib/libtorch_cpu ("masked_fill_ only supports boolean masks", "where received a uint8
-condition tensor", "indexing with dtype torch.uint8 is now deprecated").
+condition tensor", "indexing with dtype torch.uint8 is now deprecated"); https://github.com/pytorch/pytorch/pull/97999
+(`masked_scatter`).
 """
 
 from __future__ import annotations
@@ -28,18 +31,24 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
+from ._masks.mask_places import find_mask_places
+
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
 
-_REFUSING = frozenset({"masked_fill", "masked_fill_", "masked_select"})
-_WARNING = frozenset({"masked_scatter", "masked_scatter_", "where"})
+_FILLED = "[]="
+"""An index of what a number is assigned to, which `masked_fill_` fills."""
+_REFUSING = frozenset(
+    {"masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_", _FILLED}
+)
+_WARNING = frozenset({"where"})
 _REFUSED = (2, 1)
 
 rule = Rule(
     code="RM709",
     symbols=(".byte",),
     pairs={".byte": ()},
-    message="a mask of bytes has warned since torch 1.2, and `masked_fill` and `masked_select` reject it; use `bool()`",
+    message="a mask of bytes has warned since torch 1.2, and `masked_fill` and its like reject it; use `bool()`",
     kinds=frozenset({Kind.CALL}),
     deprecated=(2, 0),
     safety=Safety.SAFE,
@@ -52,7 +61,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or call.args or call.keywords or find_reach(use, ctx.uses).unheard:
         return
     try:
-        places = list(ctx.uses.data_flow.find_value_places(call, use.place.scope))
+        places = find_mask_places(call, use, ctx)
     except ValueEscapes:
         return
     masked = {
@@ -69,9 +78,14 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _find_function(place: ast.expr, use: Use, ctx: Context) -> str | None:
-    """Return the function that takes an expression as a mask; "" for an index, None for no mask."""
+    """Return the function that takes an expression as a mask; "" for another index, None for no mask."""
     parent = ctx.uses.data_flow.parents.get(place)
     if isinstance(parent, ast.Subscript) and parent.slice is place:
+        match ctx.uses.data_flow.parents.get(parent):
+            case ast.Assign(
+                value=ast.Constant(value=int() | float()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant())
+            ):
+                return _FILLED
         return ""
     if not isinstance(parent, ast.Call):
         return None

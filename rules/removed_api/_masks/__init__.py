@@ -1,0 +1,1 @@
+"""Masks of bytes: where they go, and what takes them."""
