@@ -182,6 +182,13 @@ next           torchmigrate fix --unsafe  # show the diff of the unsafe fixes, f
             "",
         ]
 
+    def test_an_option_that_gives_fixes_is_counted_and_is_the_next_command(self) -> None:
+        asked = FINDING._replace(fix=None, withheld="x", needs_option="--export-unread-files")
+        by_hand = FINDING._replace(fix=None, withheld="y")
+        text = written("full", FileResult("a.py", (asked, asked, by_hand)))
+        assert "\nfixable        2 with --export-unread-files, 1 by hand\n" in text
+        assert "\nnext           torchmigrate fix --unsafe --export-unread-files  # show the diff of" in text
+
     def test_a_reason_of_several_clauses_has_a_line_for_each(self) -> None:
         for clauses in (["a"], ["a", "b"], ["a", "b", "c"]):
             text = written(

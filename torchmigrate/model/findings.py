@@ -154,6 +154,14 @@ class NeedsTorch(NoFix):
         self.needs = needs
 
 
+class NeedsOption(NoFix):
+    """The reason, which names the option, why a finding has a fix only if the user decides what the code does not show."""
+
+    def __init__(self, reason: str, option: str) -> None:
+        super().__init__(reason)
+        self.option = option
+
+
 class Location(NamedTuple):
     """The position of a span for a reader; in a notebook, lines count from the 1-based ``cell``."""
 
@@ -189,6 +197,8 @@ class Finding(NamedTuple):
     """The line whose change makes a fix possible (`NotYet`), or `UNKNOWN_PLACE`; None for a finding that waits for nothing."""
     needs_torch: Version | None = None
     """The lower bound that makes a fix possible (`NeedsTorch`)."""
+    needs_option: str | None = None
+    """The option that makes a fix possible (`NeedsOption`)."""
     evidence: str | None = None
     """What a recorded run shows about the place."""
     blocked: Proposal | None = None

@@ -103,6 +103,9 @@ class Report:
     needed_bounds: Counter[Version] = field(default_factory=Counter)
     """Number of findings whose fix waits for a newer lower bound on torch, by that bound."""
 
+    needed_options: Counter[str] = field(default_factory=Counter)
+    """Number of findings that an option makes fixable, by that option."""
+
     @property
     def fixed(self) -> int:
         """The number of findings that this run has fixed, or would fix."""
@@ -142,6 +145,8 @@ class Report:
                 self.waiting.append((place, finding.waits_for))
             if finding.needs_torch is not None:
                 self.needed_bounds[finding.needs_torch] += 1
+            if finding.needs_option is not None:
+                self.needed_options[finding.needs_option] += 1
             if finding.fix is not None:
                 self.changing.add(place)
                 if finding.fix.safety is Safety.UNSAFE and not settings.unsafe_fixes:

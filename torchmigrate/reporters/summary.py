@@ -49,12 +49,15 @@ def _list_rules(report: Report, severity: Severity) -> str:
 
 def _describe_fixable(report: Report) -> str:
     bounded = report.needed_bounds.total()
-    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting_for_others - bounded
+    options = [(number, f"with {option}") for option, number in sorted(report.needed_options.items())]
+    optional = bounded + report.needed_options.total()
+    by_hand = report.findings - report.fixable - report.hidden_unsafe - report.waiting_for_others - optional
     parts = [
         (report.fixable, "by `torchmigrate fix`"),
         (report.hidden_unsafe, "more with --unsafe, after review"),
         (report.waiting_for_others, "after other changes"),
         (bounded, "with a newer lower bound"),
+        *options,
         (by_hand, "by hand"),
     ]
     return ", ".join(f"{number} {how}" for number, how in parts if number > 0)
@@ -123,6 +126,9 @@ def _suggest_commands(report: Report) -> Iterator[tuple[str, str]]:
         )
     elif report.hidden_unsafe:
         yield f"torchmigrate fix --unsafe{given}", "show the diff of the unsafe fixes, for review"
+    elif report.needed_options:
+        option = min(report.needed_options)
+        yield f"torchmigrate fix --unsafe {option}{given}", "show the diff of the fixes that the option gives"
     elif report.findings:
         worst = max(report.rules_found, key=lambda found: (found[1].rank, report.rules_found[found]))
         yield f"torchmigrate explain {escape_controls(worst[0])}", "show what the rule is about"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, NotYet
-from torchmigrate.model.findings import Place
+from torchmigrate.model.findings import NeedsOption, Place
 from torchmigrate.project.import_closure import find_connected_files
 from torchmigrate.project.module_paths import get_module_path
 
@@ -115,8 +115,9 @@ def find_group(
     if other := next((load for load in others if not _is_test_of_others(load, savers, ctx)), None):
         raise NoFix(f"{other.place} may load this file, under a name that would have to change with it")
     if is_unread and not (can_move and ctx.options.export_unread_files):
-        advice = "; with `--export-unread-files`, the fix exports it" if can_move else ""
-        raise NoFix(f"{_UNREAD}{advice}")
+        option = "--export-unread-files"
+        reason = f"{_UNREAD}; with `{option}`, the fix exports it"
+        raise NeedsOption(reason, option) if can_move else NoFix(_UNREAD)
     reader = None
     if is_open and not renamed:
         reader = bridges[0].place if bridges else "another load"
