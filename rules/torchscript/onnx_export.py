@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from torchmigrate.api import Context, Finding, Fix, Kind, NoFix, Rule, Safety, Severity, Use
 from torchmigrate.rewrite.changes import AddArgument, replace, template
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.name_resolution import SCRIPTED_RESULTS
+from torchmigrate.semantics.module_methods import SCRIPTED_RESULTS
 
 from ._authoring.torchscript_makers import SCRIPTS, TRACES
 from ._export.expression_kinds import find_class, find_kind

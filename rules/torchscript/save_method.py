@@ -16,7 +16,7 @@ torch 2.13 wheel: torch/export/__init__.py, torch/jit/_script.py.
 from __future__ import annotations
 
 from torchmigrate.api import Rule, Safety
-from torchmigrate.semantics.name_resolution import SCRIPTED_RESULTS
+from torchmigrate.semantics.module_methods import SCRIPTED_RESULTS
 
 from ._export.chain_fixes import ASKS, check_member, collect_notes
 

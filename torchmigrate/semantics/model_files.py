@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING
 
 from torchmigrate.semantics.call_arguments import find_argument
-from torchmigrate.semantics.name_resolution import SCRIPTED_RESULTS, last_name, string_value
+from torchmigrate.semantics.module_methods import SCRIPTED_RESULTS
+from torchmigrate.semantics.name_resolution import last_name, string_value
 
 if TYPE_CHECKING:
     from torchmigrate.semantics.symbol_uses import SymbolUses

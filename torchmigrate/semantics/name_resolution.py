@@ -17,6 +17,7 @@ from typing import NamedTuple
 from torchmigrate.model.qualified_names import SUBCLASS
 from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.module_links import ModuleLinks
+from torchmigrate.semantics.module_methods import RETURNING_SELF, SCRIPTED_RESULTS
 from torchmigrate.semantics.scope_builder import ModuleScopes
 from torchmigrate.semantics.scopes import Binding, BindingKind, Scope
 
@@ -29,17 +30,6 @@ class ResolvedName(NamedTuple):
     unlinked: tuple[str, ...] = ()
     """Its names in other modules of the project, which re-export it from torch."""
 
-
-_JIT = ("script", "trace", "trace_module", "freeze", "optimize_for_inference", "load")
-SCRIPTED_RESULTS = (
-    *(f"torch.jit.{maker}()" for maker in _JIT),
-    "torch.utils.mobile_optimizer.optimize_for_mobile()",
-)
-"""The results of the functions that return a ScriptModule."""
-MOVES = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_"])
-MODES = frozenset({"eval", "train"})
-RETURNING_SELF = MOVES | MODES
-"""The methods of modules that return the module itself."""
 
 _IMPORTERS = frozenset({"import_module", "importorskip", "__import__"})
 _NO_NAMES: frozenset[str] = frozenset()

@@ -12,7 +12,8 @@ from torchmigrate.project.indexed_file import find_root_name
 from torchmigrate.record.record_facts import ScriptUse
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.dataflow import has_exact_position
-from torchmigrate.semantics.name_resolution import MODES, last_name
+from torchmigrate.semantics.module_methods import MODES
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import walk_nodes
 
 from .._authoring import call_purpose

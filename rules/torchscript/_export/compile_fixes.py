@@ -28,7 +28,7 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.call_arguments import argument_value, list_arguments
-from torchmigrate.semantics.name_resolution import MODES, MOVES
+from torchmigrate.semantics.module_methods import MODES, MOVES
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring import call_purpose, cpp_casts

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import argument_value, find_argument, list_arguments
-from torchmigrate.semantics.name_resolution import MOVES
+from torchmigrate.semantics.module_methods import MOVES
 
 from .._authoring.torchscript_makers import LOADING, TRACES
 from .attribute_inputs import find_attribute_inputs

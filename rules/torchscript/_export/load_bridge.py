@@ -30,7 +30,8 @@ from torchmigrate.rewrite.changes import (
     template,
 )
 from torchmigrate.semantics.call_arguments import list_arguments
-from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
+from torchmigrate.semantics.module_methods import MODES, MOVES
+from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring.torchscript_makers import LOADING
 from .expression_kinds import find_binding

@@ -10,7 +10,8 @@ from torchmigrate.api import NoFix
 from torchmigrate.project.indexed_file import index_file
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import SAVES
-from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
+from torchmigrate.semantics.module_methods import MODES, MOVES
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, walk_nodes
 
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchmigrate.rewrite.changes import Part, Template, template
-from torchmigrate.semantics.name_resolution import MOVES
+from torchmigrate.semantics.module_methods import MOVES
 from torchmigrate.semantics.node_walks import walk_nodes
 
 if TYPE_CHECKING:

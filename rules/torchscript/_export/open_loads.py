@@ -12,7 +12,8 @@ from torchmigrate.api import NoFix
 from torchmigrate.rewrite.changes import Replace
 from torchmigrate.semantics.call_arguments import find_argument
 from torchmigrate.semantics.model_files import find_path_argument, is_fixed_path
-from torchmigrate.semantics.name_resolution import MODES, MOVES, last_name
+from torchmigrate.semantics.module_methods import MODES, MOVES
+from torchmigrate.semantics.name_resolution import last_name
 
 from .._authoring import call_purpose
 from .._authoring.torchscript_makers import FREEZES, OPTIMIZES

@@ -10,7 +10,7 @@ from torchmigrate.api import NoFix
 from torchmigrate.semantics.call_arguments import find_argument, list_arguments
 from torchmigrate.semantics.dataflow import RETURNED, ValueEscapes, returns_value
 from torchmigrate.semantics.model_files import LITE_METHODS, LITE_SAVES, SAVE_METHODS, SAVES
-from torchmigrate.semantics.name_resolution import MODES, MOVES
+from torchmigrate.semantics.module_methods import MODES, MOVES
 
 from .._authoring.torchscript_makers import (
     FREEZES,
