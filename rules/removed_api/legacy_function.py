@@ -54,7 +54,7 @@ from torchmigrate.api import Finding, Fix, Kind, NoFix, Place, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._autograd.forward_only import create_module_fix, find_object_call, keeps_state_for_forward
+from ._autograd.forward_only import create_module_fix, find_object_calls, keeps_state_for_forward
 from ._autograd.function_classes import FunctionClass, find_function_class
 from ._autograd.instance_calls import find_instance_calls
 from ._autograd.state_arguments import create_state_fix
@@ -102,11 +102,12 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 
 
 def _check_definition(use: Use, ctx: Context) -> Iterator[Finding]:
-    """Yield a finding for a class without gradients whose objects are called."""
+    """Yield a finding for a class whose objects are called, if it can be a module, or if only other files call them."""
     definition = use.place.statement
     if use.kind is not Kind.BASE or not isinstance(definition, ast.ClassDef):
         return
-    place = _find_module_call(definition, os.path.abspath(ctx.source.path), ctx)
+    path = os.path.abspath(ctx.source.path)
+    place = _find_module_call(definition, path, ctx)
     if place is not None:
         yield ctx.finding(
             use,
@@ -114,11 +115,27 @@ def _check_definition(use: Use, ctx: Context) -> Iterator[Finding]:
             "`torch.autograd.Function`; without a `backward`, it can be a module",
             fix=lambda: create_module_fix(use, definition, ctx),
         )
+    owner = FunctionClass(definition, (), path, is_own=True)
+    if place is not None or not owner.has_state or owner.is_callable or len(definition.bases) > 1:
+        return
+    places = find_object_calls(definition, path, ctx)
+    if places and all(one.path != ctx.source.path for one in places):
+        yield ctx.finding(
+            use,
+            f"an object of `{definition.name}` is called on {places[0].path}:{places[0].line}, which raises a RuntimeError for "
+            f"a `torch.autograd.Function`; call `{definition.name}.apply`",
+            fix=lambda: create_state_fix(owner, ctx),
+            hint=_PASS_STATE,
+        )
 
 
 def _find_module_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place | None:
     """Return a place that calls an object of a class which can be a module; the class is reported, in the file at ``path``."""
-    return find_object_call(definition, path, ctx) if keeps_state_for_forward(definition) else None
+    return (
+        next(iter(find_object_calls(definition, path, ctx)), None)
+        if keeps_state_for_forward(definition)
+        else None
+    )
 
 
 def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
@@ -126,11 +143,12 @@ def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
     assert isinstance(use.node, ast.expr)
     calls = find_instance_calls(use.call, use, ctx)
     if owner.has_state or use.call.args or use.call.keywords:
-        return create_state_fix(use, owner, ctx)
+        return create_state_fix(owner, ctx)
     if calls.other is not None:
         raise NoFix(f"the object is used in another way on line {calls.other.lineno}")
     if any(call.keywords for call in calls.found):
         raise NoFix("`apply` takes no keyword arguments")
     name = ctx.get_text(use.node)
-    changes = [replace(use.call, "{function}.apply", function=use.node), *owner.make_static(ctx)]
-    return Fix((*changes,), Safety.SAFE, f"Use `{name}.apply`")
+    static = owner.make_static() if owner.is_used_here_only(ctx) else ()
+    change = replace(use.call, "{function}.apply", function=use.node)
+    return Fix((change, *static), Safety.SAFE, f"Use `{name}.apply`")

@@ -52,3 +52,21 @@ def test_a_class_without_gradients_is_a_module(tmp_path: Path) -> None:
     for place, says in ((folder, "Legacy autograd function"), (tmp_path, "False")):
         run = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True)
         assert says in run.stdout + run.stderr
+
+
+def test_another_file_passes_the_state(tmp_path: Path) -> None:
+    folder = CASES / "project"
+    for before, after in (
+        ("layers/__init__.py", "layers/__init__.py"),
+        ("layers/reverse.py", "layers/reverse.fixed.py"),
+        ("model.py", "model.fixed.py"),
+    ):
+        (tmp_path / before).parent.mkdir(exist_ok=True)
+        (tmp_path / before).write_text((folder / after).read_text())
+    program = (
+        "import torch, layers; from model import run; x = torch.ones(2, requires_grad=True)\n"
+        "(run(x) + layers.Power.apply(x, 3)).sum().backward(); print(x.grad.tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    # 2 times the reversed one, the reversed one, and the third power.
+    assert done.stdout == "[0.0, 0.0]\n", done.stderr

@@ -29,15 +29,16 @@ def keeps_state_for_forward(definition: ast.ClassDef) -> bool:
     return plain and len(definition.bases) == 1 and not _OTHER_WAYS & methods.keys()
 
 
-def find_object_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place | None:
-    """Return a place in the project that calls an object of a class, at once or as an attribute; None if there is none.
+def find_object_calls(definition: ast.ClassDef, path: str, ctx: Context) -> list[Place]:
+    """Return the places in the project that call an object of a class, at once, through a variable or as an attribute.
 
     ``path`` is the absolute path of the file that defines the class.
     """
     name = definition.name
     applied = ((f"{name}.apply",), (rf"\b{re.escape(name)}\.apply\b",))
     if ctx.project.find_spellings(applied, beside=""):
-        return None
+        return []
+    places = list[Place]()
     made = ((name,), (rf"(?<!class )\b{re.escape(name)}\s*\(",))
     for caller, _ in ctx.project.find_spellings(made, beside=""):
         file = index_file(ctx.project, caller)
@@ -46,9 +47,9 @@ def find_object_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place
         for one in file.calls.get(name, ()):
             found = find_definition(one.func, file, ctx.project)
             if found is not None and (found[0].lineno, found[1].path) == (definition.lineno, path):
-                for line in _iter_object_calls(one, file):
-                    return Place(ctx.project.get_display_path(caller), line)
-    return None
+                shown = ctx.project.get_display_path(caller)
+                places += [Place(shown, line) for line in _iter_object_calls(one, file)]
+    return places
 
 
 def _iter_object_calls(made: ast.Call, file: IndexedFile) -> Iterator[int]:

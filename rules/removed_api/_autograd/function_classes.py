@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchmigrate.api import NoFix
 from torchmigrate.project.indexed_file import index_file
 from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.rewrite.changes import AddDecorator, template
@@ -50,15 +51,20 @@ class FunctionClass:
             getattr(one, "name", "") == name for owner in (self.definition, *self.bases) for one in owner.body
         )
 
-    def make_static(self, ctx: Context) -> Iterator[AddDecorator]:
-        """Yield the changes that make the methods static which torch calls, unless something else may call them."""
-        name = self.definition.name
-        if not self.is_own or is_used_elsewhere(name, ctx) or _calls_methods(ctx):
-            return
+    def make_static(self) -> Iterator[AddDecorator]:
+        """Yield the changes that make the methods static which torch calls."""
         for method in ("forward", "backward"):
             found = self.methods.get(method)
             if found is not None and not found.decorator_list:
                 yield AddDecorator(found, template("staticmethod"))
+
+    def is_used_here_only(self, ctx: Context) -> bool:
+        """Return whether no other file uses the class that this one defines, and nothing calls its methods."""
+        try:
+            others = list_users(self, ctx).keys() - {self.path}
+        except NoFix:
+            return False
+        return self.is_own and not others and not _calls_methods(ctx)
 
 
 def is_docstring(statement: ast.stmt) -> bool:
@@ -71,19 +77,30 @@ def get_first_statement(function: ast.FunctionDef) -> ast.stmt:
     return next((one for one in function.body if not is_docstring(one)), function.body[0])
 
 
-def is_used_elsewhere(name: str, ctx: Context) -> bool:
-    """Return whether another file of the project may use the class of this name that the file defines."""
-    own = os.path.abspath(ctx.source.path)
+def list_users(owner: FunctionClass, ctx: Context) -> dict[str, list[ast.expr]]:
+    """Return the names and attributes by which files use a class, by the absolute path of the file.
+
+    Raises NoFix where something may be the class, and its definition is not found.
+    """
+    name = owner.definition.name
     sought = ((name,), (rf"\b{re.escape(name)}\b",))
-    for path, _ in ctx.project.find_spellings(sought, beside=own):
+    users: dict[str, list[ast.expr]] = {}
+    for path, _ in ctx.project.find_spellings(sought, beside=""):
         file = index_file(ctx.project, path)
+        place = ctx.project.get_display_path(path)
         if file is None:
-            return True
+            raise NoFix(f"{place} names the class, and cannot be parsed")
         for node in file.find_named(name):
-            found = find_definition(node, file, ctx.project) if isinstance(node, ast.expr) else None
-            if found is None or found[1].path == own:
-                return True
-    return False
+            if isinstance(node, ast.alias):
+                if node.asname not in (None, name):
+                    raise NoFix(f"{place}:{node.lineno} imports the class under another name")
+                continue
+            found = find_definition(node, file, ctx.project)
+            if found is None:
+                raise NoFix(f"{place}:{node.lineno} may use the class")
+            if (found[0].lineno, found[1].path) == (owner.definition.lineno, owner.path):
+                users.setdefault(path, []).append(node)
+    return users
 
 
 def _calls_methods(ctx: Context) -> bool:

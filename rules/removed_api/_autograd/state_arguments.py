@@ -3,42 +3,86 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import Fix, NoFix, Safety
-from torchmigrate.model.findings import FixChange
+from torchmigrate.model.findings import FixChange, MultiFileFix
+from torchmigrate.project.indexed_file import index_file
 from torchmigrate.rewrite.changes import AddParameters, Insert, Remove, Replace, replace, template
+from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.node_walks import Function, iterate_children
 
-from .function_classes import FunctionClass, get_first_statement, is_docstring, is_used_elsewhere
+from .function_classes import FunctionClass, get_first_statement, is_docstring, list_users
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+    from torchmigrate.api import Context
 
-_METHODS = {"__init__", "forward", "backward"}
+_METHODS = ("__init__", "forward", "backward")
 
 
-def create_state_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
-    """Return the fix of a class and of all places that use it. Raises NoFix if one of them does more than to call an object."""
+def create_state_fix(owner: FunctionClass, ctx: Context) -> Fix:
+    """Return the fix of a class and of all places that use it, or this file's part of it.
+
+    Raises NoFix if a place does more than to call an object.
+    """
     name = owner.definition.name
-    if not owner.is_own or is_used_elsewhere(name, ctx):
-        raise NoFix("the class keeps a state, and other files use it")
-    if owner.bases or owner.methods.keys() != _METHODS:
+    users = list_users(owner, ctx)
+    _check_methods(owner)
+    begin, forward, backward = (owner.methods[one] for one in _METHODS)
+    state, inputs = begin.args.args[1:], forward.args.args[1:]
+    for path, nodes in users.items():
+        file = index_file(ctx.project, path)
+        if file is not None:
+            shown = ctx.project.get_display_path(path)
+            [*_change_calls(nodes, file.parents, begin, len(inputs), shown)]
+    changes: list[FixChange] = []
+    if owner.is_own:
+        changes += _move_state(begin, forward, ctx)
+        changes += _return_none_for(len(state), len(inputs), backward)
+        changes += owner.make_static()
+    own = {(one.lineno, one.col_offset) for one in users.get(os.path.abspath(ctx.source.path), ())}
+    parents = ctx.uses.data_flow.parents
+    nodes = [one for one in parents if last_name(one) == name and isinstance(one, ast.expr)]
+    here = [one for one in nodes if (one.lineno, one.col_offset) in own]
+    changes += _change_calls(here, parents, begin, len(inputs), ctx.source.path)
+    paths = tuple(sorted({ctx.project.get_display_path(path) for path in (owner.path, *users)}))
+    others = ", ".join(path for path in paths if path != ctx.source.path)
+    reason = "unsafe because its state is evaluated after the other arguments"
+    return Fix(
+        (*changes,),
+        Safety.UNSAFE,
+        f"Use `{name}.apply`{f' here and in {others}' if others else ''}; {reason}",
+        joint=MultiFileFix(f"{name} of {paths[0]}", paths) if others else None,
+    )
+
+
+def _check_methods(owner: FunctionClass) -> None:
+    """Raise NoFix if a class does more than to keep values, or has other methods."""
+    if owner.bases or owner.methods.keys() != {*_METHODS}:
         raise NoFix("the class has other methods than `__init__`, `forward` and `backward`, or lacks one")
-    begin, forward, backward = (owner.methods[one] for one in ("__init__", "forward", "backward"))
+    begin, forward, backward = (owner.methods[one] for one in _METHODS)
     if any(one.decorator_list or not _is_plain(one.args) for one in (begin, forward, backward)):
         raise NoFix("a method has decorators, or parameters that are not positional")
-    state, inputs = begin.args.args[1:], forward.args.args[1:]
     taken = {one.arg for one in forward.args.args[1:]}
-    if forward.args.defaults or any(one.arg in taken for one in state):
+    if forward.args.defaults or any(one.arg in taken for one in begin.args.args[1:]):
         raise NoFix("`forward` has defaults, or a parameter that `__init__` has as well")
-    changes: list[FixChange] = [*_move_state(begin, forward, ctx)]
-    changes += _return_none_for(len(state), len(inputs), backward)
-    changes += owner.make_static(ctx)
-    changes += _change_calls(use, owner, len(inputs), ctx)
-    reason = "unsafe because its state is evaluated after the other arguments"
-    return Fix((*changes,), Safety.UNSAFE, f"Use `{name}.apply`; {reason}")
+    if begin.args.args[0].arg != forward.args.args[0].arg:
+        raise NoFix("`__init__` and `forward` name the object differently")
+    for one in _list_kept(begin):
+        if not isinstance(one, (ast.Assign, ast.AnnAssign, ast.Assert)) or one.lineno != one.end_lineno:
+            raise NoFix(f"line {one.lineno} of `__init__` does more than to keep a value")
+    for returned in _iter_returns(backward):
+        if returned.value is None or (
+            isinstance(returned.value, ast.Constant) and returned.value.value is None
+        ):
+            raise NoFix("`backward` returns nothing")
+
+
+def _list_kept(begin: ast.FunctionDef) -> list[ast.stmt]:
+    """Return what `__init__` does itself."""
+    return [one for one in begin.body if not is_docstring(one) and not _calls_base(one)]
 
 
 def _is_plain(parameters: ast.arguments) -> bool:
@@ -49,12 +93,7 @@ def _is_plain(parameters: ast.arguments) -> bool:
 
 def _move_state(begin: ast.FunctionDef, forward: ast.FunctionDef, ctx: Context) -> Iterator[FixChange]:
     """Yield the changes that let `forward` do what `__init__` does."""
-    kept = [one for one in begin.body if not is_docstring(one) and not _calls_base(one)]
-    if begin.args.args[0].arg != forward.args.args[0].arg:
-        raise NoFix("`__init__` and `forward` name the object differently")
-    for one in kept:
-        if not isinstance(one, (ast.Assign, ast.AnnAssign, ast.Assert)) or one.lineno != one.end_lineno:
-            raise NoFix(f"line {one.lineno} of `__init__` does more than to keep a value")
+    kept = _list_kept(begin)
     defaults = [None] * (len(begin.args.args) - len(begin.args.defaults)) + [*begin.args.defaults]
     parameters = [
         _write_parameter(one, default, ctx) for one, default in zip(begin.args.args, defaults, strict=True)
@@ -92,8 +131,8 @@ def _return_none_for(more: int, inputs: int, backward: ast.FunctionDef) -> Itera
     nothing = ", None" * more
     for statement in _iter_returns(backward):
         match statement.value:
-            case None | ast.Constant(value=None):
-                raise NoFix("`backward` returns nothing")
+            case None:
+                continue
             case ast.Tuple(elts=elements) if elements:
                 yield replace(statement.value, "{gradients}" + nothing, gradients=elements)
             case value:
@@ -111,38 +150,37 @@ def _iter_returns(node: ast.AST) -> Iterator[ast.Return]:
             yield from _iter_returns(child)
 
 
-def _change_calls(use: Use, owner: FunctionClass, inputs: int, ctx: Context) -> Iterator[Replace]:
-    """Yield the changes of all calls in the file that make an object of a class, which have to call it at once."""
-    begin = owner.methods["__init__"].args
-    names = [one.arg for one in begin.args[1:]]
-    for node in ctx.uses.data_flow.parents:
-        if (
-            not isinstance(node, ast.Name)
-            or node.id != owner.definition.name
-            or not isinstance(node.ctx, ast.Load)
-        ):
-            continue
-        made = ctx.uses.data_flow.parents.get(node)
-        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "super":
-            continue
-        called = ctx.uses.data_flow.parents.get(made) if made is not None else None
+def _change_calls(
+    nodes: Iterable[ast.expr],
+    parents: Mapping[ast.AST, ast.AST],
+    begin: ast.FunctionDef,
+    inputs: int,
+    path: str,
+) -> Iterator[Replace]:
+    """Yield the changes of the calls that make an object of a class, whose names in a file are ``nodes``, and call it at once.
+
+    Raises NoFix, with the ``path`` of the file as it is shown, for any other use.
+    """
+    names = [one.arg for one in begin.args.args[1:]]
+    for node in nodes:
+        made = parents.get(node)
+        called = parents.get(made) if made is not None else None
         match made, called:
+            case ast.Call(func=ast.Name(id="super")), _:
+                continue
             case ast.Call(func=function), ast.Call(func=target) if function is node and target is made:
-                state = _order_state(made, names)
+                state = _order_state(made, names, path)
             case _:
-                raise NoFix(f"line {node.lineno} uses the class in another way")
-        if (
-            called.keywords
-            or len(called.args) != inputs
-            or any(isinstance(one, ast.Starred) for one in called.args)
-        ):
-            raise NoFix(f"the arguments on line {node.lineno} are not those of `forward`")
+                raise NoFix(f"{path}:{node.lineno} uses the class in another way")
+        is_starred = any(isinstance(one, ast.Starred) for one in called.args)
+        if called.keywords or len(called.args) != inputs or is_starred:
+            raise NoFix(f"the arguments on {path}:{node.lineno} are not those of `forward`")
         yield replace(
             called, "{function}.apply({arguments})", function=node, arguments=[*called.args, *state]
         )
 
 
-def _order_state(made: ast.Call, names: list[str]) -> list[ast.expr]:
+def _order_state(made: ast.Call, names: list[str], path: str) -> list[ast.expr]:
     """Return the arguments of `__init__` in the order of its parameters. Raises NoFix if one is left out before another."""
     given = dict(zip(names, made.args, strict=False)) | {
         one.arg: one.value for one in made.keywords if one.arg
@@ -151,5 +189,5 @@ def _order_state(made: ast.Call, names: list[str]) -> list[ast.expr]:
         k.arg for k in made.keywords
     ]
     if is_starred or given.keys() != {*names[: len(given)]} or len(made.args) > len(names):
-        raise NoFix(f"line {made.lineno} leaves out a parameter of `__init__` before another one")
+        raise NoFix(f"{path}:{made.lineno} leaves out a parameter of `__init__` before another one")
     return [given[name] for name in names[: len(given)]]
