@@ -58,9 +58,12 @@ def _iter_object_calls(made: ast.Call, file: IndexedFile) -> Iterator[int]:
     if isinstance(parent, ast.Call) and parent.func is made:
         yield made.lineno
     elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        kept = ast.unparse(parent.targets[0])
-        called = file.calls.get(last_name(parent.targets[0]) or "", ())
-        yield from (one.lineno for one in called if ast.unparse(one.func) == kept)
+        target = parent.targets[0]
+        for one in file.calls.get(last_name(target) or "", ()):
+            is_alike = ast.unparse(one.func) == ast.unparse(target)
+            is_local = isinstance(target, ast.Name) and file.find_function(made) is not None
+            if is_alike and (not is_local or file.find_function(one) is file.find_function(made)):
+                yield one.lineno
 
 
 def create_module_fix(use: Use, definition: ast.ClassDef, ctx: Context) -> Fix:

@@ -36,11 +36,11 @@ def create_state_fix(owner: FunctionClass, ctx: Context) -> Fix:
         file = index_file(ctx.project, path)
         if file is not None:
             shown = ctx.project.get_display_path(path)
-            [*_change_calls(nodes, file.parents, begin, len(inputs), shown)]
+            list(_change_calls(nodes, file.parents, begin, len(inputs), shown))  # raises NoFix
     changes: list[FixChange] = []
     if owner.is_own:
         changes += _move_state(begin, forward, ctx)
-        changes += _return_none_for(len(state), len(inputs), backward)
+        changes += _return_none_for(len(state), len(inputs), backward) if state else ()
         changes += owner.make_static()
     own = {(one.lineno, one.col_offset) for one in users.get(os.path.abspath(ctx.source.path), ())}
     parents = ctx.uses.data_flow.parents
@@ -60,7 +60,7 @@ def create_state_fix(owner: FunctionClass, ctx: Context) -> Fix:
 
 def _check_methods(owner: FunctionClass) -> None:
     """Raise NoFix if a class does more than to keep values, or has other methods."""
-    if owner.bases or owner.methods.keys() != {*_METHODS}:
+    if len(owner.definition.bases) > 1 or owner.bases or owner.methods.keys() != {*_METHODS}:
         raise NoFix("the class has other methods than `__init__`, `forward` and `backward`, or lacks one")
     begin, forward, backward = (owner.methods[one] for one in _METHODS)
     if any(one.decorator_list or not _is_plain(one.args) for one in (begin, forward, backward)):
@@ -146,7 +146,7 @@ def _iter_returns(node: ast.AST) -> Iterator[ast.Return]:
     for child in iterate_children(node):
         if isinstance(child, ast.Return):
             yield child
-        elif not isinstance(child, (*Function.__args__, ast.Lambda, ast.ClassDef)):
+        elif not isinstance(child, Function | ast.Lambda | ast.ClassDef):
             yield from _iter_returns(child)
 
 
