@@ -31,7 +31,7 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name
 from torchmigrate.semantics.version_guards import find_reach
 
-from ._masks.mask_places import find_mask_places
+from ._masks.mask_places import find_mask_places, names_function
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -61,12 +61,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if call is None or call.args or call.keywords or find_reach(use, ctx.uses).unheard:
         return
     try:
-        places = find_mask_places(call, use, ctx)
+        places = find_mask_places(call, ctx)
     except ValueEscapes:
         return
-    masked = {
-        place: function for place in places if (function := _find_function(place, use, ctx)) is not None
-    }
+    masked = {place: function for place in places if (function := _find_function(place, ctx)) is not None}
     if not masked:
         return
     fails = ctx.options.target >= _REFUSED and not _REFUSING.isdisjoint(masked.values())
@@ -77,7 +75,7 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _find_function(place: ast.expr, use: Use, ctx: Context) -> str | None:
+def _find_function(place: ast.expr, ctx: Context) -> str | None:
     """Return the function that takes an expression as a mask; "" for another index, None for no mask."""
     parent = ctx.uses.data_flow.parents.get(place)
     if isinstance(parent, ast.Subscript) and parent.slice is place:
@@ -92,7 +90,7 @@ def _find_function(place: ast.expr, use: Use, ctx: Context) -> str | None:
     name = last_name(parent.func) or ""
     if name not in _REFUSING | _WARNING:
         return None
-    is_function = ctx.is_named(parent.func, use, f"torch.{name}")
+    is_function = names_function(parent, f"torch.{name}", ctx)
     position = 1 if is_function and name != "where" else 0
     return name if parent.args[position : position + 1] == [place] else None
 

@@ -11,7 +11,7 @@ from torchmigrate.semantics.dataflow import ValueEscapes
 from torchmigrate.semantics.name_resolution import last_name, string_value
 
 if TYPE_CHECKING:
-    from torchmigrate.api import Context, Use
+    from torchmigrate.api import Context
 
 _SAME = frozenset(
     """
@@ -22,21 +22,21 @@ _SAME = frozenset(
 _VARIABLE = "torch.autograd.Variable"
 
 
-def find_mask_places(made: ast.expr, use: Use, ctx: Context) -> list[ast.expr]:
+def find_mask_places(made: ast.expr, ctx: Context) -> list[ast.expr]:
     """Return the expressions at which a mask is used, through methods that keep its values, variables and attributes.
 
     Raises `ValueEscapes` where it cannot be followed: among others to an attribute that another file names.
     """
     found, waiting = list[ast.expr](), [made]
     for value in waiting:  # which grows
-        reached = _follow_mask(value, use, ctx)
+        reached = _follow_mask(value, ctx)
         if reached == [value]:
             found.append(value)
         waiting += [one for one in reached if one not in waiting]
     return found
 
 
-def _follow_mask(value: ast.expr, use: Use, ctx: Context) -> list[ast.expr]:
+def _follow_mask(value: ast.expr, ctx: Context) -> list[ast.expr]:
     """Return the expressions with the same mask that an expression leads to; itself, if it is used there."""
     flow = ctx.uses.data_flow
     parent = flow.parents.get(value)
@@ -44,13 +44,19 @@ def _follow_mask(value: ast.expr, use: Use, ctx: Context) -> list[ast.expr]:
     match parent:
         case ast.Attribute(attr=method) if isinstance(outer, ast.Call) and outer.func is parent:
             return [outer] if method in _SAME or (method == "to" and _names_device(outer)) else [value]
-        case ast.Call(args=[first, *_]) if first is value and ctx.is_named(parent.func, use, _VARIABLE):
+        case ast.Call(args=[first, *_]) if first is value and names_function(parent, _VARIABLE, ctx):
             return [parent]
         case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
             return _find_reads(name, ctx)
         case ast.Assign() | ast.AnnAssign():
             return [*flow.find_value_places(value, ctx.uses.scope_of(value))]
     return [value]
+
+
+def names_function(call: ast.Call, name: str, ctx: Context) -> bool:
+    """Return whether a call, anywhere in the file, certainly calls the function with a qualified name."""
+    resolved = ctx.uses.names.resolve_expression(call.func, ctx.uses.scope_of(call))
+    return resolved is not None and resolved.certain and resolved.names == (name,)
 
 
 def _names_device(call: ast.Call) -> bool:
