@@ -50,13 +50,13 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Place, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._autograd.forward_only import create_module_fix, find_object_calls, keeps_state_for_forward
 from ._autograd.function_classes import FunctionClass, find_function_class
-from ._autograd.instance_calls import find_instance_calls
+from ._autograd.instance_calls import InstanceCalls, find_instance_calls
 from ._autograd.state_arguments import create_state_fix
 
 if TYPE_CHECKING:
@@ -81,68 +81,54 @@ rule = Rule(
 def check(use: Use, ctx: Context) -> Iterator[Finding]:
     if use.symbol in _FUNCTIONS:
         yield from _check_definition(use, ctx)
-    if use.call is None or use.symbol in _FUNCTIONS:
-        return
-    calls = find_instance_calls(use.call, use, ctx)
+    elif use.call is not None:
+        yield from _check_object(use, use.call, ctx)
+
+
+def _check_object(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
+    """Yield a finding for an object that is called, unless its class has one: it can be a module."""
+    calls = find_instance_calls(made, use, ctx)
     if not calls.found or find_reach(use, ctx.uses).caught & _EXPECTED:
         return
     owner = find_function_class(use, ctx)
     if (
-        owner is not None
-        and not owner.is_callable
-        and _find_module_call(owner.definition, owner.path, ctx) is None
+        owner is None
+        or owner.is_callable
+        or (keeps_state_for_forward(owner) and find_object_calls(owner, ctx))
     ):
-        name = ctx.get_text(use.node)
-        yield ctx.finding(
-            use,
-            f"calling an object of `{name}`, a `torch.autograd.Function`, raises a RuntimeError; call `{name}.apply`",
-            fix=lambda: _create_fix(use, owner, ctx),
-            hint=_PASS_STATE if owner.has_state else "",
-        )
+        return
+    name = ctx.get_text(use.node)
+    yield ctx.finding(
+        use,
+        f"calling an object of `{name}`, a `torch.autograd.Function`, raises a RuntimeError; call `{name}.apply`",
+        fix=lambda: _create_fix(use, made, calls, owner, ctx),
+        hint=_PASS_STATE if owner.has_state else "",
+    )
 
 
 def _check_definition(use: Use, ctx: Context) -> Iterator[Finding]:
     """Yield a finding for a class whose objects are called, if it can be a module, or if only other files call them."""
     definition = use.place.statement
-    if use.kind is not Kind.BASE or not isinstance(definition, ast.ClassDef):
+    if use.kind is not Kind.BASE or not isinstance(definition, ast.ClassDef) or len(definition.bases) > 1:
         return
-    path = os.path.abspath(ctx.source.path)
-    place = _find_module_call(definition, path, ctx)
-    if place is not None:
-        yield ctx.finding(
-            use,
-            f"an object of `{definition.name}` is called on {place.path}:{place.line}, which raises a RuntimeError for a "
-            "`torch.autograd.Function`; without a `backward`, it can be a module",
-            fix=lambda: create_module_fix(use, definition, ctx),
-        )
-    owner = FunctionClass(definition, (), path, is_own=True)
-    if place is not None or not owner.has_state or owner.is_callable or len(definition.bases) > 1:
+    owner = FunctionClass(definition, (), os.path.abspath(ctx.source.path), is_own=True)
+    places = find_object_calls(owner, ctx) if owner.has_state and not owner.is_callable else []
+    is_module = keeps_state_for_forward(owner)
+    if not places or not (is_module or all(place.path != ctx.source.path for place in places)):
         return
-    places = find_object_calls(definition, path, ctx)
-    if places and all(one.path != ctx.source.path for one in places):
-        yield ctx.finding(
-            use,
-            f"an object of `{definition.name}` is called on {places[0].path}:{places[0].line}, which raises a RuntimeError for "
-            f"a `torch.autograd.Function`; call `{definition.name}.apply`",
-            fix=lambda: create_state_fix(owner, ctx),
-            hint=_PASS_STATE,
-        )
-
-
-def _find_module_call(definition: ast.ClassDef, path: str, ctx: Context) -> Place | None:
-    """Return a place that calls an object of a class which can be a module; the class is reported, in the file at ``path``."""
-    return (
-        next(iter(find_object_calls(definition, path, ctx)), None)
-        if keeps_state_for_forward(definition)
-        else None
+    advice = "without a `backward`, it can be a module" if is_module else f"call `{definition.name}.apply`"
+    yield ctx.finding(
+        use,
+        f"an object of `{definition.name}` is called on {places[0].path}:{places[0].line}, which raises a RuntimeError for a "
+        f"`torch.autograd.Function`; {advice}",
+        fix=lambda: create_module_fix(use, owner, ctx) if is_module else create_state_fix(owner, ctx),
+        hint=None if is_module else _PASS_STATE,
     )
 
 
-def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
-    assert use.call is not None
+def _create_fix(use: Use, made: ast.Call, calls: InstanceCalls, owner: FunctionClass, ctx: Context) -> Fix:
     assert isinstance(use.node, ast.expr)
-    calls = find_instance_calls(use.call, use, ctx)
-    if owner.has_state or use.call.args or use.call.keywords:
+    if owner.has_state or made.args or made.keywords:
         return create_state_fix(owner, ctx)
     if calls.other is not None:
         raise NoFix(f"the object is used in another way on line {calls.other.lineno}")
@@ -150,5 +136,5 @@ def _create_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
         raise NoFix("`apply` takes no keyword arguments")
     name = ctx.get_text(use.node)
     static = owner.make_static() if owner.is_used_here_only(ctx) else ()
-    change = replace(use.call, "{function}.apply", function=use.node)
+    change = replace(made, "{function}.apply", function=use.node)
     return Fix((change, *static), Safety.SAFE, f"Use `{name}.apply`")

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 
-from torchmigrate.model.qualified_names import split_name
+from torchmigrate.model.qualified_names import SUBCLASS, split_name
 from torchmigrate.model.rule import Calls
 from torchmigrate.prefilter.identifiers import CUSTOMARY, collect_identifiers
 from torchmigrate.prefilter.name_pairs import Listing, NamePairs
 from torchmigrate.prefilter.prose import keep_offsets_in_code
 
-_NOT_SPELLED = frozenset({"torch", "()", "*", "<class>"})
-"""Parts of symbols that a file need not spell to use them."""
+_MARKS = frozenset({"()", "*", SUBCLASS[1:]})
+"""Parts of symbols that are no identifiers."""
 _GENERIC = frozenset(
     """
     _C amp c10d_functional compile cpu cuda device distributed export fork freeze functional ignore load
@@ -91,8 +91,9 @@ def _sort_offsets(prefilter: TextPrefilter, text: bytes) -> list[int]:
 def _needed_beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
     """Return sets of the other identifiers in the symbols of a token, without those that contain another set."""
     needed: list[frozenset[bytes]] = []
+    left_out = _MARKS | {"torch", token}
     for symbol in sorted(symbols, key=len):
-        others = (part for part in split_name(symbol.rstrip("*")) if part not in {*_NOT_SPELLED, token})
+        others = (part for part in split_name(symbol.rstrip("*")) if part not in left_out)
         parts = frozenset(part.encode() for part in others)
         if not any(fewer <= parts for fewer in needed):
             needed.append(parts)
@@ -125,6 +126,6 @@ def _choose_tokens(symbols: list[str]) -> dict[str, str]:
 
 
 def _candidate_tokens(symbol: str) -> list[str]:
-    parts = [part.rstrip("*") for part in split_name(symbol) if part not in _NOT_SPELLED - {"torch"}]
+    parts = [part.rstrip("*") for part in split_name(symbol) if part not in _MARKS]
     rare = [part for part in parts if part not in _GENERIC]
     return rare or parts[-1:]

@@ -68,7 +68,6 @@ class Record(NamedTuple):
 
         if not self.base:
             return FileRecord()
-
         path = os.path.relpath(place, self.base).replace(os.sep, "/")
         path = CELL if path.endswith(".ipynb") else path
         facts = self.by_path.get(path, ())

@@ -14,7 +14,7 @@ from torchmigrate.project.project_definitions import find_definition
 from torchmigrate.rewrite.changes import AddDecorator, Insert, template
 from torchmigrate.semantics.name_resolution import last_name
 
-from .function_classes import get_first_statement
+from .function_classes import FunctionClass, get_first_statement
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -22,19 +22,16 @@ if TYPE_CHECKING:
 _OTHER_WAYS = {"backward", "jvp", "setup_context", "vmap", "__call__"}
 
 
-def keeps_state_for_forward(definition: ast.ClassDef) -> bool:
+def keeps_state_for_forward(owner: FunctionClass) -> bool:
     """Return whether a class has a state, and nothing that a gradient is computed with."""
-    methods = {one.name: one for one in definition.body if isinstance(one, ast.FunctionDef)}
+    methods = owner.methods
     plain = all(name in methods and not methods[name].decorator_list for name in ("__init__", "forward"))
-    return plain and len(definition.bases) == 1 and not _OTHER_WAYS & methods.keys()
+    return plain and len(owner.definition.bases) == 1 and not _OTHER_WAYS & methods.keys()
 
 
-def find_object_calls(definition: ast.ClassDef, path: str, ctx: Context) -> list[Place]:
-    """Return the places in the project that call an object of a class, at once, through a variable or as an attribute.
-
-    ``path`` is the absolute path of the file that defines the class.
-    """
-    name = definition.name
+def find_object_calls(owner: FunctionClass, ctx: Context) -> list[Place]:
+    """Return the places in the project that call an object of a class, at once, through a variable or as an attribute."""
+    name = owner.definition.name
     applied = ((f"{name}.apply",), (rf"\b{re.escape(name)}\.apply\b",))
     if ctx.project.find_spellings(applied, beside=""):
         return []
@@ -46,7 +43,10 @@ def find_object_calls(definition: ast.ClassDef, path: str, ctx: Context) -> list
             continue
         for one in file.calls.get(name, ()):
             found = find_definition(one.func, file, ctx.project)
-            if found is not None and (found[0].lineno, found[1].path) == (definition.lineno, path):
+            if found is not None and (found[0].lineno, found[1].path) == (
+                owner.definition.lineno,
+                owner.path,
+            ):
                 shown = ctx.project.get_display_path(caller)
                 places += [Place(shown, line) for line in _iter_object_calls(one, file)]
     return places
@@ -66,14 +66,13 @@ def _iter_object_calls(made: ast.Call, file: IndexedFile) -> Iterator[int]:
                 yield one.lineno
 
 
-def create_module_fix(use: Use, definition: ast.ClassDef, ctx: Context) -> Fix:
-    """Return the fix that derives a class from `torch.nn.Module`."""
-    methods = {one.name: one for one in definition.body if isinstance(one, ast.FunctionDef)}
+def create_module_fix(use: Use, owner: FunctionClass, ctx: Context) -> Fix:
+    """Return the fix that derives a class from `torch.nn.Module`, where ``use`` is its base."""
     changes: list[FixChange] = [ctx.rename_use(use, "torch.nn.Module")]
-    begin = methods["__init__"]
+    begin = owner.methods["__init__"]
     if not any(isinstance(node, ast.Attribute) and node.attr == "__init__" for node in ast.walk(begin)):
         changes.append(Insert(get_first_statement(begin), template("super().__init__()")))
     no_grad = ctx.write_symbol("torch.no_grad", use)
-    changes.append(AddDecorator(methods["forward"], template("{no_grad}()", no_grad=no_grad)))
+    changes.append(AddDecorator(owner.methods["forward"], template("{no_grad}()", no_grad=no_grad)))
     reason = "unsafe because its objects become parts of the modules that keep them"
-    return Fix((*changes,), Safety.UNSAFE, f"Derive `{definition.name}` from `nn.Module`; {reason}")
+    return Fix((*changes,), Safety.UNSAFE, f"Derive `{owner.definition.name}` from `nn.Module`; {reason}")
