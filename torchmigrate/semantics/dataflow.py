@@ -76,10 +76,7 @@ class DataFlow:
             state = frozenset(reaching.bindings)
         if state is None or len(state) != 1 or reaching.unclear:
             return None
-        parent = self.parents.get(next(iter(state)))
-        if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _find_sole_target(parent) in state:
-            return parent.value
-        return None
+        return self._find_assigned(next(iter(state)))
 
     def find_value_places(
         self, value: ast.expr, scope: Scope, is_alike: IsAlike | None = None

@@ -15,7 +15,7 @@ from torchmigrate.prefilter.watched_symbols import WatchedSymbols
 from torchmigrate.semantics.candidate_lines import CandidateLines
 from torchmigrate.semantics.dataflow import DataFlow
 from torchmigrate.semantics.module_links import ModuleLinks
-from torchmigrate.semantics.name_resolution import NameResolver
+from torchmigrate.semantics.name_resolution import NameResolver, ResolvedName
 from torchmigrate.semantics.scope_builder import ModuleScopes
 from torchmigrate.semantics.scopes import BindingKind, Scope, StatementPlace
 from torchmigrate.semantics.unused_symbol_imports import find_imported_symbols
@@ -60,6 +60,10 @@ class SymbolUses:
             node = self.data_flow.parents[node]
         self._scopes_around.update(dict.fromkeys(passed, scope))
         return scope
+
+    def resolve_node(self, node: ast.expr) -> ResolvedName | None:
+        """Return what an expression of the file stands for where it is evaluated, or None."""
+        return self.names.resolve_expression(node, self.scope_of(node))
 
     @cached_property
     def _scopes_around(self) -> dict[ast.AST, Scope]:

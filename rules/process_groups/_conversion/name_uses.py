@@ -46,7 +46,7 @@ class GroupNameUses:
 
     def resolve_callee(self, call: ast.Call) -> str:
         """Return the qualified name of the function that is certainly called; empty if it is uncertain."""
-        resolved = self._ctx.uses.names.resolve_expression(call.func, self._ctx.uses.scope_of(call))
+        resolved = self._ctx.uses.resolve_node(call.func)
         return resolved.names[0] if resolved is not None and resolved.certain else ""
 
     def find_function(self, node: ast.AST) -> Function | None:

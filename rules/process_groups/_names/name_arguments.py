@@ -110,7 +110,7 @@ def _takes_group(read: ast.expr, ctx: Context) -> bool:
     call = parents[parents[read]] if isinstance(parents[read], ast.keyword) else parents[read]
     if not isinstance(call, ast.Call) or not has_exact_position(call, parents):
         return False
-    callee = find_taker(ctx.uses.names.resolve_expression(call.func, ctx.uses.scope_of(call)))
+    callee = find_taker(ctx.uses.resolve_node(call.func))
     if callee is None or TAKERS[callee].since > ctx.options.minimum:
         return False
     return find_group_argument(call, callee) is read

@@ -75,7 +75,7 @@ def _list_class_tests(function: ast.AST, uses: SymbolUses) -> frozenset[str]:
             case ast.Call(
                 func=ast.Name(id="isinstance"), args=[value, ast.Name() | ast.Attribute() as owner]
             ):
-                resolved = uses.names.resolve_expression(owner, uses.scope_of(node))
+                resolved = uses.resolve_node(owner)
                 is_torch = resolved is not None and resolved.names[0].startswith("torch.")
                 name = last_name(owner) or ""
                 if name[:1].isupper() and not is_torch and name not in _KNOWN_CLASSES:

@@ -55,7 +55,7 @@ def _follow_mask(value: ast.expr, ctx: Context) -> list[ast.expr]:
 
 def names_function(call: ast.Call, name: str, ctx: Context) -> bool:
     """Return whether a call, anywhere in the file, certainly calls the function with a qualified name."""
-    resolved = ctx.uses.names.resolve_expression(call.func, ctx.uses.scope_of(call))
+    resolved = ctx.uses.resolve_node(call.func)
     return resolved is not None and resolved.certain and resolved.names == (name,)
 
 
