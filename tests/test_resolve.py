@@ -433,3 +433,24 @@ def test_what_is_built_from_source_today_stays_where_the_python_stays(
     done = run_cli("fix", *flags, str(tmp_path))
     assert "torch==2.13.0" in done.output
     assert ("x==3" in done.output) == moves
+
+
+def test_all_pins_without_wheels_are_found_with_one_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # uv names the first of several pins that have no wheel.
+    names = [f"x{number}" for number in range(20)]
+    solved = "".join(f"{name}==2\\n" for name in names)
+    write_resolver(tmp_path / "bin", monkeypatch, "^never", f"torch==2.13.0\\n{solved}")
+    script = (
+        f'echo "$@" >> {tmp_path}/options\n'
+        f'case "$*" in *--no-deps*) printf \'{solved}\' > "$out";; esac\n'
+        f'for name in {" ".join(names)}; do if /bin/grep -q "^$name==1" "$last"; then\n'
+        '  echo "cause: Because $name==1 has no usable wheels. hint: Wheels are required for \\`$name\\` because" >&2\n'
+        "  exit 1\nfi; done\n"
+    )
+    append_to_resolver(tmp_path / "bin", script)
+    done = run_fix(tmp_path, "torch==2.6.0\n" + "".join(f"{name}==1\n" for name in names))
+    assert "+torch==2.13.0\n" in done.output
+    calls = (tmp_path / "options").read_text().splitlines()
+    assert len([line for line in calls if "--no-deps" not in line]) < len(names)

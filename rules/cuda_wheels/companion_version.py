@@ -54,7 +54,7 @@ def check(companion: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
     problem = ""
     severity = Severity.ERROR
     if len(pinned) == 1 and built is not None and built != (beside := render_version(next(iter(pinned)))):
-        problem = f"`{companion.name}{companion.text}` needs torch {built}, but torch {beside} is pinned here"
+        problem = f"`{companion.shown}` needs torch {built}, but torch {beside} is pinned here"
     elif left := upgrade_rules.find_excluding_clauses(companion, ctx.options):
         expected = upgrade_rules.list_companion_releases(companion.name, ctx.options.target)[0]
         here = f"{left[0].operator}{left[0].version}"

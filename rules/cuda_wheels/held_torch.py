@@ -33,6 +33,6 @@ def check(pin: Reference, ctx: ReferenceContext) -> Iterator[Finding]:
         return
     fix = ctx.find_relaxing_fix(pin)
     if fix is not None:
-        shown = pin.text if pin.option == "FROM" or pin.sort is Sort.VARIABLE else f"{pin.name}{pin.text}"
+        shown = pin.text if pin.option == "FROM" or pin.sort is Sort.VARIABLE else pin.shown
         message = f"`{shown}` is relaxed in the same move as the torch of another file"
         yield ctx.finding(pin, message, Severity.INFO, fix=lambda: fix)

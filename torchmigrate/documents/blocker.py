@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchmigrate.documents.references import Reference
@@ -23,3 +25,21 @@ class Blocker:
     """Whether the package depends on torch."""
     is_build: bool = False
     """Whether only the build of the requirement blocks, which is for another Python."""
+
+
+_BLOCKED_BY = re.compile(r"blocked by (?P<what>`[^`]+`(?: \([^()]+\))?): (?P<why>.+)", re.DOTALL)
+
+
+def join_reasons(reasons: Iterable[str]) -> tuple[str, ...]:
+    """Return reasons without those that only say the same of another requirement: it is named in the first one instead."""
+    blocking: dict[str, list[str]] = {}
+    for reason in reasons:
+        found = _BLOCKED_BY.fullmatch(reason)
+        blocking.setdefault(found["why"] if found else reason, []).extend([found["what"]] if found else [])
+    return tuple(_render_reason(why, what) for why, what in blocking.items())
+
+
+def _render_reason(why: str, what: list[str]) -> str:
+    if len(what) > 1:
+        why = re.sub(r"\Ait (?=selects|has|requires)", "each ", why)
+    return f"blocked by {', '.join(what)}: {why}" if what else why

@@ -54,7 +54,7 @@ def find_unbuilt_pins(state: ProposedState) -> Iterator[Blocker]:
         nearest |= resolver.find_nearest_wheels(exact.keys() - nearest, python)
     for pin, one in exact.items():
         if nearest.get(pin):
-            shown = one.name + one.text
+            shown = one.shown
             reason = f"blocked by `{shown}`: it has no wheel for Python {python}, and most likely no conda build either"
             yield Blocker(reason, one, ".".join(nearest[pin].split(".")[:2]))
 
@@ -70,7 +70,7 @@ def find_other_builds(state: ProposedState) -> Iterator[Blocker]:
         )
         return
     for one, built in found:
-        reason = f"blocked by `{one.name}{one.text}`: its build is for Python 3.{built}"
+        reason = f"blocked by `{one.shown}`: its build is for Python 3.{built}"
         yield Blocker(reason, one, is_build=True)
 
 

@@ -141,9 +141,16 @@ def _render_bounds(package: Reference) -> str:
     return package.name + ",".join(bounds)
 
 
+_PIP_LIST = re.compile(rb"(?m)^[ \t]*- *pip:[ \t]*(?:#[^\n]*)?\r?\n(?P<item>[ \t]*- +)(?=\S)")
+"""A list for pip, in which something else than a package is first, such as the project itself."""
+
+
 def _create_list(packages: list[Reference], pins: list[str], source: SourceText) -> Edit:
-    """Return the edit that adds a list for pip below the last package of conda. Raises NoFix."""
+    """Return the edit that adds to the list for pip, or one that adds such a list below the last package of conda. Raises NoFix."""
     text = source.original
+    if listed := _PIP_LIST.search(text):
+        item = listed["item"].decode("latin-1")
+        return Edit(listed.start("item"), listed.start("item"), "".join(f"{item}{pin}\n" for pin in pins))
     placed = [(one, item) for one in packages if (item := find_list_item(one, source))]
     if not placed or re.search(rb"(?m)^[ \t]*- *pip:", text):
         raise NoFix(_REASON + _IN_LIST)

@@ -83,7 +83,7 @@ def _find_unread_commands(state: ProposedState) -> Iterator[Blocker]:
 def _blame(one: Reference, reason: str, state: ProposedState) -> Blocker:
     """Return the blocker for a requirement: its reason, and the release that would fit."""
     where = _name_file(one, state)
-    shown = one.name if one.undecided else one.name + one.text
+    shown = (one.spelling or one.name) if one.undecided else one.shown
     fitting = package_fit.find_fitting(one, state.question)
     latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
     more = f", and no release is known to fit: {latest}" if latest and latest not in reason else ""
@@ -172,7 +172,7 @@ def _find_related_blockers(state: ProposedState) -> Iterator[Blocker]:
                     c for c in parse_clauses(one) if c.is_upper and not c.allows_any([state.releases[name]])
                 ]
                 if kept or one.undecided:
-                    yield Blocker(f"`{one.name}{one.text}` in {where} would have to change too")
+                    yield Blocker(f"`{one.shown}` in {where} would have to change too")
             if one.sort is Sort.IMAGE and one.name in ("pytorch/pytorch", "nvidia/pytorch"):
                 if one.text.startswith(f"{state.chosen.version}-"):
                     continue

@@ -63,7 +63,7 @@ def check_pinned_build(environment: Environment, every: list[Environment]) -> No
     for one in environment.find_references(Sort.REQUIREMENT, *TORCH_NAMES, *COMPANIONS):
         local = [clause for clause in parse_clauses(one) if clause.local.startswith("cu")]
         if any(c.minor_version and is_published(c.minor_version, c.local) is not False for c in local):
-            raise NoFix(f"the index for `{one.name}{one.text}` is set elsewhere")
+            raise NoFix(f"the index for `{one.shown}` is set elsewhere")
 
 
 _LOCAL_ITEM = re.compile(

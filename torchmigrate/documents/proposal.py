@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 from torchmigrate.documents import conda_builds
+from torchmigrate.documents.blocker import join_reasons
 from torchmigrate.documents.build_choice import (
     NoBuild,
     choose_build,
@@ -19,6 +20,7 @@ from torchmigrate.documents.build_choice import (
     needs_index,
 )
 from torchmigrate.documents.deliberate_versions import check_unit_movable
+from torchmigrate.documents.documented_pythons import explain_documented_python
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
 from torchmigrate.documents.move_checks import (
@@ -213,8 +215,10 @@ def _create_move(
         settlement = settlement.with_check(
             unclear, f"{name} is not in the project; what it installs has to fit"
         )
+    if documented := explain_documented_python(path, state, project):
+        settlement = settlement.with_check(*documented)
     changed = {id(one.relaxation.requirement): one.relaxation.new for one in settlement.relaxed}
-    if kept := [changed.get(id(one), one.name + one.text) for one in conda_builds.list_pins_of_builds(state)]:
+    if kept := [changed.get(id(one), one.shown) for one in conda_builds.list_pins_of_builds(state)]:
         settlement = settlement.with_check(
             "it is unclear which builds conda has for another Python",
             f"conda: it needs builds of {', '.join(kept)} for the new Python; `conda search` lists them",
@@ -260,7 +264,7 @@ def _describe_move(
         tuple(sorted({project.get_display_path(path) for path in paths})),
         tuple(sorted(relaxed)),
         tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),
-        tuple(one.reason for one in settlement.blockers),
+        join_reasons(one.reason for one in settlement.blockers),
         checks=settlement.checks,
         commands=tuple(dict.fromkeys(list_commands(sorted(set(paths)), project))),
     )

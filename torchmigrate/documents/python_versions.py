@@ -39,6 +39,10 @@ def find_image_python(image: str) -> tuple[str | None, bool]:
     return next((_SYSTEM_PYTHONS[name] for name in names if name in _SYSTEM_PYTHONS), None), False
 
 
+_NEWEST_OF_BUSTER = 11
+"""The newest Python with an official image for Debian 10: https://hub.docker.com/_/python/tags?name=buster."""
+
+
 def parse_minors(reference: Reference) -> set[int] | None:
     """Return the minor versions of Python 3 that a reference allows; None if that is unknown."""
     text = re.sub(r"\A(?:py|cp)3(\d{1,2})\Z", r"3.\1", reference.text.strip())
@@ -125,7 +129,9 @@ def raise_python(reference: Reference, minor: int) -> tuple[Edit, str] | None:
     text = reference.text
     if reference.option == "FROM":
         found = _IMAGE.search(text)
-        if found is None or re.search(r"stretch|jessie|buster|conda|mamba", text):
+        if found is None or re.search(r"stretch|jessie|conda|mamba", text):
+            return None
+        if "buster" in text and minor > _NEWEST_OF_BUSTER:
             return None
         start, end = found.span("version")
         end += len(patch[0]) if (patch := re.match(r"(?:\.\d+)?(?:rc\d+)?", text[end:])) else 0

@@ -65,7 +65,8 @@ INCLUDE_OPTIONS = {
 """The options of pip and uv that include a list or a project → the form of their value in `Environment.includes`."""
 
 CONDA_REQUIREMENT = re.compile(
-    r"(?:(?:[\w./-]*:)?[\w./-]*:)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]|[ \t]\d)[^\s#]*(?:[ \t]*,[ \t]*[^\s#]+)*)?"
+    r"(?:(?:[\w./-]*:)?[\w./-]*:)?(?P<name>[\w.-]+?)[ \t]*(?P<version>(?:[=<>!~]+(?:[ \t]+(?=[\d*]))?|[ \t]\d)"
+    r"[^\s#]*(?:[ \t]*,[ \t]*[=<>!~]*[ \t]*[^\s#]+)*)?"
     r"(?:[ \t]+[\w*.-]+)?",
     re.ASCII,
 )

@@ -114,8 +114,10 @@ class ReferenceReader:
             "pytorch-cpu",
         ):
             name = "pytorch"
+        normal = normalize_name(name)
+        spelling = name if name != normal else ""
         self.add_reference(
-            Sort.REQUIREMENT, normalize_name(name), specifier, unit, purpose=self.purpose, **facts
+            Sort.REQUIREMENT, normal, specifier, unit, purpose=self.purpose, spelling=spelling, **facts
         )
 
     def add_requirement(self, span: Span, unit: InstallUnit, **facts: Any) -> bool:

@@ -101,11 +101,18 @@ class Reference:
     """The purpose of a requirement: who needs it."""
     extras: str = ""
     """The extras of a requirement, in brackets."""
+    spelling: str = ""
+    """The name of a package as written; empty where that is its normalized name."""
 
     @property
     def text(self) -> str:
         """The value, all variables replaced."""
         return self.value.text
+
+    @property
+    def shown(self) -> str:
+        """The requirement as messages show it."""
+        return f"{self.spelling or self.name}{self.text}"
 
 
 def normalize_name(name: str) -> str:

@@ -119,6 +119,10 @@ def _find_including(path: str, project: Project, seen: set[str]) -> Iterator[Rel
             yield found
             if kind_of(other) == "requirements":
                 yield from _find_including(other, project, seen)
+                continue
+            with contextlib.suppress(MissingFile):
+                lists = list(_find_included(other, found.environment, project, seen, 0))
+                yield from (one for one in lists if kind_of(one.path) == "requirements")
 
 
 def _index_included(name: str, project: Project) -> dict[str, dict[str, list[RelatedEnvironment]]]:

@@ -47,7 +47,9 @@ def relax_requirement(requirement: Reference, release: str) -> Relaxation | None
             return None
         edits.append(edit)
         text = text[: build.start()]
-    return Relaxation(requirement, tuple(edits), requirement.name + requirement.text, requirement.name + text)
+    return Relaxation(
+        requirement, tuple(edits), requirement.shown, (requirement.spelling or requirement.name) + text
+    )
 
 
 _BUILD = re.compile(r"(?<=[\w.])=[\w.]+\Z")
@@ -69,7 +71,7 @@ def drop_build(requirement: Reference) -> Relaxation | None:
     edit = requirement.value.create_edit(build.start(), build.end(), "")
     if edit is None:
         return None
-    old = requirement.name + requirement.text
+    old = requirement.shown
     return Relaxation(requirement, (edit,), old, old.removesuffix(build[0]))
 
 

@@ -14,7 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from torchmigrate.documents.resolver_process import ResolverAnswer, ask_once, is_uv, list_firm_pins
 from torchmigrate.documents.resolver_questions import ResolverQuestion, find_name
 
-_MOST_LEFT_OUT = 12
+_MOST_LEFT_OUT = 24
 """How many times something is left out of a question."""
 
 
@@ -38,9 +38,10 @@ def ask_resolver(
             question = replace(question, ignored=(*question.ignored, ignored))
             answer = ask_once(question)
             continue
+        missing = _list_without_wheels(question) if answer.left_out else []
         firm = set() if keeps_sources else set(map(find_name, list_firm_pins(question)))
-        names = [name for name in answer.left_out if name not in firm][:1]
-        smaller = _leave_out(question, names, answer.conflicting)
+        names = [name for name in missing or answer.left_out[:1] if name not in firm]
+        smaller = _leave_out(question, names, answer.conflicting | {*missing})
         if smaller == question and drops and answer.blamed:
             contradicted.append(answer.blamed[0])
             smaller = _leave_out(question, answer.blamed[:1], frozenset())
@@ -50,13 +51,48 @@ def ask_resolver(
         conflict = conflict or ("" if answer.left_out or answer.unusable else answer.text)
         question = smaller
         answer = ask_once(question)
-    return replace(answer, left_out=tuple(left_out), conflict=conflict, contradicted=tuple(contradicted))
+    return replace(
+        answer,
+        left_out=tuple(left_out),
+        conflict=conflict,
+        contradicted=tuple(contradicted),
+        ignored=question.ignored,
+    )
 
 
 def _list_unreached(question: ResolverQuestion, answer: ResolverAnswer) -> list[str]:
     """Return the options for further indexes that cannot be reached: the others may know enough."""
     further = [line for line in question.lines if line.startswith("--extra-index-url ")]
     return [line for line in further if answer.unreached and f"/{answer.unreached}/" in f"{line}/"]
+
+
+def _list_without_wheels(question: ResolverQuestion) -> list[str]:
+    """Return the packages whose firm pin has no wheel, or that have none in any release; nothing from pip.
+
+    A conflict names one of them at a time. Asked about each package by itself, uv only prefers the pins, and says so of all.
+    """
+    pins = {find_name(pin): pin for pin in question.kept if "==" in pin}
+    lines = tuple(line for line in question.lines if find_name(line) in {*pins, ""})
+    missing: list[str] = []
+    while is_uv() and any(map(find_name, lines)):
+        answer = ask_once(ResolverQuestion(lines, tuple(pins.values()), question.python, alone=True))
+        if answer.resolves:
+            others = (
+                pins[name]
+                for name, found in answer.versions
+                if name in pins and not _admits(pins[name], found)
+            )
+            # What was yanked is not preferred, but pip installs it where it is pinned.
+            gone = (
+                one
+                for one in others
+                if not ask_once(ResolverQuestion((one,), (), question.python, alone=True)).resolves
+            )
+            return [*missing, *map(find_name, gone)]
+        missing += answer.left_out
+        left = tuple(line for line in lines if find_name(line) not in answer.left_out)
+        lines = left if len(left) < len(lines) else ()
+    return missing
 
 
 def _find_source_only(question: ResolverQuestion, answer: ResolverAnswer) -> str:

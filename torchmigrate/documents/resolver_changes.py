@@ -75,7 +75,7 @@ def find_misfits(
         if moved.resolves and (not changed or changed == list_changed(resolver.ask_resolver(alone), [one])):
             continue
         reason = moved.text if not moved.resolves else f"it does not fit together with torch {torch}"
-        yield Blocker(f"blocked by `{one.name}{one.text}`: {reason}", one, changed.get(one.name))
+        yield Blocker(f"blocked by `{one.shown}`: {reason}", one, changed.get(one.name))
 
 
 def _is_known(one: Reference) -> bool:

@@ -20,7 +20,7 @@ from torchmigrate.documents.resolver_questions import (
     create_question,
     find_name,
 )
-from torchmigrate.documents.upgrade_rules import TORCH_NAMES
+from torchmigrate.documents.upgrade_rules import TORCH_NAMES, find_cuda_tag
 from torchmigrate.documents.version_clauses import parse_clauses
 from torchmigrate.model.vocabulary import Sort
 from torchmigrate.tables import build_selection, package_requirements
@@ -167,12 +167,20 @@ class Inquiry:
             for clause in parse_clauses(one)
             if clause.is_exact
         }
+        # torch's build on another index requires other libraries than the one that the resolver sees.
+        held = dict.fromkeys(self._state.replaced, "") | family
         question = create_question(
-            self._references, self._own_names, self._find_present_python(), held=family, bounded=True
+            self._references, self._own_names, self._find_present_python(), held=held, bounded=True
         )
         return resolver.ask_resolver(
-            replace(question, kept=question.preferred), keeps_sources=True, drops=True
+            replace(question, kept=question.preferred, ignored=self._find_ignored()),
+            keeps_sources=True,
+            drops=True,
         )
+
+    def _find_ignored(self) -> tuple[str, ...]:
+        """Return the libraries that torch requires only in its build on the default index, if that is not the one here."""
+        return ("cuda-toolkit",) if any(map(find_cuda_tag, self._references)) else ()
 
     def _find_present_python(self) -> str:
         """Return the Python that the environment has today: the new one if its torch has wheels for that."""
@@ -206,7 +214,9 @@ class Inquiry:
         # Of all newer releases the one that the tables know to fit.
         known = {find_name(line): line.replace(">=", "==") for line in fitting if not line.endswith("=")}
         pins = (known.get(find_name(pin), pin) for pin in question.preferred)
-        return replace(question, lines=(*question.lines, *fitting), preferred=tuple(pins))
+        return replace(
+            question, lines=(*question.lines, *fitting), preferred=tuple(pins), ignored=self.before.ignored
+        )
 
     def find_newest_torch(self) -> str:
         """Return the newest minor version of torch with which the requirements resolve; empty if there is none."""
@@ -236,7 +246,7 @@ class Inquiry:
         told = {id(one.requirement) for one in known if one.requirement}
         found = [
             Blocker(
-                f"blocked by `{one.name}{one.text}`: it does not fit together with torch {self._state.releases['torch']} and the rest",
+                f"blocked by `{one.shown}`: it does not fit together with torch {self._state.releases['torch']} and the rest",
                 one,
                 changed[one.name],
             )

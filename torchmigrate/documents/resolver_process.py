@@ -65,6 +65,8 @@ class ResolverAnswer:
     """The packages of the question that the reason names, in its order."""
     contradicted: tuple[str, ...] = ()
     """The packages that were left out because they fit the others in no release."""
+    ignored: tuple[str, ...] = ()
+    """The packages that others require, and that the question had to be asked without, since they never had a wheel."""
     unusable: str = ""
     """A requirement, as a resolver words it, none of whose releases has a wheel for this Python; empty if it names none."""
 

@@ -66,7 +66,7 @@ def create_question(
 
 def find_name(line: str) -> str:
     """Return the name of the package in a line of a requirements file; empty for an option."""
-    found = re.match(r"[\w.-]+", line)
+    found = re.match(r"\w[\w.-]*", line)
     return normalize_name(found[0]) if found else ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from torchmigrate.documents.blocker import Blocker
+from torchmigrate.documents.blocker import Blocker, join_reasons
 from torchmigrate.documents.environment_blockers import find_blockers
 from torchmigrate.documents.package_fit import RESOLVER_ADVICE
 from torchmigrate.documents.proposed_state import ProposedState
@@ -54,7 +54,7 @@ class Settlement:
             *(one.reason for one in self.relaxed),
             *self.check_reasons,
         )
-        return tuple(dict.fromkeys(told))
+        return join_reasons(told)
 
     @property
     def all_checks(self) -> tuple[str, ...]:

@@ -92,6 +92,6 @@ class PageEdits:
                 continue
             build = _BUILD.fullmatch(clause.local)
             if build is None:
-                raise NoFix(f"blocked by `{one.name}{one.text}`: it is a custom build")
+                raise NoFix(f"blocked by `{one.shown}`: it is a custom build")
             local = f"pt{self.chosen.torch.replace('.', '')}{variant if build['variant'] else ''}"
             self.edits.append(create_version_edit(one, clause, f"{release}+{local}"))
