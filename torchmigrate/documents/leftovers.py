@@ -11,7 +11,7 @@ from torchmigrate.tables.package_requirements import explain_refusal, find_newes
 from torchmigrate.tables.torch_builds import TorchBuild, get_major, parse_number
 
 _SOURCE_BUILD = re.compile(
-    r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)\S*?/(?P<name>[\w.-]+?)(?:\.git)?(?=[@#\s\"'&;]|$)"
+    r"(?:git\+|git clone\s+(?:-\S+\s+(?:[\w.-]+\s+)??)*)[^\s#]*?/(?P<name>[\w.-]+?)(?:\.git)?/?(?=[@#\s\"'&;]|$)"
 )
 _BUILT_FILE = re.compile(r"[^\s\"'=]+(?<!-none-any)\.whl\b|setup\.py\s+(?:install|develop|bdist_wheel)")
 _REPOSITORIES = {

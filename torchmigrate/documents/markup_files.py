@@ -7,7 +7,7 @@ import re
 from torchmigrate.documents import shell_commands
 from torchmigrate.documents.reference_reader import ReferenceReader
 
-_FENCE = re.compile(
+FENCE = re.compile(
     r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n`]*\n"
     r"(?P<body>.*?)(?:^[ \t>]*(?P=fence)[`~]*[ \t]*\r?$|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -34,7 +34,7 @@ _OTHER_LANGUAGE = re.compile(
 def read_markdown(reader: ReferenceReader) -> None:
     """Read a Markdown file."""
     at = 0
-    for match in _FENCE.finditer(reader.view):
+    for match in FENCE.finditer(reader.view):
         _read_inline(reader, _INLINE, at, match.start())
         if not _OTHER_LANGUAGE.fullmatch(match["language"]):
             shell_commands.read_commands(reader, *match.span("body"))

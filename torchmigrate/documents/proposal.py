@@ -20,7 +20,7 @@ from torchmigrate.documents.build_choice import (
     needs_index,
 )
 from torchmigrate.documents.deliberate_versions import check_unit_movable
-from torchmigrate.documents.documented_pythons import explain_documented_python
+from torchmigrate.documents.documented_steps import find_documented_steps
 from torchmigrate.documents.file_edits import merge_edits
 from torchmigrate.documents.follow_up_commands import list_commands
 from torchmigrate.documents.move_checks import (
@@ -215,7 +215,7 @@ def _create_move(
         settlement = settlement.with_check(
             unclear, f"{name} is not in the project; what it installs has to fit"
         )
-    if documented := explain_documented_python(path, state, project):
+    for documented in find_documented_steps(path, state, project):
         settlement = settlement.with_check(*documented)
     changed = {id(one.relaxation.requirement): one.relaxation.new for one in settlement.relaxed}
     if kept := [changed.get(id(one), one.shown) for one in conda_builds.list_pins_of_builds(state)]:

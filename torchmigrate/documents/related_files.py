@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchmigrate.documents.markup_files import FENCE
 from torchmigrate.documents.project_documents import ProjectDocument
 from torchmigrate.documents.references import Environment, Reference
 from torchmigrate.model.vocabulary import Sort
@@ -49,6 +50,7 @@ def find_related(path: str, environment: Environment, project: Project) -> Itera
     if kind_of(path) in ("requirements", "yaml"):
         yield from _find_including(path, project, seen)
         yield from _find_lists_beside(path, environment, project, seen)
+        yield from _find_documented_lists(path, environment, project, seen)
     elif os.path.basename(path) in _PROJECT_FILES:
         yield from _find_installing(path, project, seen)
 
@@ -166,6 +168,32 @@ def _find_lists_beside(
             if joined and has_torch != _has_torch(found.environment):
                 seen.add(other)
                 yield found
+
+
+_LISTED = re.compile(r"(?:-r|--requirement)[ =]*(?P<name>[\w./-]+\.(?:txt|in))\b")
+
+
+def _find_documented_lists(
+    path: str, environment: Environment, project: Project, seen: set[str]
+) -> Iterator[RelatedEnvironment]:
+    """Yield the lists that a block of commands in documentation installs together with one; only one of both has torch."""
+    if kind_of(path) != "requirements":
+        return
+    name = os.path.basename(path)
+    for document, _ in project.find_spellings(((name,), (rf"-r[ =]*\S*{re.escape(name)}\b",)), beside=path):
+        text = (
+            (project.read_bytes(document) or b"").decode("latin-1") if kind_of(document) == "markdown" else ""
+        )
+        for block in FENCE.finditer(text):
+            files: list[str] = []
+            for listed in _LISTED.finditer(block["body"]):
+                with contextlib.suppress(MissingFile):
+                    files += _find_files(document, listed["name"], project)
+            for other in dict.fromkeys(files) if path in files else ():
+                for found in _find_environments(other, project) if other not in seen else ():
+                    if _has_torch(found.environment) != _has_torch(environment):
+                        seen.add(other)
+                        yield found
 
 
 def _has_torch(environment: Environment) -> bool:
