@@ -6,6 +6,7 @@ is a blocker too, unless the user allows it; the blocker says which release of a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -248,7 +249,8 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
     neighbours = "\n".join(neighbour.text for neighbour in state.neighbours)
     for text, own in ((state.text, True), (neighbours, False)):
         text = version_mentions.blank_comments(text)
-        for found in leftovers.find_leftover_versions(text, state.chosen) if state.is_whole else ():
+        versions = list(leftovers.find_leftover_versions(text, state.chosen)) if state.is_whole else []
+        for found in versions:
             # Requirements are judged by themselves, and a page by what is required from it.
             if not any(_is_source_of(found, one.name) for one in state.requirements):
                 yield Blocker(f"blocked by {found}")
@@ -263,5 +265,5 @@ def _find_leftovers(state: ProposedState) -> Iterator[Blocker]:
                     f"blocked by `{file}`: it is built from source, and it is unclear which torch it supports"
                 )
                 yield Blocker(reason, check=f"{file}: it is built from source; build it after the move")
-            else:
+            elif not any(os.path.basename(file) in found for found in versions):
                 yield Blocker(f"blocked by `{file}`: it is unclear which torch it was built for")

@@ -142,10 +142,11 @@ def blank_comments(text: str) -> str:
 
 
 def find_word(text: str, match: re.Match[str]) -> str:
-    """Return the last 80 characters of the word around a match."""
+    """Return the word around a match; of a long one the part behind the last slash, or its last 80 characters."""
     start = max(text.rfind(c, 0, match.start()) for c in " \t\n\"'") + 1
     end = re.compile(r"[\s\"']|$").search(text, match.end())
-    return text[start : end.start() if end else match.end()][-80:]
+    word = text[start : end.start() if end else match.end()]
+    return word if len(word) <= 80 else word.rpartition("/")[2][-80:]
 
 
 class _OffsetIndex:
