@@ -260,7 +260,7 @@ def _describe_move(
         for r in settlement.relaxed
     )
     return Proposal(
-        max((own, *others.values()), key=lambda one: (one.leaves_conda, one.pins)).fix_title,
+        max((own, *others.values()), key=lambda one: (one.leaves_conda, one.pins, len(one.edits))).fix_title,
         tuple(sorted({project.get_display_path(path) for path in paths})),
         tuple(sorted(relaxed)),
         tuple(sorted({name for one in (own, *others.values()) for name in one.deleted})),
