@@ -32,6 +32,10 @@ def check_complete(
     _check_index_serves((own, *others.values()))
     torches = find_references_in(every, Sort.REQUIREMENT, *TORCH_NAMES)
     if not (torches or find_references_in(every, Sort.IMAGE, "pytorch/pytorch")):
+        if selecting := find_references_in(every, Sort.REQUIREMENT, "pytorch-cuda"):
+            raise NoFix(
+                f"conda chooses torch by `{selecting[0].shown}`, which ended with torch 2.5; install torch by pip instead"
+            )
         raise NoFix("the torch version is set elsewhere")
 
 
