@@ -18,32 +18,43 @@ from torchmigrate.model.vocabulary import Sort
 from torchmigrate.prefilter.project_file_kinds import kind_of
 from torchmigrate.project.project_facts import Project
 
-_INSTALLATION = re.compile(r"(?m)^.*\binstall\b.*$")
+_INSTALLATION = re.compile(
+    r"(?m)^[ \t$>!%]*(?:(?:python3?|py) -m )?(?:pip3?|uv|mim|conda|mamba)\b.*\binstall\b.*$"
+)
+_RUN = r"(?:(?:-[rf]|--(?:requirement|file))[ =]*|\b(?:ba|z)?sh[ ]+|\bsource[ ]+|\./)\S*?(?<![\w.-])"
+"""What stands before a file that a command installs from, or runs."""
+_NEAR = 15
+"""The most lines between the command that creates a Python and the one that uses a file."""
 
 
 def find_documented_steps(path: str, state: ProposedState, project: Project) -> Iterator[tuple[str, str]]:
     """Yield why the documentation beside or above a file no longer fits it, with what to check.
 
-    Only documents that name the file count.
+    Only documents with a command that uses the file count.
     """
-    name = os.path.basename(path)
-    named = ((name,), (rf"(?<![\w.-]){re.escape(name)}(?![\w-])",))
-    for other, _ in project.find_spellings(named, beside=path):
+    used = re.compile(rf"{_RUN}{re.escape(os.path.basename(path))}(?![\w-])")
+    for other, _ in project.find_spellings(((os.path.basename(path),), (used.pattern,)), beside=path):
         other = os.path.realpath(other)
         folder = os.path.join(os.path.dirname(other), "")
         if kind_of(other) not in ("markdown", "rst") or not path.startswith(folder):
             continue
         if document := read_project_document(other, project):
             shown = project.get_display_path(document.path)
-            yield from _find_old_pythons(document, shown, state)
+            lines = [document.line_of(match.start()) for match in used.finditer(document.byte_view)]
+            yield from _find_old_pythons(document, shown, lines, state)
             yield from _find_old_builds(document, shown, state)
 
 
 def _find_old_pythons(
-    document: ProjectDocument, shown: str, state: ProposedState
+    document: ProjectDocument, shown: str, lines: list[int], state: ProposedState
 ) -> Iterator[tuple[str, str]]:
-    """Yield the Python that a document creates, if the new torch has no wheel for it and nothing else states a Python."""
-    stated = [one for one in document.references if one.sort is Sort.PYTHON]
+    """Yield the Python that a document creates near some lines, if the new torch has no wheel for it, and nothing else states one."""
+    stated = [
+        one
+        for one in document.references
+        if one.sort is Sort.PYTHON
+        and any(abs(document.line_of(one.span.start) - line) <= _NEAR for line in lines)
+    ]
     if not stated or state.stated_pythons or find_possible_minors(stated, state.python_range):
         return
     place = f"{shown}:{document.line_of(stated[0].span.start)}"
