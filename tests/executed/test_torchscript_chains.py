@@ -96,6 +96,24 @@ def write(folder):
 """
         + LOAD,
     ),
+    "measured by a function with inputs of its own": (
+        "torch.randn(5, 4)",
+        """
+@torch.no_grad()
+def measure(net, rows):
+    batch = torch.rand(rows, 4)
+    batch = batch + 1
+    return net(batch).sum()
+
+
+def write(folder):
+    model = Mlp().eval()
+    traced = torch.jit.trace(model, torch.rand(1, 4))
+    assert torch.isfinite(measure(model, 3) + measure(traced, 7))
+    traced.save(f"{folder}/chain.pt")
+"""
+        + LOAD,
+    ),
     "example from numpy": (
         "torch.randn(5, 4)",
         """
