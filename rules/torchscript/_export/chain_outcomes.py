@@ -26,6 +26,7 @@ from .export_fix import create_export_fix
 from .expression_kinds import find_binding, find_class, find_kind
 from .joined_outcomes import ChainOutcome, check_peers, join_outcomes
 from .module_modes import depends_on_mode, is_free_for_eval
+from .outside_readers import find_attribute_readers
 from .recorded_inputs import ignores_mode
 from .result_chain import FIXED_MODE, ResultChain
 
@@ -88,12 +89,10 @@ def _check_attributes(chain: ResultChain) -> None:
     """Raise NoFix where another file may read an attribute that keeps the result."""
     for kept in chain.kept:
         owner, _, attribute = kept.rpartition(".")
-        sought = (owner, f".{attribute}"), (rf"\.{attribute}\b",)
-        for path, line in (
-            chain.ctx.project.find_spellings(sought, beside=chain.ctx.source.path) if owner else ()
-        ):
-            place = f"{chain.ctx.project.get_display_path(path)}:{line}"
-            raise NoFix(f"{place} may use `.{attribute}` of `{owner}`, which keeps the result")
+        if not owner:
+            continue
+        for path, line in find_attribute_readers(owner, attribute, chain.ctx.source.path, chain.ctx):
+            raise NoFix(f"{path}:{line} may use `.{attribute}` of `{owner}`, which keeps the result")
 
 
 def _create_trace_fix(chain: ResultChain) -> Fix:

@@ -46,6 +46,9 @@ class FileLink:
     pattern: str | None = None
     """The name with `*` for what only a run shows, where the code spells a part of it."""
 
+    default: str | None = None
+    """The name that a save has where nobody chooses another one."""
+
     @property
     def place(self) -> str:
         """The path and 1-based line."""
@@ -112,6 +115,10 @@ class FileLinks:
         """Return the loads that can read both formats, and may read a file of this name."""
         found = [link for link in self._bridges if may_be_equal(link.spelled, name)]
         return [link for link in found if name is not None or link.name is None]
+
+    def list_defaults(self, name: str | None) -> list[FileLink]:
+        """Return the saves that have a name where nobody chooses another one."""
+        return [link for link in self.every if link.saves and name is not None and link.default == name]
 
     def find_sole_pattern(self, name: str) -> str | None:
         """Return the only pattern of a save that a name matches; None also for a name that a save spells."""

@@ -23,6 +23,7 @@ from .input_sizes import are_refused
 from .outside_readers import (
     SETTINGS,
     describe_foreign_readers,
+    find_attribute_readers,
     find_mentions,
     find_named_readers,
     search_project,
@@ -109,6 +110,14 @@ def find_group(
         raise NoFix(f"{named} also mentions this file, and it is unclear what loads it from there")
     is_plain = name is not None and name.endswith(SUFFIXES) and re.fullmatch(r"[\w. *-]+", name) is not None
     renamed = is_plain and named is None and all(link.renames for link in links)
+    for link in every.list_defaults(name):
+        if link.reason is not None or not renamed:
+            why = (
+                f", and has no fix: {link.reason}"
+                if link.reason is not None
+                else ", unless it gets another one"
+            )
+            raise NoFix(f"{link.place} saves this file by default{why}")
     can_move = renamed or name is None  # Who runs the program chooses the name.
     others = every.other_loads if name is None and (is_unread or is_open) else ()
     others = [load for load in others if may_be_equal(load.spelled, pattern)]
@@ -191,10 +200,13 @@ def _check_reach(link: FileLink, ctx: Context) -> None:
     """Raise NoFix where other modules may reach the loaded module."""
     for kept in link.kept.split():
         owner, _, attribute = kept.rpartition(".")
-        module = os.path.basename(get_module_path(os.path.realpath(link.path)))
-        inside: Sought = (kept, module), (rf"\b{kept}\b", rf"\b{module}\b")
-        sought = ((owner, f".{attribute}"), (rf"\.{attribute}\b",)) if owner else inside
-        for path, line in search_project(ctx, sought, {link.path}):
+        if owner:
+            found = find_attribute_readers(owner, attribute, link.path, ctx)
+        else:
+            module = os.path.basename(get_module_path(os.path.realpath(link.path)))
+            sought: Sought = (kept, module), (rf"\b{kept}\b", rf"\b{module}\b")
+            found = search_project(ctx, sought, {link.path})
+        for path, line in found:
             if path.endswith((".py", ".pyi", ".ipynb")):
                 raise NoFix(
                     f"{path}:{line} may use the module that {link.place} loads, and it is unclear how"

@@ -30,7 +30,7 @@ from .input_sizes import render_call_sizes, render_example_sizes
 from .load_bridge import find_obstacle
 from .module_origins import explain_origin
 from .open_loads import is_made_for_itself, is_open, reads_both
-from .path_literals import find_name, find_pattern, find_used_name
+from .path_literals import find_default_name, find_name, find_pattern, find_used_name
 from .result_chain import FIXED_MODE, ResultChain, is_method_save
 from .saves_and_loads import convert_load
 
@@ -220,6 +220,7 @@ def _create_link(use: Use, ctx: Context) -> FileLink:
         is_test=is_test,
         is_branch=is_branch,
         pattern=None if name is not None else find_pattern(path, ctx),
+        default=find_default_name(path, ctx) if name is None else None,
     )
 
 

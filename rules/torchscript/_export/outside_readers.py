@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from torchmigrate.foreign.foreign_use import FILE_READ, LANGUAGES
+from torchmigrate.project.import_closure import find_importing_files
 from torchmigrate.project.indexed_file import IndexedFile, index_file
 from torchmigrate.semantics.name_resolution import string_value
 
@@ -79,6 +80,21 @@ def search_project(ctx: Context, sought: Sought, beside: Collection[str]) -> Ite
     places = {os.path.realpath(path) for path in beside}
     for place, line in ctx.project.find_spellings(sought, beside=""):
         if place not in places:
+            yield ctx.project.get_display_path(place), line
+
+
+def find_attribute_readers(owner: str, attribute: str, path: str, ctx: Context) -> Iterator[tuple[str, int]]:
+    """Yield the path to show and the 1-based line of other files that may read an attribute of the class ``owner`` of a file.
+
+    A file that defines a class of this name itself, and does not import the other one, does not.
+    """
+    own = os.path.realpath(path)
+    importers = find_importing_files(ctx.project, own)
+    for place, line in ctx.project.find_spellings(
+        ((owner, f".{attribute}"), (rf"\.{attribute}\b",)), beside=own
+    ):
+        file = index_file(ctx.project, place) if place not in importers else None
+        if file is None or not any(isinstance(one, ast.ClassDef) for one in file.variables.get(owner, ())):
             yield ctx.project.get_display_path(place), line
 
 

@@ -58,6 +58,17 @@ def find_pattern(path: ast.expr | None, ctx: Context) -> str | None:
     return spelled if "*" in spelled and re.search(r"[^\W\d_]{3}", stem) else None
 
 
+def find_default_name(path: ast.expr | None, ctx: Context) -> str | None:
+    """Return the name of a file that is saved where nobody chooses another one: ``args.output or "net.pt"``."""
+    scope = ctx.uses.scope_of(path) if path is not None else None
+    value = ctx.uses.data_flow.find_definition(path, scope) if isinstance(path, ast.Name) and scope else path
+    match value:
+        case ast.BoolOp(op=ast.Or(), values=[*_, default]):
+            literal = find_literal(default, ctx.uses.scope_of(value), ctx)
+            return spell_file_name(literal) if literal is not None else None
+    return None
+
+
 def may_be_equal(one: str | None, other: str | None) -> bool:
     """Return whether two names of files may be the same, where each may be a pattern, or None if nothing is known."""
     if one is None or other is None or one == other:
