@@ -17,7 +17,6 @@ from torchmigrate.semantics.tensors import SIZED, list_sizes
 
 from .dynamic_sizes import size_sequence
 from .made_inputs import MadeInputs, make_inputs
-from .module_classes import find_class_file
 
 if TYPE_CHECKING:
     from .result_chain import ResultChain
@@ -76,15 +75,17 @@ def _render_kept(kept: Template, value: ast.expr, code: str, chain: ResultChain)
     return MadeInputs(template(f"({{kept}}{rows},)", kept=kept), shapes, origin)
 
 
-def find_called_inputs(model: ast.expr, definition: ast.ClassDef, chain: ResultChain) -> MadeInputs | None:
-    """Return inputs like those of a call, anywhere in the project, of an instance of the class with new tensors."""
-    path = find_class_file(definition, chain.ctx)
+def find_called_inputs(
+    model: ast.expr, maker: str, path: str | None, chain: ResultChain
+) -> MadeInputs | None:
+    """Return inputs like those of a call, anywhere in the project, with new tensors: a call of an instance of a class, or of what
+    a function returns. ``path`` is the file that defines this ``maker``."""
     importers = find_importing_files(chain.ctx.project, path) if path else []
     for one in dict.fromkeys(
         [os.path.abspath(chain.ctx.source.path), *filter(None, [path]), *importers][:_MOST_FILES]
     ):
         file = index_file(chain.ctx.project, one)
-        for call in _iter_instance_calls(definition.name, file) if file is not None else ():
+        for call in _iter_instance_calls(maker, file) if file is not None else ():
             assert file is not None
             tensors = [
                 _read_tensor(argument, file.find_function(call) or file.tree) for argument in call.args
@@ -97,7 +98,7 @@ def find_called_inputs(model: ast.expr, definition: ast.ClassDef, chain: ResultC
 
 
 def _iter_instance_calls(name: str, file: IndexedFile) -> Iterator[ast.Call]:
-    """Yield the calls of instances of a class: of variables that hold one, and of new ones."""
+    """Yield the calls of what a class or function makes: of variables that hold it, and at once; an export to ONNX calls it as well."""
     for made in file.calls.get(name, ()):
         node: ast.AST = made
         while _is_passed_on(node, file):
@@ -116,6 +117,12 @@ def _iter_instance_calls(name: str, file: IndexedFile) -> Iterator[ast.Call]:
             is_inside = root is None or root is file.tree or file.find_function(call) is root
             if is_inside and ast.unparse(call.func) == text and call.args:
                 yield call
+        for call in file.calls.get("export", ()):
+            is_inside = root is None or root is file.tree or file.find_function(call) is root
+            if is_inside and len(call.args) > 1 and ast.unparse(call.args[0]) == text:
+                given = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
+                if last_name(getattr(call.func, "value", call)) == "onnx":
+                    yield ast.copy_location(ast.Call(target, given, []), call)
 
 
 def _is_passed_on(node: ast.AST, file: IndexedFile) -> bool:

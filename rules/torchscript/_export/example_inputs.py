@@ -23,7 +23,8 @@ from .file_paths import is_same_file
 from .layer_inputs import find_layer_inputs
 from .library_inputs import find_library_inputs
 from .made_inputs import MadeInputs
-from .module_classes import find_model_class
+from .module_classes import find_class_file, find_making_call, find_model_class
+from .module_factories import find_factory
 from .passed_inputs import find_early_inputs, find_passed_calls
 from .recorded_inputs import find_recorded_inputs
 from .recurrent_inputs import find_recurrent_inputs
@@ -62,9 +63,15 @@ def _find_inputs_elsewhere(model: ast.expr, chain: ResultChain) -> MadeInputs | 
     if recorded := find_recorded_inputs(model, chain):
         return recorded
     if definition is None:
-        return find_library_inputs(model, chain) or find_attribute_inputs(model, chain)
+        made = find_making_call(model, chain.use, chain.ctx)
+        factory = find_factory(made, chain.ctx) if made is not None else None
+        return (
+            (find_called_inputs(model, factory[0].name, factory[1], chain) if factory is not None else None)
+            or find_library_inputs(model, chain)
+            or find_attribute_inputs(model, chain)
+        )
     return (
-        find_called_inputs(model, definition, chain)
+        find_called_inputs(model, definition.name, find_class_file(definition, chain.ctx), chain)
         or find_layer_inputs(model, definition, chain)
         or find_recurrent_inputs(model, definition, chain)
     )

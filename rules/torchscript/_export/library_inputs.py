@@ -10,10 +10,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchmigrate.project.project_definitions import find_imported_name
 from torchmigrate.rewrite.changes import template
 
 from .made_inputs import MadeInputs, make_inputs
 from .module_classes import find_making_call, spell_import
+from .module_factories import find_makers, index_source
 
 if TYPE_CHECKING:
     from .result_chain import ResultChain
@@ -28,14 +30,18 @@ _TIMM = re.compile(r"timm(\.models)?\.create_model")
 def find_library_inputs(model: ast.expr, chain: ResultChain) -> MadeInputs | None:
     """Return inputs that fit a model of torchvision or timm; None for any other."""
     made = find_making_call(model, chain.use, chain.ctx)
-    name = spell_import(made.func, chain.use, chain.ctx) if made is not None else None
-    if name is None:
+    names = {spell_import(made.func, chain.use, chain.ctx)} if made is not None else set[str | None]()
+    file = index_source(chain.ctx)
+    if names == {None} and made is not None and file is not None:
+        makers = find_makers(made, file, chain.ctx) or ()
+        names = {find_imported_name(one.func, where, chain.ctx.project) for one, where in makers}
+    if not names or None in names:
         return None
-    if _IMAGE.fullmatch(name):
+    if all(_IMAGE.fullmatch(name or "") for name in names):
         return make_inputs(
             [((2, 3, 224, 224), "float32")], model, "the example inputs are images of torchvision", chain
         )
-    if _TIMM.fullmatch(name) and isinstance(model, (ast.Name, ast.Attribute)):
+    if all(_TIMM.fullmatch(name or "") for name in names) and isinstance(model, (ast.Name, ast.Attribute)):
         zeros = chain.ctx.write_symbol("torch.zeros", chain.use)
         dim = chain.ctx.write_symbol("torch.export.Dim", chain.use)
         sizes = template('({zeros}(2, *{model}.default_cfg["input_size"]),)', zeros=zeros, model=model)

@@ -11,6 +11,9 @@ from torchmigrate.rewrite.changes import Part, Template, template
 from torchmigrate.semantics.module_methods import MOVES
 from torchmigrate.semantics.node_walks import walk_nodes
 
+from .module_classes import find_making_call
+from .module_factories import is_made_elsewhere
+
 if TYPE_CHECKING:
     from .result_chain import ResultChain
 
@@ -68,7 +71,11 @@ class TensorMaker:
 
 
 def is_moved(model: ast.expr, chain: ResultChain) -> bool:
-    """Return whether the file moves a module to a device or type, or anything is moved in the scope of its script."""
+    """Return whether the file moves a module to a device or type, or anything is moved in the scope of its script; or a function
+    elsewhere makes the module, which may do so."""
+    made = find_making_call(model, chain.use, chain.ctx)
+    if made is not None and is_made_elsewhere(made, chain.ctx):
+        return isinstance(model, (ast.Name, ast.Attribute))
     text = ast.dump(model)
     for node in walk_nodes(chain.scope.node):
         if isinstance(node, ast.Attribute) and node.attr in MOVES - {"cpu", "requires_grad_"}:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchmigrate.project.indexed_file import index_file
 
 from .expression_kinds import find_binding, find_class, get_assigned_attributes
+from .module_factories import find_made_class, find_makers, index_source
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -24,7 +25,18 @@ def find_model_class(model: ast.expr, use: Use, ctx: Context) -> ast.ClassDef | 
     if (found := find_class(model, use, ctx)) is not None:
         return found
     made = find_making_call(model, use, ctx)
-    return find_named_class(made.func, use, ctx) if made is not None else None
+    return find_named_class(made.func, use, ctx) or _find_returned_class(made, ctx) if made else None
+
+
+def _find_returned_class(made: ast.Call, ctx: Context) -> ast.ClassDef | None:
+    """Return the only class whose instances a function or class method of the project returns."""
+    file = index_source(ctx)
+    makers = find_makers(made, file, ctx) if file is not None else None
+    classes = [find_made_class(*maker, ctx) for maker in makers or ()]
+    if not classes or classes[0] is None or any(one != classes[0] for one in classes):
+        return None
+    ctx.uses.compute_once(find_class_file, dict[ast.ClassDef, str])[classes[0][0]] = classes[0][1].path
+    return classes[0][0]
 
 
 def find_named_class(name: ast.expr, use: Use, ctx: Context) -> ast.ClassDef | None:
