@@ -7,7 +7,6 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from torchmigrate.console.terminal import escape_line
@@ -85,6 +84,8 @@ def replace_file(path: str) -> Iterator[io.TextIOWrapper]:
 
     Raises `torchmigrate.cli.options.Failure`.
     """
+    from pathlib import Path
+
     from torchmigrate.cli.options import Failure
     from torchmigrate.run import attributes, write_file
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -15,6 +14,8 @@ from torchmigrate.model.findings import UNREACHED
 from torchmigrate.project.folders import find_tree_root
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torchmigrate.reporters.report import Verified
     from torchmigrate.run.multi_file import FixResult
     from torchmigrate.trials.trial import Fixes
@@ -137,6 +138,8 @@ def _exit_on_signals() -> Iterator[None]:
 
 def _find_project(paths: Sequence[str]) -> tuple[Path, Path]:
     """Return the project that contains all ``paths`` and the current folder, together with the current folder."""
+    from pathlib import Path
+
     if "-" in paths:
         raise click.UsageError("--verify cannot be used with standard input")
     here = os.path.realpath(os.curdir)

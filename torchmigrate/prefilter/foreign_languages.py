@@ -88,7 +88,10 @@ _HEADERS = re.compile(
 def language_of(path: str) -> str | None:
     """Return the language of a file that may embed torch's runtime; None for other files, and for copies of libtorch's
     headers."""
-    found = None if _HEADERS.search(path) else _compile_patterns().fullmatch(os.path.basename(path))
+    name = os.path.basename(path)
+    if name.endswith(".py") and name != "conanfile.py":
+        return None  # most files are; this is only faster
+    found = None if _HEADERS.search(path) else _compile_patterns().fullmatch(name)
     if found is not None:
         return found.lastgroup
     return "commands" if project_file_kinds.kind_of(path) in _COMMANDS else None

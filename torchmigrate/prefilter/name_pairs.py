@@ -8,10 +8,10 @@ with the number of symbols.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from torchmigrate.model.qualified_names import COMPANION_PACKAGES
@@ -80,27 +80,36 @@ class NamePairs:
         self, listings: Iterable[tuple[Listing, Mapping[str, Calls]]], left_out: Collection[str] = ()
     ) -> None:
         self._left_out = left_out
-        self._by_name: defaultdict[str, list[tuple[str, str, Mapping[str, Calls]]]] = defaultdict(list)
+        self._entries: list[tuple[str, str, Mapping[str, Calls]]] = []
+        texts: list[str] = []
         for listing, calls in listings:
             for needed, by_module in listing.items():
                 for module, names in by_module.items():
-                    entry = (module, needed, calls)
-                    for name in names.split():
-                        self._by_name[name].append(entry)
-        # For anything in a module, the module itself has to be named.
-        for module, needed, calls in self._by_name.pop("*", ()):
-            above, _, name = module.rpartition(".")
-            self._by_name[name].append((above, needed, calls))
-        self._names = frozenset("\n".join(self._by_name).encode().split())
+                    self._entries.append((module, needed, calls))
+                    texts.append(names)
+                    if "*" in names:  # for anything in a module, the module itself has to be named
+                        above, _, name = module.rpartition(".")
+                        self._entries.append((above, needed, calls))
+                        texts.append(name)
+        lines = [f" {text} \n" for text in texts]
+        self._listed = "".join(lines)
+        """The names of each entry, in a line: it is searched, for to index thousands of names takes longer than a small run."""
+        self._line_ends = list(accumulate(map(len, lines)))
+        self._names = frozenset(self._listed.encode().split()) - {b"*"}
         # A run over few files asks for few of the thousands of names.
         self._known: dict[bytes, _PairName] = {}
+
+    def _find_entries(self, name: str) -> Iterator[tuple[str, str, Mapping[str, Calls]]]:
+        at = -1
+        while (at := self._listed.find(f" {name} ", at + 1)) >= 0:
+            yield self._entries[bisect_right(self._line_ends, at)]
 
     def _describe_name(self, name: bytes) -> _PairName:
         if name not in self._known:
             owners: dict[bytes, _PairOwner] = {}
             entries = [
                 one
-                for one in self._by_name[name.decode()]
+                for one in self._find_entries(name.decode())
                 if self._join_symbol(one[0], name) not in self._left_out
             ]
             for module, spelled, calls in entries:
@@ -120,8 +129,7 @@ class NamePairs:
     @cached_property
     def _known_owners(self) -> frozenset[bytes]:
         """The names that may precede a dot with a blank: the owners, or nothing."""
-        modules = {module for entries in self._by_name.values() for module, _, _ in entries}
-        return frozenset((b"", *(module.rpartition(".")[2].encode() for module in modules)))
+        return frozenset((b"", *(module.rpartition(".")[2].encode() for module, _, _ in self._entries)))
 
     def find_offsets(self, text: bytes) -> Iterator[int]:
         """Yield the byte offsets of the names of all pairs in the text."""

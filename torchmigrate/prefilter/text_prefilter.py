@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import chain
 
 from torchmigrate.model.qualified_names import SUBCLASS, split_name
 from torchmigrate.model.rule import Calls
@@ -40,12 +41,14 @@ class TextPrefilter:
         paired: Iterable[tuple[Listing, Mapping[str, Calls]]] = (),
     ) -> None:
         symbols = list(symbols)
-        self.token_of = _choose_tokens(symbols)
+        identifiers = {symbol: _list_identifiers(symbol) for symbol in symbols}
+        self.token_of = _choose_tokens(identifiers)
         """The token of each symbol that has one; for ``torch._C._jit_*`` the prefix ``_jit_`` of an identifier."""
-        served: dict[str, list[str]] = {}
+        beside: dict[str, set[frozenset[bytes]]] = {}
         for symbol, token in self.token_of.items():
-            served.setdefault(token, []).append(symbol)
-        self._needed = {token.encode(): _needed_beside(token, of) for token, of in served.items()}
+            others = (part.encode() for part in identifiers[symbol] if part not in ("torch", token))
+            beside.setdefault(token, set()).add(frozenset(others))
+        self._needed = {token.encode(): _keep_smallest(those) for token, those in beside.items()}
         """The tokens, each with sets of other identifiers of which a file must spell one set completely."""
         open_ended = (split_name(s[:-1]) for s in symbols if s.endswith("*") and not s.endswith(".*"))
         self._prefixes = {parts[-1].encode(): parts[-2].encode() for parts in open_ended}
@@ -88,16 +91,13 @@ def _sort_offsets(prefilter: TextPrefilter, text: bytes) -> list[int]:
     return sorted(prefilter._generate_offsets(text))
 
 
-def _needed_beside(token: str, symbols: list[str]) -> list[frozenset[bytes]]:
-    """Return sets of the other identifiers in the symbols of a token, without those that contain another set."""
-    needed: list[frozenset[bytes]] = []
-    left_out = _MARKS | {"torch", token}
-    for symbol in sorted(symbols, key=len):
-        others = (part for part in split_name(symbol.rstrip("*")) if part not in left_out)
-        parts = frozenset(part.encode() for part in others)
-        if not any(fewer <= parts for fewer in needed):
-            needed.append(parts)
-    return needed
+def _keep_smallest(sets: Iterable[frozenset[bytes]]) -> list[frozenset[bytes]]:
+    """Return the sets that contain no other one."""
+    kept: list[frozenset[bytes]] = []
+    for one in sorted(sets, key=len):
+        if not any(fewer <= one for fewer in kept):
+            kept.append(one)
+    return kept
 
 
 @cache
@@ -115,17 +115,18 @@ def find_identifiers(names: Iterable[str], text: bytes) -> Iterator[int]:
             yield from (match.start() for match in identifier_pattern(name).finditer(text))
 
 
-def _choose_tokens(symbols: list[str]) -> dict[str, str]:
+def _choose_tokens(identifiers: Mapping[str, list[str]]) -> dict[str, str]:
     """Choose a token for each symbol: the identifier that serves most symbols, the longest among equals."""
-    candidates = {symbol: _candidate_tokens(symbol) for symbol in symbols}
-    served = Counter(part for parts in candidates.values() for part in parts)
+    candidates = {
+        symbol: [part for part in parts if part not in _GENERIC] or parts[-1:]
+        for symbol, parts in identifiers.items()
+    }
+    served = Counter(chain.from_iterable(candidates.values()))
     return {
         symbol: max(parts, key=lambda part: (served[part], len(part), part))
         for symbol, parts in candidates.items()
     }
 
 
-def _candidate_tokens(symbol: str) -> list[str]:
-    parts = [part.rstrip("*") for part in split_name(symbol) if part not in _MARKS]
-    rare = [part for part in parts if part not in _GENERIC]
-    return rare or parts[-1:]
+def _list_identifiers(symbol: str) -> list[str]:
+    return [part.rstrip("*") for part in split_name(symbol) if part not in _MARKS]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PREFIX, _SUFFIX = ".torchmigrate-", ".journal"
 
@@ -21,4 +24,8 @@ def find_journals(folder: str | os.PathLike[str]) -> list[Path]:
     names: list[str] = []
     with contextlib.suppress(OSError):
         names = [name for name in os.listdir(folder) if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
+    if not names:
+        return []  # as nearly always; the import would take longer than the search
+    from pathlib import Path
+
     return [Path(folder, name) for name in sorted(names)]
