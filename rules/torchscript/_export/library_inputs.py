@@ -24,17 +24,18 @@ _IMAGE = re.compile(
     r"torchvision\.models\.(segmentation\.)?(alexnet|convnext|deeplab|densenet|efficientnet|fcn|googlenet|lraspp|mnasnet"
     r"|mobilenet|regnet|resne|shufflenet|squeezenet|vgg|wide_resnet|get_model)\w*"
 )
+_LIBRARY = re.compile(r"torchvision\.|timm\.")
 _TIMM = re.compile(r"timm(\.models)?\.create_model")
 
 
 def find_library_inputs(model: ast.expr, chain: ResultChain) -> MadeInputs | None:
     """Return inputs that fit a model of torchvision or timm; None for any other."""
     made = find_making_call(model, chain.use, chain.ctx)
-    names = {spell_import(made.func, chain.use, chain.ctx)} if made is not None else set[str | None]()
+    names = [spell_import(made.func, chain.use, chain.ctx)] if made is not None else []
     file = index_source(chain.ctx)
-    if names == {None} and made is not None and file is not None:
+    if made is not None and file is not None and not any(map(_LIBRARY.match, filter(None, names))):
         makers = find_makers(made, file, chain.ctx) or ()
-        names = {find_imported_name(one.func, where, chain.ctx.project) for one, where in makers}
+        names = [find_imported_name(one.func, where, chain.ctx.project) for one, where in makers]
     if not names or None in names:
         return None
     if all(_IMAGE.fullmatch(name or "") for name in names):
