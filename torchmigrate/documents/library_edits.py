@@ -81,7 +81,7 @@ class LibraryEdits:
         if reference.fixed:
             raise NoFix(reference.fixed)
         self.edits.append(Edit(reference.removal.start, reference.removal.end, ""))
-        self.deleted.append(f"{reference.shown}")
+        self.deleted.append(reference.shown)
         self.replaced.add(reference.name)
 
     def _edit_libraries(self) -> None:
@@ -97,7 +97,7 @@ class LibraryEdits:
             removal = reference.removal or find_list_item(reference, self.source)
             if edit is None and removal is not None and not reference.fixed:
                 edit = Edit(removal.start, removal.end, "")
-                self.deleted.append(f"{reference.shown}")
+                self.deleted.append(reference.shown)
             if edit is None:
                 raise NoFix(
                     f"blocked by `{reference.shown}`: remove it and the other CUDA libraries; torch"

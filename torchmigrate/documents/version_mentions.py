@@ -104,7 +104,7 @@ def _describe_reference(one: Reference) -> tuple[str, str] | None:
     if one.undecided:
         return None
     if one.sort is Sort.REQUIREMENT and one.name in (*TORCH_NAMES, *COMPANIONS):
-        return f"{one.shown}", ""
+        return one.shown, ""
     if one.sort is Sort.INDEX and (tag := find_cuda_tag(one)):
         return tag.name, build_selection.parse_variant_cuda(tag.name)
     if one.sort is Sort.IMAGE:

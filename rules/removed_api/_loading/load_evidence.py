@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchmigrate.api import NoFix, Safety
@@ -15,6 +15,7 @@ from .content_walk import find_content
 from .file_origins import Foreign, Saved, find_foreign, find_saved
 from .loaded_content import LoadedContent
 from .recorded_loads import RecordedLoads, find_recorded_loads
+from .state_owners import takes_own_state
 
 if TYPE_CHECKING:
     from torchmigrate.api import Context, Use
@@ -85,6 +86,8 @@ def collect_evidence(use: Use, call: ast.Call, ctx: Context) -> LoadEvidence:
     """Return what a call, its file and the uses of its result show; ``call`` is that of `functools.partial` where there is one."""
     path = find_argument(call, 0, "f") if use.call else None
     content = find_content(call, use.place.scope, ctx.uses) if use.call else LoadedContent(escapes=True)
+    if content.state is not None and takes_own_state(content.state, ctx):
+        content = replace(content, state=None, is_named=False, escapes=True)
     return LoadEvidence(
         content,
         find_saved(path, use, ctx),
