@@ -31,7 +31,8 @@ A class that keeps a state and has no `backward` becomes a module: it derives fr
 gradients.
 
 Reported are objects that are called at once, through a variable, or as an attribute of `self`, in the file of the class and
-wherever it is imported. Classes with a `__call__` of their own are left alone.
+wherever it is imported. Classes with a `__call__` of their own are left alone. An object that is only made for its `apply` works,
+but warns, and is replaced by its class.
 
 What to do: call `Reverse.apply`. What `__init__` keeps becomes further arguments of `forward`, and `backward` returns `None` for
 each of them.
@@ -50,13 +51,13 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety
+from torchmigrate.api import Finding, Fix, Kind, NoFix, Rule, Safety, Severity
 from torchmigrate.rewrite.changes import replace
 from torchmigrate.semantics.version_guards import find_reach
 
 from ._autograd.forward_only import create_module_fix, find_object_calls, keeps_state_for_forward
 from ._autograd.function_classes import FunctionClass, find_function_class
-from ._autograd.instance_calls import InstanceCalls, find_instance_calls
+from ._autograd.instance_calls import InstanceCalls, find_instance_calls, is_only_applied
 from ._autograd.state_arguments import create_state_fix
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _check_object(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
     """Yield a finding for an object that is called, unless its class has one: it can be a module."""
     calls = find_instance_calls(made, use, ctx)
-    if not calls.found or find_reach(use, ctx.uses).caught & _EXPECTED:
+    if not calls.found:
+        yield from _check_needless(use, made, ctx)
+        return
+    if find_reach(use, ctx.uses).caught & _EXPECTED:
         return
     owner = find_function_class(use, ctx)
     if (
@@ -103,6 +107,23 @@ def _check_object(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
         f"calling an object of `{name}`, a `torch.autograd.Function`, raises a RuntimeError; call `{name}.apply`",
         fix=lambda: _create_fix(use, made, calls, owner, ctx),
         hint=_PASS_STATE if owner.has_state else "",
+    )
+
+
+def _check_needless(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
+    """Yield a finding for an object that is only made to be applied."""
+    if made.args or made.keywords or not is_only_applied(made, use, ctx):
+        return
+    owner, name = find_function_class(use, ctx), ctx.get_text(use.node)
+    if owner is None or owner.has_state or owner.is_callable:
+        return
+    assert isinstance(use.node, ast.expr)
+    change = replace(made, "{function}", function=use.node)
+    yield ctx.finding(
+        use,
+        f"creating an object of `{name}`, a `torch.autograd.Function`, is deprecated; use `{name}.apply` itself",
+        severity=Severity.INFO,  # Python hides the warning
+        fix=lambda: Fix((change,), Safety.SAFE, f"Use the class `{name}`"),
     )
 
 

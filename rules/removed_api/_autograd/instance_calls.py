@@ -32,6 +32,13 @@ def find_instance_calls(made: ast.Call, use: Use, ctx: Context) -> InstanceCalls
     return InstanceCalls(calls, other)
 
 
+def is_only_applied(made: ast.Call, use: Use, ctx: Context) -> bool:
+    """Return whether every place with the object that a call returns is its ``apply``, which its class has as well."""
+    parents = ctx.uses.data_flow.parents
+    around = [parents.get(place) for place in _find_places(made, use, ctx)]
+    return bool(around) and all(isinstance(one, ast.Attribute) and one.attr == "apply" for one in around)
+
+
 def _find_places(made: ast.Call, use: Use, ctx: Context) -> Iterator[ast.expr]:
     """Yield the expressions with the value of a call, as far as they are known."""
     match ctx.uses.data_flow.parents.get(made):
