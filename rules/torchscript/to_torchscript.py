@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmigrate.api import Context, Finding, Kind, Rule, Use
+from torchmigrate.project.text_search import create_import_pattern
 
 from ._authoring.torchscript_makers import E3NN
 
@@ -38,7 +39,7 @@ rule = Rule(
     artifact=True,
 )
 
-_LIGHTNING = r"(?m)^\s*(?:import|from)\s+(?:pytorch_)?lightning\b"
+_LIGHTNING = create_import_pattern("(?:pytorch_)?lightning")
 
 
 @rule.check

@@ -86,6 +86,11 @@ class TextSearch:
         return text
 
 
+def create_import_pattern(package: str) -> str:
+    """Return an expression that matches an import of a package: at the start of a line, or of a string of a notebook's JSON."""
+    return rf'(?m)(?:^|\\n|")[ \t]*(?:import|from)\s+{package}\b'
+
+
 def list_unread_files(root: str, is_known: Callable[[str], bool]) -> list[InputFile]:
     """Return the files below ``root`` for whose path ``is_known`` is false."""
     here = os.getcwd()

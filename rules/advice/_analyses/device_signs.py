@@ -6,6 +6,7 @@ import ast
 import re
 
 from torchmigrate.api import Context, Use
+from torchmigrate.project.text_search import create_import_pattern
 
 _LIBRARIES = re.compile(
     rb"\b(?:triton\w*|cupy|jax|pynvml|vllm|sglang|megatron|transformer_engine|apex|deepspeed|tensorrt|flash_attn|flashinfer"
@@ -19,7 +20,7 @@ _ACCELERATORS = frozenset({"cuda", "xpu", "mps", "npu", "mlu", "hpu", "musa", "p
 _KERNELS = {" .cu .cuh ": r"__global__"}
 _CUDA_SIGNS = (
     (("cpp_extension",), ("CUDAExtension",)),
-    (("pynvml",), (r"(?m)^\s*(?:import|from)\s+pynvml\b",)),
+    (("pynvml",), (create_import_pattern("pynvml"),)),
 )
 """Words and patterns of code that builds CUDA kernels, or asks NVIDIA's driver."""
 _TRITON = (("triton",), (r"@triton\.jit\b",))

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchmigrate.project.indexed_file import IndexedFile, index_file
+from torchmigrate.project.text_search import create_import_pattern
 from torchmigrate.rewrite.changes import template
 from torchmigrate.semantics.name_resolution import last_name
 
@@ -107,6 +108,4 @@ def _find_index(value: ast.AST, file: IndexedFile, ctx: Context) -> str | None:
 
 
 def _uses_rsl_rl(ctx: Context) -> bool:
-    return bool(
-        ctx.project.find_spellings((("rsl_rl",), (r"(?m)^\s*(?:import|from)\s+rsl_rl\b",)), beside="")
-    )
+    return bool(ctx.project.find_spellings((("rsl_rl",), (create_import_pattern("rsl_rl"),)), beside=""))
