@@ -57,7 +57,7 @@ from torchmigrate.semantics.version_guards import find_reach
 
 from ._autograd.forward_only import create_module_fix, find_object_calls, keeps_state_for_forward
 from ._autograd.function_classes import FunctionClass, find_function_class
-from ._autograd.instance_calls import InstanceCalls, find_instance_calls, is_only_applied
+from ._autograd.instance_calls import InstanceCalls, find_instance_calls
 from ._autograd.state_arguments import create_state_fix
 
 if TYPE_CHECKING:
@@ -89,10 +89,9 @@ def check(use: Use, ctx: Context) -> Iterator[Finding]:
 def _check_object(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
     """Yield a finding for an object that is called, unless its class has one: it can be a module."""
     calls = find_instance_calls(made, use, ctx)
-    if not calls.found:
+    if calls.is_only_applied:
         yield from _check_needless(use, made, ctx)
-        return
-    if find_reach(use, ctx.uses).caught & _EXPECTED:
+    if not calls.found or find_reach(use, ctx.uses).caught & _EXPECTED:
         return
     owner = find_function_class(use, ctx)
     if (
@@ -112,10 +111,8 @@ def _check_object(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
 
 def _check_needless(use: Use, made: ast.Call, ctx: Context) -> Iterator[Finding]:
     """Yield a finding for an object that is only made to be applied."""
-    if made.args or made.keywords or not is_only_applied(made, use, ctx):
-        return
     owner, name = find_function_class(use, ctx), ctx.get_text(use.node)
-    if owner is None or owner.has_state or owner.is_callable:
+    if made.args or made.keywords or owner is None or owner.has_state or owner.is_callable:
         return
     assert isinstance(use.node, ast.expr)
     change = replace(made, "{function}", function=use.node)

@@ -84,7 +84,7 @@ def _find_unread_commands(state: ProposedState) -> Iterator[Blocker]:
 def _blame(one: Reference, reason: str, state: ProposedState) -> Blocker:
     """Return the blocker for a requirement: its reason, and the release that would fit."""
     where = _name_file(one, state)
-    shown = (one.spelling or one.name) if one.undecided else one.shown
+    shown = one.shown_name if one.undecided else one.shown
     fitting = package_fit.find_fitting(one, state.question)
     latest = package_fit.explain_no_release(one.name, state.question) if fitting.release is None else ""
     more = f", and no release is known to fit: {latest}" if latest and latest not in reason else ""

@@ -112,7 +112,12 @@ class Reference:
     @property
     def shown(self) -> str:
         """The requirement as messages show it."""
-        return f"{self.spelling or self.name}{self.text}"
+        return f"{self.shown_name}{self.text}"
+
+    @property
+    def shown_name(self) -> str:
+        """The name as messages show it."""
+        return self.spelling or self.name
 
 
 def normalize_name(name: str) -> str:

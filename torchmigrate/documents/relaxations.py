@@ -47,9 +47,7 @@ def relax_requirement(requirement: Reference, release: str) -> Relaxation | None
             return None
         edits.append(edit)
         text = text[: build.start()]
-    return Relaxation(
-        requirement, tuple(edits), requirement.shown, (requirement.spelling or requirement.name) + text
-    )
+    return Relaxation(requirement, tuple(edits), requirement.shown, requirement.shown_name + text)
 
 
 _BUILD = re.compile(r"(?<=[\w.])=[\w.]+\Z")

@@ -17,26 +17,23 @@ class InstanceCalls(NamedTuple):
 
     found: list[ast.Call]
     other: ast.expr | None
+    is_only_applied: bool
+    """Whether there are other places, and each is its ``apply``, which its class has as well."""
 
 
 def find_instance_calls(made: ast.Call, use: Use, ctx: Context) -> InstanceCalls:
     """Return the calls of the object that a call returns: at once, through a variable, or as an attribute of ``self``."""
     parents = ctx.uses.data_flow.parents
-    calls, other = list[ast.Call](), None
+    calls, others, applied = list[ast.Call](), list[ast.expr](), 0
     for place in _find_places(made, use, ctx):
-        parent = parents.get(place)
-        if isinstance(parent, ast.Call) and parent.func is place:
-            calls.append(parent)
-        else:
-            other = place
-    return InstanceCalls(calls, other)
-
-
-def is_only_applied(made: ast.Call, use: Use, ctx: Context) -> bool:
-    """Return whether every place with the object that a call returns is its ``apply``, which its class has as well."""
-    parents = ctx.uses.data_flow.parents
-    around = [parents.get(place) for place in _find_places(made, use, ctx)]
-    return bool(around) and all(isinstance(one, ast.Attribute) and one.attr == "apply" for one in around)
+        match parents.get(place):
+            case ast.Call(func=called) as call if called is place:
+                calls.append(call)
+            case around:
+                others.append(place)
+                applied += isinstance(around, ast.Attribute) and around.attr == "apply"
+    only = not calls and 0 < applied == len(others)
+    return InstanceCalls(calls, others[-1] if others else None, only)
 
 
 def _find_places(made: ast.Call, use: Use, ctx: Context) -> Iterator[ast.expr]:

@@ -49,12 +49,18 @@ def _keeps_own_state(owner: ast.expr, ctx: Context) -> bool:
 
 def _is_plain(definition: ast.ClassDef, file: IndexedFile, ctx: Context) -> bool:
     """Return whether all bases of a class are classes of the project: nobody but the project knows what a state is."""
-    bases = [base for base in definition.bases if last_name(base) != "object"]
-    found = [find_definition(base, file, ctx.project) for base in bases]
-    return all(
-        one is not None and isinstance(one[0], ast.ClassDef) and _is_plain(one[0], one[1], ctx)
-        for one in found
-    )
+    line = [(definition, file)]
+    for one, where in line:  # the list grows while it is walked
+        for base in one.bases:
+            found, defining = find_definition(base, where, ctx.project) or (None, where)
+            if last_name(base) == "object":
+                continue
+            # `class Trainer(Trainer)` derives from another class, which its own name hides.
+            if not isinstance(found, ast.ClassDef) or found is one:
+                return False
+            if all(found is not known for known, _ in line):
+                line.append((found, defining))
+    return True
 
 
 def _gives_states(method: ast.FunctionDef) -> bool:
